@@ -1,0 +1,1 @@
+"""The engine host: a headless daemon that starts and watches engines."""

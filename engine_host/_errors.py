@@ -1,0 +1,43 @@
+"""The host's one exception.
+
+Everything that can go wrong with a cause a person can act on is raised as `HostError`; the control API
+turns it into `{"error": …}`, the endpoint into OpenAI's form, a job into its `error`.
+"""
+
+from typing import Any
+
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+
+class HostError(Exception):
+    """A failure with a reason code, a sentence, a likely cause, a next action and evidence."""
+
+    def __init__(
+        self,
+        reason: Reason,
+        message: str,
+        *,
+        cause: str = "",
+        fix: Fix | str | None = None,
+        evidence: dict[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.problem = Problem(
+            reason=reason,
+            message=message,
+            cause=cause,
+            fix=Fix(text=fix) if isinstance(fix, str) else fix,
+            evidence=evidence or {},
+        )
+
+    @property
+    def reason(self) -> Reason:
+        """The reason code."""
+        return self.problem.reason
+
+    @classmethod
+    def from_problem(cls, problem: Problem) -> "HostError":
+        """The exception that carries this problem."""
+        error = cls(problem.reason, problem.message)
+        error.problem = problem
+        return error

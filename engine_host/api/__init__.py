@@ -1,0 +1,1 @@
+"""The control API: one router a resource, over the local socket."""

@@ -1,0 +1,1 @@
+"""Speed of engines: load generation, statistics, reports."""

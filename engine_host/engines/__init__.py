@@ -1,0 +1,1 @@
+"""Engines: one adapter each, and the manager that owns their processes."""

@@ -1,0 +1,1 @@
+"""The public endpoint: OpenAI over loopback TCP, routed to the engines."""

@@ -1,0 +1,1 @@
+"""Launch plans: what is started, with which settings, and why."""

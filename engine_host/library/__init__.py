@@ -1,0 +1,1 @@
+"""Model files on disk: find, read their metadata, verify."""

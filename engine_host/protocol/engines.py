@@ -1,0 +1,176 @@
+"""Running engines: their state, what they measure, and the requests they answer."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from engine_host.protocol.base import Page, Seconds, Wire
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.plans import LaunchPlan, ServerChoice
+
+
+class EngineState(StrEnum):
+    """Where an engine is; `ready` means verified by a token it generated."""
+
+    UNLOADED = "unloaded"
+    PREPARING = "preparing"
+    STARTING = "starting"
+    READY = "ready"
+    BUSY = "busy"
+    DRAINING = "draining"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+class StageTime(Wire):
+    """One stage of a start; `ended_at` is None while it runs."""
+
+    name: str
+    detail: str = ""
+    started_at: Seconds
+    ended_at: Seconds | None = None
+
+
+class Readings(Wire):
+    """What the engine last said of itself; None is 'not measured'. Rates in tokens a second."""
+
+    at: Seconds
+    slots_total: int | None = None
+    slots_busy: int | None = None
+    requests_waiting: int | None = None
+    kv_tokens: int | None = None
+    kv_capacity: int | None = None
+    prompt_tokens_total: int | None = None
+    generated_tokens_total: int | None = None
+    prefill_rate: float | None = None
+    decode_rate: float | None = None
+    draft_tokens_total: int | None = None
+    draft_accepted_total: int | None = None
+    acceptance_length: float | None = None
+    memory: int | None = Field(None, description="resident bytes of the engine's processes")
+
+
+class Verification(Wire):
+    """What was checked before the engine was called ready; seconds from the start of the process."""
+
+    model_listed: bool
+    token_generated: bool
+    speculation_moved: bool | None = None
+    ready_after: float
+
+
+class Engine(Wire):
+    """One engine: its plan, its process and how it does."""
+
+    id: str
+    name: str
+    engine: str
+    server: ServerChoice
+    server_version: str
+    state: EngineState
+    plan: LaunchPlan
+    job: str | None = None
+    pid: int | None = None
+    keep: bool = False
+    adopted: bool = False
+    created_at: Seconds
+    ready_at: Seconds | None = None
+    ended_at: Seconds | None = None
+    stages: tuple[StageTime, ...] = ()
+    verified: Verification | None = None
+    readings: Readings | None = None
+    problem: Problem | None = None
+    last_lines: tuple[str, ...] = Field((), description="the end of the log of a failed engine")
+    buffers: dict[str, int] = Field(default_factory=dict, description="bytes, as the engine printed them")
+
+
+class EnginePage(Page):
+    """Engines, running ones first."""
+
+    seq: int
+    engines: tuple[Engine, ...]
+
+
+class RequestState(StrEnum):
+    """Where a request is."""
+
+    WAITING = "waiting"
+    PREFILL = "prefill"
+    DECODE = "decode"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class Request(Wire):
+    """One request to the endpoint; no text of it is kept. Times in seconds, rates in tokens a second."""
+
+    id: str
+    engine: str
+    model: str
+    route: str
+    client: str = Field("", description="the client's User-Agent")
+    stream: bool = False
+    state: RequestState
+    created_at: Seconds
+    waited: float | None = None
+    ttft: float | None = None
+    ended_at: Seconds | None = None
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    generated_tokens: int | None = None
+    decode_rate: float | None = None
+    draft_tokens: int | None = None
+    draft_accepted: int | None = None
+    finish: str | None = None
+    problem: Problem | None = None
+
+
+class RequestPage(Page):
+    """Requests, newest first."""
+
+    seq: int
+    requests: tuple[Request, ...]
+
+
+class ServerInfo(Wire):
+    """One llama.cpp server that can run models here, or why it cannot."""
+
+    choice: ServerChoice
+    present: bool
+    version: str = ""
+    path: str = ""
+    kv_types: tuple[str, ...] = ()
+    speculation: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
+    problem: Problem | None = None
+
+
+class SpeedComparison(Wire):
+    """Two servers measured in one run on one model; decode tokens a second, medians with spread."""
+
+    model: str
+    at: Seconds
+    repeats: int
+    rows: tuple["SpeedRow", ...]
+
+
+class SpeedRow(Wire):
+    """One server at one number of streams; `low` and `high` are the extremes of the repeats."""
+
+    server: ServerChoice
+    server_version: str
+    streams: int
+    decode_rate: float
+    low: float
+    high: float
+    ttft: float
+
+
+class ServerPage(Page):
+    """The servers known here, which of them runs next, and the last measured comparison."""
+
+    seq: int
+    servers: tuple[ServerInfo, ...]
+    next_start: ServerChoice | None
+    comparison: SpeedComparison | None = None

@@ -1,0 +1,91 @@
+"""Errors on the wire: a reason for code, a message, a cause and a next action for people."""
+
+from enum import StrEnum
+from typing import Any, Literal
+
+from pydantic import Field
+
+from engine_host.protocol.base import Wire
+
+
+class Reason(StrEnum):
+    """Why something failed; the only part of an error that code looks at."""
+
+    BAD_REQUEST = "bad_request"
+    BUILD_FAILED = "build_failed"
+    CANCELLED = "cancelled"
+    COMPILER_MISSING = "compiler_missing"
+    CONFLICT = "conflict"
+    CONTEXT_TOO_LONG = "context_too_long"
+    DATABASE_TOO_NEW = "database_too_new"
+    DISK_FULL = "disk_full"
+    DOWNLOAD_FAILED = "download_failed"
+    ENGINE_CRASHED = "engine_crashed"
+    ENGINE_NOT_READY = "engine_not_ready"
+    ENGINE_START_FAILED = "engine_start_failed"
+    ENGINE_START_TIMEOUT = "engine_start_timeout"
+    ENGINE_UNUSABLE = "engine_unusable"
+    FLAG_UNSUPPORTED = "flag_unsupported"
+    GGUF_TOO_NEW = "gguf_too_new"
+    GGUF_TRUNCATED = "gguf_truncated"
+    HOST_GONE = "host_gone"
+    HOST_RESTARTED = "host_restarted"
+    HOST_UNREACHABLE = "host_unreachable"
+    ILLEGAL_INSTRUCTION = "illegal_instruction"
+    INTERNAL = "internal"
+    KV_TYPE_UNSUPPORTED = "kv_type_unsupported"
+    MODEL_ARCHITECTURE_UNKNOWN = "model_architecture_unknown"
+    MODEL_FILE_DAMAGED = "model_file_damaged"
+    MODEL_FILE_MISSING = "model_file_missing"
+    NO_ENGINE_RUNS = "no_engine_runs"
+    NOT_FOUND = "not_found"
+    NOT_GGUF = "not_gguf"
+    NOT_WRITABLE = "not_writable"
+    OUT_OF_MEMORY = "out_of_memory"
+    PLAN_STALE = "plan_stale"
+    PORT_IN_USE = "port_in_use"
+    PROTOCOL_MISMATCH = "protocol_mismatch"
+    QUEUE_FULL = "queue_full"
+    RUN_FOLDER_UNSAFE = "run_folder_unsafe"
+    SECOND_INSTANCE = "second_instance"
+    SETTING_INVALID = "setting_invalid"
+    SOURCE_PATCH_FAILED = "source_patch_failed"
+    UNAUTHORIZED = "unauthorized"
+    UNSUPPORTED = "unsupported"
+
+
+class Action(Wire):
+    """A request that the window can send to mend what went wrong."""
+
+    method: Literal["POST", "PUT", "DELETE"]
+    path: str
+    body: dict[str, Any] = Field(default_factory=dict)
+
+
+class Fix(Wire):
+    """What the person can do next; `command` is its command-line twin, where there is one."""
+
+    text: str
+    command: str | None = None
+    action: Action | None = None
+
+
+class Problem(Wire):
+    """One failure: what happened, its likely cause, what to do next, and what shows it."""
+
+    reason: Reason
+    message: str
+    cause: str = ""
+    fix: Fix | None = None
+    evidence: dict[str, Any] = Field(default_factory=dict)
+
+    def sentence(self) -> str:
+        """The failure as one paragraph: message, cause and next action."""
+        parts = [self.message, self.cause, self.fix.text if self.fix else ""]
+        return " ".join(part.strip() for part in parts if part.strip())
+
+
+class ErrorAnswer(Wire):
+    """The body of every answer of the control API that is not a success."""
+
+    error: Problem

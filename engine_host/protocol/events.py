@@ -1,0 +1,162 @@
+"""Events: everything that happens, numbered by one within a run of the host."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from engine_host.protocol.base import Seconds, Severity, Wire
+from engine_host.protocol.engines import Engine, Request, StageTime
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.host import Endpoint
+from engine_host.protocol.jobs import Job
+from engine_host.protocol.logs import LogLine
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.telemetry import Sample
+
+
+class EventBase(Wire):
+    """What every event carries; `seq` 0 marks one that is not kept (heartbeat, reset, missed)."""
+
+    seq: int = 0
+    at: Seconds = 0.0
+    host: str = "local"
+
+
+class EngineStateEvent(EventBase):
+    """An engine changed; carries it whole."""
+
+    kind: Literal["engine.state"] = "engine.state"
+    engine: Engine
+
+
+class EngineStageEvent(EventBase):
+    """A start reached its next stage."""
+
+    kind: Literal["engine.stage"] = "engine.stage"
+    engine: str
+    stage: StageTime
+
+
+class EngineRequestEvent(EventBase):
+    """A request changed its state; carries it whole."""
+
+    kind: Literal["engine.request"] = "engine.request"
+    request: Request
+
+
+class TelemetryEvent(EventBase):
+    """New measurements."""
+
+    kind: Literal["telemetry.sample"] = "telemetry.sample"
+    sample: Sample
+
+
+class JobStepEvent(EventBase):
+    """A job was queued, started or moved on; carries it whole."""
+
+    kind: Literal["job.step"] = "job.step"
+    job: Job
+
+
+class JobDoneEvent(EventBase):
+    """A job ended; carries it whole."""
+
+    kind: Literal["job.done"] = "job.done"
+    job: Job
+
+
+class HostStateEvent(EventBase):
+    """The host's own state changed."""
+
+    kind: Literal["host.state"] = "host.state"
+    state: Literal["serving", "closing"]
+    endpoint: Endpoint
+
+
+class ModelsChangedEvent(EventBase):
+    """The list of models changed; read it again."""
+
+    kind: Literal["models.changed"] = "models.changed"
+
+
+class ServersChangedEvent(EventBase):
+    """A server was built, removed or measured; read the list again."""
+
+    kind: Literal["servers.changed"] = "servers.changed"
+
+
+class SettingsChangedEvent(EventBase):
+    """Settings changed; read them again."""
+
+    kind: Literal["settings.changed"] = "settings.changed"
+    names: tuple[str, ...]
+
+
+class LogLineEvent(EventBase):
+    """New log lines of one source."""
+
+    kind: Literal["log.line"] = "log.line"
+    lines: tuple[LogLine, ...]
+
+
+class FindingEvent(EventBase):
+    """A check noticed something."""
+
+    kind: Literal["finding"] = "finding"
+    finding: Finding
+
+
+class NoticeEvent(EventBase):
+    """A sentence for the person at the window; a later one with the same key replaces it."""
+
+    kind: Literal["notice"] = "notice"
+    key: str
+    severity: Severity
+    text: str
+    problem: Problem | None = None
+
+
+class HeartbeatEvent(EventBase):
+    """Nothing happened for ten seconds; `seq` is 0, `latest` the newest number."""
+
+    kind: Literal["heartbeat"] = "heartbeat"
+    latest: int
+
+
+class ResetEvent(EventBase):
+    """The asked-for number is gone (too old, or of another run): read the snapshot again."""
+
+    kind: Literal["reset"] = "reset"
+    run_id: str
+    latest: int
+
+
+class MissedEvent(EventBase):
+    """This client did not keep up: numbers `first` to `last` were not sent."""
+
+    kind: Literal["missed"] = "missed"
+    first: int
+    last: int
+
+
+Event = Annotated[
+    EngineStateEvent
+    | EngineStageEvent
+    | EngineRequestEvent
+    | TelemetryEvent
+    | JobStepEvent
+    | JobDoneEvent
+    | HostStateEvent
+    | ModelsChangedEvent
+    | ServersChangedEvent
+    | SettingsChangedEvent
+    | LogLineEvent
+    | FindingEvent
+    | NoticeEvent
+    | HeartbeatEvent
+    | ResetEvent
+    | MissedEvent,
+    Field(discriminator="kind"),
+]
+
+EVENT: TypeAdapter[Event] = TypeAdapter(Event)

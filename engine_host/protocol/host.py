@@ -1,0 +1,73 @@
+"""This machine as the host sees it."""
+
+from enum import StrEnum
+
+from engine_host.protocol.base import Seconds, Wire
+
+
+class Gpu(Wire):
+    """One GPU, read from NVML; bytes, watts and degrees Celsius; None where the driver does not tell."""
+
+    index: int
+    uuid: str
+    name: str
+    memory_total: int
+    memory_used: int
+    utilization: float | None = None
+    temperature: int | None = None
+    power: float | None = None
+    compute_capability: str | None = None
+
+
+class GpuAbsence(StrEnum):
+    """Why no GPU is listed."""
+
+    NO_DRIVER = "no_driver"
+    NO_DEVICE = "no_device"
+    DRIVER_ERROR = "driver_error"
+
+
+class Reach(StrEnum):
+    """Who can reach the endpoint."""
+
+    THIS_MACHINE = "this_machine"
+    NETWORK = "network"
+
+
+class Endpoint(Wire):
+    """Where editors and agents connect; `url` is None while it is not being served."""
+
+    url: str | None
+    host: str
+    port: int
+    wanted_port: int
+    reach: Reach
+    key_required: bool
+
+
+class HostInfo(Wire):
+    """The machine, the program and its folders; memory in bytes."""
+
+    seq: int
+    run_id: str
+    program: str
+    pid: int
+    started_at: Seconds
+    hostname: str
+    os: str
+    python: str
+    cpu_name: str
+    cpu_cores: int
+    cpu_threads: int
+    ram_total: int
+    ram_used: int
+    gpus: tuple[Gpu, ...]
+    gpu_absence: GpuAbsence | None
+    gpu_absence_detail: str = ""
+    driver: str | None
+    cuda: str | None
+    run_folder: str
+    data_folder: str
+    log_folder: str
+    endpoint: Endpoint
+    ends_with_window: bool

@@ -1,0 +1,70 @@
+"""Jobs: anything that takes longer than a second."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from engine_host.protocol.base import Page, Seconds, Wire
+from engine_host.protocol.errors import Problem
+
+
+class JobKind(StrEnum):
+    """What a job does."""
+
+    ENGINE_BUILD = "engine.build"
+    ENGINE_COMPARE = "engine.compare"
+    ENGINE_START = "engine.start"
+    ENGINE_STOP = "engine.stop"
+
+
+class JobState(StrEnum):
+    """Where a job is; the last three are final."""
+
+    QUEUED = "queued"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+class JobStep(Wire):
+    """The step a job is at; `progress` is the share of this step, 0 to 1, None when it cannot be told."""
+
+    number: int
+    of: int
+    name: str
+    detail: str = ""
+    progress: float | None = None
+
+
+class Job(Wire):
+    """Long work: its steps so far, and its result or its failure."""
+
+    id: str
+    kind: JobKind
+    title: str
+    touches: str = Field(description="the thing it changes; jobs on one thing queue behind each other")
+    state: JobState
+    behind: str | None = Field(None, description="the job that this one waits for")
+    step: JobStep | None = None
+    created_at: Seconds
+    started_at: Seconds | None = None
+    ended_at: Seconds | None = None
+    result: dict[str, Any] = Field(default_factory=dict)
+    error: Problem | None = None
+    undone: str = Field("", description="what a cancelled job undid")
+    left: str = Field("", description="what a cancelled job left behind")
+    command: str = Field("", description="the command line that does the same")
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job is in a final state."""
+        return self.state in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
+
+
+class JobPage(Page):
+    """Jobs, newest first."""
+
+    seq: int
+    jobs: tuple[Job, ...]

@@ -1,0 +1,21 @@
+"""Log lines of the host and of the engines."""
+
+from engine_host.protocol.base import Page, Seconds, Severity, Wire
+
+
+class LogLine(Wire):
+    """One line; `source` is 'host', 'build' or an engine's id; numbers grow by one within a source."""
+
+    source: str
+    number: int
+    at: Seconds
+    severity: Severity
+    text: str
+
+
+class LogPage(Page):
+    """Log lines, oldest first."""
+
+    seq: int
+    lines: tuple[LogLine, ...]
+    sources: tuple[str, ...]

@@ -1,0 +1,44 @@
+"""Model files known on this machine."""
+
+from enum import StrEnum
+
+from engine_host.protocol.base import Page, Wire
+from engine_host.protocol.errors import Problem
+
+
+class ModelOrigin(StrEnum):
+    """Where a model file was found."""
+
+    BUNDLED = "bundled"
+    FOLDER = "folder"
+    OTHER_PROGRAM = "other_program"
+
+
+class ModelFile(Wire):
+    """A model that can be started, or the problem that stops it; sizes in bytes, context in tokens."""
+
+    id: str
+    name: str
+    path: str
+    origin: ModelOrigin
+    found_in: str
+    size: int
+    format: str
+    architecture: str | None = None
+    quantization: str | None = None
+    parameters: int | None = None
+    context: int | None = None
+    mtp_layers: int = 0
+    head_dim: int | None = None
+    embedding_only: bool = False
+    chat_template: bool = False
+    licence: str | None = None
+    problem: Problem | None = None
+
+
+class ModelPage(Page):
+    """The models found, bundled first, then by name."""
+
+    seq: int
+    models: tuple[ModelFile, ...]
+    folders: tuple[str, ...]

@@ -1,0 +1,31 @@
+"""Measured series: the machine's memory, the engine's KV cache and its rates."""
+
+from pydantic import Field
+
+from engine_host.protocol.base import Seconds, Wire
+
+
+class Sample(Wire):
+    """One reading of many series at one time; a series that was not measured is absent."""
+
+    at: Seconds
+    values: dict[str, float]
+
+
+class Series(Wire):
+    """One series; `unit` is one of bytes, share, tokens, tokens/s, requests, celsius, watts."""
+
+    name: str
+    unit: str
+    title: str
+    source: str = Field(description="where the number comes from")
+    at: tuple[float, ...] = ()
+    values: tuple[float | None, ...] = ()
+
+
+class TelemetryPage(Wire):
+    """Series over a range; a gap is None, never 0."""
+
+    seq: int
+    step: float
+    series: tuple[Series, ...]

@@ -1,0 +1,1 @@
+"""Live measurements of the machine and the engines, with a short history."""

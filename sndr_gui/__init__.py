@@ -1,0 +1,1 @@
+"""The window: a Qt client of the engine host."""

@@ -1,0 +1,1 @@
+"""One page each; widgets only, driven by the view-model of the same name."""
