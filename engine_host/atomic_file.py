@@ -37,7 +37,7 @@ def saving_failed(path: Path, error: OSError) -> HostError:
     if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
         return HostError(
             Reason.DISK_FULL,
-            f"The disk is full: {path.name} could not be saved in {path.parent}. What was there is unchanged.",
+            f"The disk is full: {path} could not be saved. What was there is unchanged.",
             cause="No space is left for this user on that disk.",
             fix="Free some space and try again.",
             evidence=evidence,

@@ -1,0 +1,194 @@
+"""One engine process: started in its own group, followed through its log file, ended for certain."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.engines import owned_exec
+from engine_host.protocol.errors import Reason
+
+_POLL = 0.05
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """What must be remembered to find a process again; `created` is psutil's creation time."""
+
+    pid: int
+    created: float
+
+
+class EngineProcess:
+    """A process that we started, or one of an earlier run of the host that we found again."""
+
+    def __init__(self, record: ProcessRecord, log: Path, child: subprocess.Popen[bytes] | None) -> None:
+        self.record = record
+        self.log = log
+        self._child = child
+        self._ended = asyncio.Event()
+        self._watch = asyncio.create_task(self._wait_for_end(), name=f"watch-{record.pid}")
+
+    @classmethod
+    def start(
+        cls, argv: Sequence[str], environment: Mapping[str, str], log: Path, *, keep: bool
+    ) -> "EngineProcess":
+        """Start a process whose output goes to the log file, so that it is there whoever dies.
+
+        Raises HostError(engine_start_failed), HostError(disk_full), HostError(not_writable).
+        """
+        try:
+            log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise atomic_file.saving_failed(log, error) from error
+        owner = 0 if keep else os.getpid()
+        command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**os.environ, **environment},
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            raise HostError(
+                Reason.ENGINE_START_FAILED,
+                f"The engine could not be started: {error.strerror}.",
+                evidence={"argv": list(argv), "errno": error.errno},
+            ) from error
+        finally:
+            os.close(output)
+        return cls(ProcessRecord(child.pid, _created(child.pid) or time.time()), log, child)
+
+    @classmethod
+    def adopt(cls, record: ProcessRecord, log: Path) -> "EngineProcess | None":
+        """The process of an earlier run, or None when it is gone or its number belongs to another now."""
+        created = _created(record.pid)
+        if created is None or abs(created - record.created) > 0.05:
+            return None
+        return cls(record, log, None)
+
+    @property
+    def pid(self) -> int:
+        """The process, also the number of its group."""
+        return self.record.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return not self._ended.is_set()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs and for a process that was adopted."""
+        return self._child.poll() if self._child else None
+
+    async def ended(self) -> None:
+        """Wait for the end of the process."""
+        await self._ended.wait()
+
+    async def stop(self, grace: float = 5.0) -> None:
+        """End the whole group: SIGTERM, then SIGKILL after `grace` seconds."""
+        self._signal(signal.SIGTERM if grace > 0 else signal.SIGKILL)
+        try:
+            async with asyncio.timeout(max(grace, 0.01)):
+                await self._ended.wait()
+        except TimeoutError:
+            self._signal(signal.SIGKILL)
+            await self._ended.wait()
+        # A child of the engine may outlive its leader; the group is ours until it is empty.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def memory(self) -> int | None:
+        """Resident bytes of the process and its children; None when it cannot be read."""
+        try:
+            process = psutil.Process(self.pid)
+            family = [process, *process.children(recursive=True)]
+        except psutil.Error:
+            return None
+        total = 0
+        for member in family:
+            with contextlib.suppress(psutil.Error):
+                total += member.memory_info().rss
+        return total or None
+
+    async def lines(self) -> AsyncIterator[list[str]]:
+        """Batches of whole new lines of the log, until the process has ended and all was read."""
+        rest = b""
+        with self.log.open("rb") as file:
+            while True:
+                ended = not self.running
+                chunk = file.read(1 << 20)
+                if chunk:
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    if whole:
+                        yield [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+                    continue
+                if ended:
+                    break
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL):
+                        await self._ended.wait()
+        if rest:
+            yield [rest.decode("utf-8", "replace")]
+
+    async def release(self) -> None:
+        """Stop watching; the process itself goes on."""
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+
+    def _signal(self, number: signal.Signals) -> None:
+        if self.running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(self.pid, number)
+
+    async def _wait_for_end(self) -> None:
+        try:
+            descriptor = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
+        except OSError:
+            descriptor = -1
+        try:
+            if descriptor >= 0:
+                loop = asyncio.get_running_loop()
+                readable = asyncio.Event()
+                loop.add_reader(descriptor, readable.set)
+                try:
+                    await readable.wait()
+                finally:
+                    loop.remove_reader(descriptor)
+            # Polling is the fallback where the system has no pidfd; with one, this ends at its first look.
+            while _created(self.pid) is not None and (  # noqa: ASYNC110
+                self._child is None or self._child.poll() is None
+            ):
+                await asyncio.sleep(_POLL)
+            if self._child is not None:
+                self._child.wait()
+            self._ended.set()
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def _created(pid: int) -> float | None:
+    """Creation time of a process; None for one that is gone or only waits to be collected."""
+    try:
+        process = psutil.Process(pid)
+        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+    except psutil.Error:
+        return None

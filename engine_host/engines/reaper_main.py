@@ -1,0 +1,73 @@
+"""Cleans up after a host that was killed: `python -I -S reaper_main.py`, commands on stdin.
+
+Standard library only. Lines are JSON: {"watch": pgid, "started": ticks}, {"forget": pgid}, {"file": path}.
+When stdin closes, the host is gone: every watched process group that is still the same one is ended
+(SIGTERM, then SIGKILL after two seconds) and the files are removed. An orderly host forgets everything first.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import sys
+import time
+
+
+def start_ticks(pid: int) -> int | None:
+    """When a process started, in clock ticks since boot (field 22 of /proc/PID/stat); None when unknown."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return int(file.read().rsplit(b")", 1)[1].split()[19])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+def _alive(group: int) -> bool:
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
+def _end(groups: dict[int, int | None]) -> None:
+    """End the groups; one whose leader's number was given to another process since is left alone."""
+    ours = [
+        group for group, started in groups.items() if started is None or start_ticks(group) in {started, None}
+    ]
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        for group in ours:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(group, number)
+        deadline = time.monotonic() + 2.0
+        while any(_alive(group) for group in ours) and time.monotonic() < deadline:
+            time.sleep(0.02)
+
+
+def main() -> None:
+    """Read commands until stdin closes, then clean up."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    groups: dict[int, int | None] = {}
+    files: list[str] = []
+    for line in sys.stdin:
+        command = json.loads(line)
+        if "watch" in command:
+            groups[command["watch"]] = command["started"]
+        elif "forget" in command:
+            groups.pop(command["forget"], None)
+        elif "file" in command:
+            files.append(command["file"])
+        elif "release" in command:
+            groups.clear()
+            files.clear()
+    _end(groups)
+    for path in files:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+
+
+if __name__ == "__main__":
+    main()

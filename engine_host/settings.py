@@ -1,0 +1,186 @@
+"""The user's settings: one TOML file, checked, with the layer that set each value."""
+
+import os
+import stat
+import tomllib
+from pathlib import Path
+from typing import Any, Literal
+
+import tomli_w
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import Layer, ServerChoice, Setting
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EndpointSettings(_Group):
+    """Where editors and agents connect."""
+
+    host: str = Field("127.0.0.1", min_length=1)
+    port: int = Field(8020, ge=1, le=65535)
+    allowed_hosts: tuple[str, ...] = ()
+    queue_limit: int = Field(64, ge=0, le=10_000)
+
+
+class ModelSettings(_Group):
+    """Where model files are looked for."""
+
+    folders: tuple[str, ...] = ()
+    other_programs: bool = True
+
+
+class EngineSettings(_Group):
+    """Defaults for every start."""
+
+    server: ServerChoice = ServerChoice.AUTO
+    own_server: str | None = None
+    streams: int = Field(8, ge=1, le=256)
+    context: int | None = Field(None, ge=128)
+    threads: int | None = Field(None, ge=1, le=1024)
+    keep: bool = False
+
+
+class HostSettings(_Group):
+    """How the host lives."""
+
+    outlive_window: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Settings(_Group):
+    """Everything a person can set, by group."""
+
+    endpoint: EndpointSettings = EndpointSettings()
+    models: ModelSettings = ModelSettings()
+    engine: EngineSettings = EngineSettings()
+    host: HostSettings = HostSettings()
+
+
+class SettingsFile:
+    """The settings as resolved now; keeps what the file says apart from the defaults."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: dict[str, dict[str, Any]] = {}
+        self.current = Settings()
+
+    def load(self) -> None:
+        """Read the file; a missing one means defaults.
+
+        Raises HostError(setting_invalid) that names the key and the file, and leaves the file alone.
+        """
+        try:
+            written = tomllib.loads(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            written = {}
+        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            raise HostError(
+                Reason.SETTING_INVALID,
+                f"{self.path} is not valid TOML: {error}.",
+                cause="The file was edited or damaged.",
+                fix="Mend that line, or move the file away to start from the defaults.",
+                evidence={"file": str(self.path)},
+            ) from error
+        except OSError as error:
+            raise HostError(
+                Reason.SETTING_INVALID,
+                f"{self.path} cannot be read: {error.strerror}.",
+                fix="Make the file readable for you.",
+                evidence={"file": str(self.path), "errno": error.errno},
+            ) from error
+        self.current = self._check(written)
+        self._written = written
+
+    def change(self, values: dict[str, Any]) -> tuple[str, ...]:
+        """Set dotted names to values (None removes the user's value) and save; the names that changed.
+
+        Raises HostError(setting_invalid), HostError(disk_full), HostError(not_writable): nothing changed.
+        """
+        written = {group: dict(entries) for group, entries in self._written.items()}
+        for name, value in values.items():
+            group, _, key = name.partition(".")
+            if value is None:
+                written.get(group, {}).pop(key, None)
+            else:
+                written.setdefault(group, {})[key] = value
+        checked = self._check(written)
+        written = {group: entries for group, entries in written.items() if entries}
+        atomic_file.write(self.path, tomli_w.dumps(written))
+        before = dict(_flat(self.current))
+        self._written, self.current = written, checked
+        return tuple(name for name, value in _flat(checked) if before[name] != value)
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Every setting by its dotted name, with the layer that set it."""
+        return tuple(
+            Setting(
+                name=name,
+                value=value,
+                layer=Layer.USER if self.is_set(name) else Layer.ENGINE,
+                why=str(self.path) if self.is_set(name) else "default",
+            )
+            for name, value in _flat(self.current)
+        )
+
+    def is_set(self, name: str) -> bool:
+        """Whether the user's file sets this dotted name."""
+        group, _, key = name.partition(".")
+        return key in self._written.get(group, {})
+
+    def _check(self, written: dict[str, Any]) -> Settings:
+        try:
+            return Settings.model_validate(written)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = ".".join(str(part) for part in first["loc"]) or "settings"
+            if first["type"] == "extra_forbidden":
+                message = f"There is no setting {key} (in {self.path})."
+                fix = "Known settings: " + ", ".join(name for name, _ in _flat(Settings())) + "."
+            else:
+                message = f"{key} in {self.path} is wrong: {first['msg']} (it is {first['input']!r})."
+                fix = "Change that value, or remove it to have the default."
+            raise HostError(
+                Reason.SETTING_INVALID,
+                message,
+                fix=fix,
+                evidence={"key": key, "file": str(self.path), "errors": error.error_count()},
+            ) from error
+
+
+def _flat(settings: Settings) -> list[tuple[str, Any]]:
+    dumped = settings.model_dump(mode="json")
+    return [(f"{group}.{key}", value) for group, entries in dumped.items() for key, value in entries.items()]
+
+
+def read_api_keys(config: Path) -> frozenset[str]:
+    """The endpoint's keys: the lines of `api-keys` in the config folder; empty when there is no such file.
+
+    Raises HostError(setting_invalid) when others can read the file.
+    """
+    path = config / "api-keys"
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return frozenset()
+    except OSError as error:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{path} cannot be read: {error.strerror}.",
+            fix="Make the file readable for you.",
+            evidence={"file": str(path)},
+        ) from error
+    if os.name == "posix" and mode & 0o077:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{path} can be read by others (mode {mode:04o}); its keys are not used.",
+            fix=f"chmod 600 {path}",
+            evidence={"file": str(path), "mode": f"{mode:04o}"},
+        )
+    return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))
