@@ -1,0 +1,53 @@
+# `make run` and `make test` do all set-up themselves; see README.md.
+SHELL := /usr/bin/env bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+PYTHON := .venv/bin/python
+# A display, if there is one: then `run` opens the window.
+DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
+
+.PHONY: help run test lint format shots bench setup lock install-desktop clean
+
+help: ## Say what there is
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
+
+run: ## Start: the window, or without a display the demo model and the endpoint
+	@packaging/setup.sh $(if $(DISPLAY_HERE),window,run)
+	@packaging/run.sh
+
+test: ## Set up, build the llama.cpp engine, check the code, run every test
+	@packaging/setup.sh test
+	@packaging/test.sh
+
+lint: ## Check style and types only
+	@packaging/setup.sh test
+	@packaging/lint.sh
+
+format: ## Bring the code into the project's style
+	@packaging/setup.sh test
+	@.venv/bin/ruff check --fix --quiet . ; .venv/bin/ruff format --quiet .
+
+shots: ## Take pictures of every page in both themes, into docs/images/
+	@packaging/setup.sh test
+	@packaging/shots.sh
+
+bench: ## Measure: the endpoint against the bare server, start-up times
+	@packaging/setup.sh test
+	@packaging/bench.sh
+
+setup: ## Only install what `run` needs
+	@packaging/setup.sh window
+
+lock: ## Write requirements/*.lock anew from pyproject.toml
+	@packaging/setup.sh run
+	@packaging/lock.sh
+
+install-desktop: ## Put the program into this user's application menu
+	@packaging/setup.sh window
+	@packaging/linux/install-desktop.sh
+
+clean: ## Remove the environment and what tools left; models, settings and built engines stay
+	@rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,223 @@
+#!/usr/bin/env bash
+# Makes this clone ready: system packages, a virtual environment, the locked Python packages.
+#
+#   packaging/setup.sh run|window|test
+#
+# `run` is enough for the host and the command line, `window` adds the window's system packages, `test` adds
+# everything that `make test` needs. Each part is done once: a stamp holds the checksum of what it was done from.
+# As root, missing system packages are installed; otherwise the exact command is printed and nothing happens.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+readonly profile="${1:-run}"
+readonly venv=.venv
+readonly stamps=$venv/stamps
+readonly list=packaging/system-packages.txt
+
+say() { printf '%s\n' "$*" >&2; }
+
+stop() { # what, why, what to do
+    say ""
+    say "Set-up stopped: $1"
+    [ -z "${2:-}" ] || say "  Why:        $2"
+    [ -z "${3:-}" ] || say "  What to do: $3"
+    exit 1
+}
+
+case $profile in
+    run) groups="base"; lock=requirements/run.lock ;;
+    window) groups="base window"; lock=requirements/run.lock ;;
+    test) groups="base window test"; lock=requirements/test.lock ;;
+    *) stop "there is no set-up called '$profile'" "" "Use one of: run, window, test." ;;
+esac
+
+# ---------------------------------------------------------------- stamps
+
+checksum() { cat "$@" 2>/dev/null | cksum | tr ' ' '-'; }
+
+done_already() { # name, checksum
+    [ -f "$stamps/$1" ] && [ "$(cat "$stamps/$1")" = "$2" ]
+}
+
+mark_done() { # name, checksum
+    mkdir -p "$stamps"
+    printf '%s' "$2" >"$stamps/$1"
+}
+
+# ---------------------------------------------------------------- system packages
+
+is_installed() { # one package, or alternatives separated by |
+    local name
+    for name in ${1//|/ }; do
+        [ "$(dpkg-query -W -f='${db:Status-Status}' "$name" 2>/dev/null)" = installed ] && return 0
+    done
+    return 1
+}
+
+first_known() { # of the alternatives, the one that this release has; the last one when apt knows none
+    local name
+    for name in ${1//|/ }; do
+        apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]' && break
+    done
+    printf '%s' "$name"
+}
+
+install_command() { printf 'apt-get update && apt-get install -y --no-install-recommends %s' "$*"; }
+
+install_packages() { # names; each may hold alternatives
+    local missing=() names=() package
+    for package in "$@"; do
+        is_installed "$package" || missing+=("$package")
+    done
+    [ "${#missing[@]}" -gt 0 ] || return 0
+    if [ "$(id -u)" -ne 0 ]; then
+        for package in "${missing[@]}"; do names+=("$(first_known "$package")"); done
+        stop "system packages are missing" "Only root may install them: ${names[*]}" \
+            "sudo sh -c '$(install_command "${names[@]}")'"
+    fi
+    say "Installing ${#missing[@]} system packages …"
+    export DEBIAN_FRONTEND=noninteractive
+    local log
+    log=$(mktemp)
+    # Another apt may be at work on a fresh machine (unattended-upgrades): wait for it, up to five minutes.
+    local -a apt=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
+    "${apt[@]}" update >"$log" 2>&1 || say "apt-get update had failures; trying with the lists that are here."
+    for package in "${missing[@]}"; do names+=("$(first_known "$package")"); done
+    if ! "${apt[@]}" install --no-install-recommends "${names[@]}" </dev/null >>"$log" 2>&1; then
+        tail -n 15 "$log" >&2
+        stop "apt-get could not install: ${names[*]}" "Its last lines are above; all of them are in $log." \
+            "$(install_command "${names[@]}")"
+    fi
+    rm -f "$log"
+}
+
+packages_of() { # groups; prints one package a line, alternatives joined by |
+    local group
+    for group in "$@"; do
+        sed -n "s/#.*//; s/[[:space:]]//g; s/^$group://p" "$list"
+    done
+}
+
+ensure_system_packages() {
+    local sum packages
+    sum=$(checksum "$list")
+    done_already "system-$profile" "$sum" && return 0
+    if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
+        # shellcheck disable=SC2086  # The groups are words.
+        mapfile -t packages < <(packages_of $groups)
+        install_packages "${packages[@]}"
+    else
+        say "This is not Debian or Ubuntu: the system packages in $list are not checked."
+    fi
+    system_sum=$sum
+}
+
+# ---------------------------------------------------------------- Python
+
+fits() { # a Python that the pinned packages support
+    "$1" -c 'import sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' >/dev/null 2>&1
+}
+
+find_python() {
+    local candidate
+    for candidate in ${SNDR_PYTHON:-} python3 python3.13 python3.12 python3.11 /usr/bin/python3; do
+        if fits "$candidate"; then
+            command -v "$candidate"
+            return 0
+        fi
+    done
+    return 1
+}
+
+ensure_python() {
+    python=$(find_python) && return 0
+    if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
+        # Ubuntu 22.04's python3 is 3.10; the same release also has 3.11.
+        install_packages "python3.13|python3.12|python3.11"
+        python=$(find_python) && return 0
+    fi
+    stop "no Python 3.11, 3.12 or 3.13 was found" \
+        "python3 here is: $(python3 --version 2>&1 || true)" \
+        "sudo apt-get install -y python3.11 (or set SNDR_PYTHON to one)"
+}
+
+has_module() { "$python" -c "import $1" >/dev/null 2>&1; }
+
+# uv installs the packages about ten times faster than pip; pip is its fallback and installs uv itself.
+ensure_uv() {
+    local version cache
+    version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements/bootstrap.lock)
+    cache=${SNDR_CACHE:-${SNDR_HOME:+$SNDR_HOME/cache}}
+    uv_home=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}/uv-$version
+    uv=$uv_home/bin/uv
+    "$uv" --version >/dev/null 2>&1 && return 0
+    if ! has_module pip && ! has_module ensurepip; then
+        # Debian and Ubuntu ship Python without both; python3.x-venv brings ensurepip.
+        install_packages "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+    fi
+    local part=$uv_home.part.$$
+    rm -rf "$part"
+    if has_module pip; then
+        "$python" -m pip install -q --target "$part" --no-deps --require-hashes --disable-pip-version-check \
+            --no-warn-script-location --root-user-action=ignore -r requirements/bootstrap.lock >&2 || return 1
+    else
+        "$python" -m venv "$part/venv" >&2 &&
+            "$part/venv/bin/python" -m pip install -q --target "$part" --no-deps --require-hashes \
+                --disable-pip-version-check -r requirements/bootstrap.lock >&2 || return 1
+        rm -rf "$part/venv"
+    fi
+    rm -rf "$uv_home" && mv "$part" "$uv_home"
+}
+
+# A mirror that the person configured for pip serves uv too.
+follow_pip_settings() {
+    local index
+    has_module pip || return 0
+    [ -z "${UV_DEFAULT_INDEX:-}${UV_INDEX_URL:-}" ] || return 0
+    index=${PIP_INDEX_URL:-$("$python" -m pip config get global.index-url 2>/dev/null || true)}
+    [ -z "$index" ] || export UV_DEFAULT_INDEX=$index
+}
+
+install_with_uv() {
+    ensure_uv || return 1
+    follow_pip_settings
+    export UV_PYTHON_DOWNLOADS=never UV_HTTP_TIMEOUT=120
+    if [ ! -x $venv/bin/python ] || ! fits $venv/bin/python; then
+        "$uv" venv -q --clear --python "$python" $venv || return 1
+    fi
+    # The locks are supersets of one another: a set-up for `run` after one for `test` removes nothing.
+    "$uv" pip install -q --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock" &&
+        "$uv" pip install -q --python $venv/bin/python --no-deps --no-build-isolation -e .
+}
+
+install_with_pip() {
+    say "uv did not do it; trying with pip (slower) …"
+    if ! has_module ensurepip; then
+        install_packages "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
+    fi
+    "$python" -m venv --clear $venv &&
+        $venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock" &&
+        $venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+}
+
+ensure_packages() {
+    local sum
+    sum=$(checksum "$lock" pyproject.toml packaging/setup.sh)-$PWD
+    done_already "packages-${lock//\//-}" "$sum" && [ -x $venv/bin/sndr ] && return 0
+    ensure_python
+    say "Installing the Python packages ($("$python" --version), $(grep -c '^[a-z0-9].*==' "$lock") packages) …"
+    install_with_uv || install_with_pip ||
+        stop "the Python packages could not be installed" "pip's and uv's messages are above." \
+            "Check the network (or the mirror in pip's settings) and run the same command again."
+    $venv/bin/python -m compileall -q engine_host sndr_gui || true
+    mark_done "packages-${lock//\//-}" "$sum"
+    [ ! -x "${uv:-}" ] || mark_done uv "$uv"
+    # What was installed for `test` is also enough for `run`.
+    [ "$lock" != requirements/test.lock ] ||
+        mark_done packages-requirements-run.lock "$(checksum requirements/run.lock pyproject.toml packaging/setup.sh)-$PWD"
+}
+
+system_sum=""
+ensure_system_packages
+ensure_packages
+[ -z "$system_sum" ] || mark_done "system-$profile" "$system_sum"

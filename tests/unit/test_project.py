@@ -1,0 +1,93 @@
+"""The project's own files agree with each other."""
+
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+ROOT = Path(__file__).resolve().parents[2]
+LOCKS = ("run.lock", "test.lock", "bootstrap.lock")
+# The largest tree that people should have to clone.
+TREE_LIMIT = 50_000_000
+
+
+def locked(name: str) -> dict[str, list[tuple[str, str]]]:
+    """The packages of a lock file: versions and markers by name."""
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    found: dict[str, list[tuple[str, str]]] = {}
+    for line in filter(str.strip, text.splitlines()):
+        pinned = re.match(r"([a-z0-9.-]+)==([^ ;]+)(?: *; *(.+?))?(?= +--hash)", line)
+        assert pinned, line
+        package, version, marker = pinned.groups()
+        found.setdefault(canonicalize_name(package), []).append((version, marker or ""))
+    return found
+
+
+def wanted(*extras: str) -> list[Requirement]:
+    """What pyproject.toml asks for."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    lines = list(project["project"]["dependencies"]) + list(project["build-system"]["requires"])
+    for extra in extras:
+        lines += project["project"]["optional-dependencies"][extra]
+    return [Requirement(line) for line in lines]
+
+
+@pytest.mark.parametrize(
+    ("lock", "extras"), [("run.lock", ("engines",)), ("test.lock", ("engines", "test"))], ids=["run", "test"]
+)
+def test_lock_holds_what_pyproject_asks_for(lock: str, extras: tuple[str, ...]) -> None:
+    packages = locked(lock)
+    for requirement in wanted(*extras):
+        versions = packages.get(canonicalize_name(requirement.name))
+        assert versions, f"{requirement.name} is not in {lock}: run `make lock`"
+        for version, _ in versions:
+            assert requirement.specifier.contains(version), f"{requirement} but {version} in {lock}"
+
+
+def test_both_locks_have_the_same_versions() -> None:
+    run, test = locked("run.lock"), locked("test.lock")
+    assert {name: test.get(name) for name in run} == run
+
+
+@pytest.mark.parametrize("name", LOCKS)
+def test_lock_has_hashes_and_no_address(name: str) -> None:
+    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    assert "://" not in text
+    entries = re.findall(r"^[a-z0-9][^\n]*==", text, re.MULTILINE)
+    assert entries
+    for block in re.split(r"^(?=[a-z0-9])", text, flags=re.MULTILINE)[1:]:
+        assert "--hash=sha256:" in block, block.splitlines()[0]
+
+
+def test_tree_is_small_enough_to_clone() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, text=True, check=False, timeout=30
+    )
+    if listed.returncode != 0:
+        pytest.skip("not a git work tree")
+    paths = [ROOT / name for name in listed.stdout.split("\0") if name]
+    assert sum(path.stat().st_size for path in paths if path.is_file()) < TREE_LIMIT
+
+
+def test_every_shell_script_parses() -> None:
+    scripts = [*ROOT.glob("packaging/**/*.sh"), ROOT / ".ci" / "run"]
+    assert len(scripts) > 3
+    for script in scripts:
+        checked = subprocess.run(["bash", "-n", str(script)], capture_output=True, text=True, check=False)
+        assert checked.returncode == 0, checked.stderr
+
+
+def test_system_packages_have_a_group_and_a_reason() -> None:
+    group = None
+    for line in (ROOT / "packaging" / "system-packages.txt").read_text(encoding="utf-8").splitlines():
+        if not line or line.startswith("#"):
+            continue
+        entry = re.fullmatch(r"(base|window|test): [a-z0-9.+-]+( \| [a-z0-9.+-]+)*( +# .+)?", line)
+        assert entry, line
+        # A reason stands at the first of a run of packages that share it.
+        assert entry.group(3) or group == entry.group(1), line
+        group = entry.group(1)
