@@ -1,0 +1,27 @@
+"""The event stream, as server-sent events."""
+
+from collections.abc import AsyncIterator
+
+from starlette.requests import Request
+from starlette.responses import StreamingResponse
+
+from engine_host.api.answers import number
+from engine_host.events import EventLog
+
+
+def event_stream(events: EventLog, request: Request) -> StreamingResponse:
+    """Events after `?after=N` (or `Last-Event-ID`) of the run `?run=ID`; without both, from now on."""
+    last = request.headers.get("last-event-id")
+    after: int | None = None
+    if last is not None and last.isdigit():
+        after = int(last)
+    elif "after" in request.query_params:
+        after = number(request, "after", 0)
+
+    async def chunks() -> AsyncIterator[bytes]:
+        yield b": connected\n\n"
+        async for event in events.read(after, request.query_params.get("run")):
+            name = f"id: {event.seq}\n" if event.seq else ""
+            yield f"{name}data: {event.model_dump_json()}\n\n".encode()
+
+    return StreamingResponse(chunks(), media_type="text/event-stream", headers={"cache-control": "no-store"})

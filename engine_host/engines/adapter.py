@@ -1,0 +1,48 @@
+"""What the manager needs to know of one kind of engine."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import httpx
+
+from engine_host.protocol.engines import Readings, Verification
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.plans import LaunchPlan
+
+
+@dataclass(frozen=True)
+class StageSeen:
+    """A stage that the engine's own output announced; `buffers` are bytes as it printed them."""
+
+    name: str
+    detail: str = ""
+    buffers: Mapping[str, int] = field(default_factory=dict)
+
+
+class StageReader(Protocol):
+    """Reads the stages of one start off the engine's log lines."""
+
+    def feed(self, line: str) -> StageSeen | None:
+        """The stage that this line announces, if any."""
+
+
+class Adapter(Protocol):
+    """One kind of engine: how to read, verify and explain it; processes are the manager's."""
+
+    name: str
+
+    def stage_reader(self) -> StageReader:
+        """A reader for one start."""
+
+    async def healthy(self, client: httpx.AsyncClient) -> bool:
+        """Whether the engine says that it can answer; False while it loads or does not listen yet."""
+
+    async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
+        """Prove that it answers as the plan says. Raises HostError(engine_not_ready)."""
+
+    async def read(self, client: httpx.AsyncClient) -> Readings:
+        """What the engine says of itself now. Raises httpx.HTTPError when it does not answer."""
+
+    def explain_exit(self, code: int | None, tail: Sequence[str], plan: LaunchPlan) -> Problem:
+        """Why the engine ended by itself, from its exit code and its last lines."""

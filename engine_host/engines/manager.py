@@ -1,0 +1,330 @@
+"""Engines: started from a plan, verified, watched, drained, stopped, and found again after a restart."""
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+from pydantic import BaseModel
+
+from engine_host._errors import HostError
+from engine_host.engines.adapter import Adapter
+from engine_host.engines.process import EngineProcess, ProcessRecord
+from engine_host.engines.reaper import Reaper
+from engine_host.engines.running import RunningEngine
+from engine_host.folders import Folders
+from engine_host.jobs import JobControl, JobRunner
+from engine_host.log_book import LogBook
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, EventBase
+from engine_host.protocol.jobs import JobKind
+from engine_host.protocol.plans import LaunchPlan
+from engine_host.store import Store
+
+_log = logging.getLogger(__name__)
+_KEPT_ENDED = 20
+_DRAIN = 10.0
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_SERVING = {EngineState.READY, EngineState.BUSY}
+# Work on engines shares the machine's memory, so one start or stop waits for the one before.
+_TOUCHES = "engine memory"
+
+Drain = Callable[[str, float], Awaitable[bool]]
+
+
+class _Remembered(BaseModel):
+    """An engine in the store, with what finds its process again."""
+
+    engine: Engine
+    pid: int
+    created: float
+
+
+class EngineManager:
+    """Owns every engine process; publishes each change of state."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        publish: Callable[[EventBase], None],
+        jobs: JobRunner,
+        store: Store,
+        log_book: LogBook,
+        reaper: Reaper,
+        adapters: Mapping[str, Adapter],
+        drain: Drain,
+    ) -> None:
+        self._folders = folders
+        self._publish = publish
+        self._jobs = jobs
+        self._store = store
+        self._log_book = log_book
+        self._reaper = reaper
+        self._adapters = adapters
+        self._drain = drain
+        self._engines: dict[str, Engine] = {}
+        self._running: dict[str, RunningEngine] = {}
+        self._endings: set[asyncio.Task[None]] = set()
+
+    def all(self) -> list[Engine]:
+        """Every engine of this run, those that run first, then the newest."""
+        return sorted(self._engines.values(), key=lambda engine: (engine.state in _GONE, -engine.created_at))
+
+    def get(self, engine_id: str) -> Engine:
+        """One engine by id or public name. Raises HostError(not_found)."""
+        if engine_id in self._engines:
+            return self._engines[engine_id]
+        for engine in self.all():
+            if engine.name == engine_id:
+                return engine
+        raise HostError(
+            Reason.NOT_FOUND, f"There is no engine {engine_id}.", fix="`sndr status` lists the engines."
+        )
+
+    def alive(self) -> list[Engine]:
+        """Engines that have a process or are about to."""
+        return [engine for engine in self._engines.values() if engine.state not in _GONE]
+
+    def serving(self) -> list[Engine]:
+        """Engines that answer requests."""
+        return [engine for engine in self._engines.values() if engine.state in _SERVING]
+
+    def start(self, plan: LaunchPlan) -> Engine:
+        """Start a plan, after stopping what runs; answers at once, the job does the work.
+
+        Raises HostError with the plan's first finding that stops a start.
+        """
+        for finding in plan.findings:
+            if finding.severity == "error":
+                raise HostError(
+                    finding.reason or Reason.ENGINE_START_FAILED,
+                    finding.message,
+                    fix=finding.fix,
+                    evidence=finding.evidence,
+                )
+        engine = Engine(
+            id=f"engine-{secrets.token_hex(3)}",
+            name=plan.name,
+            engine=plan.engine,
+            server=plan.server,
+            server_version=plan.server_version,
+            state=EngineState.PREPARING,
+            plan=plan,
+            keep=plan.keep,
+            created_at=time.time(),
+        )
+        self._engines[engine.id] = engine
+        job = self._jobs.start(
+            JobKind.ENGINE_START,
+            f"Start {plan.name}",
+            _TOUCHES,
+            plan.command,
+            lambda control: self._start(engine.id, control),
+        )
+        return self._change(engine.id, job=job.id)
+
+    def stop(self, engine_id: str, *, now: bool = False) -> Engine:
+        """Drain and stop an engine (`now`: at once); answers at once. Raises HostError(not_found)."""
+        engine = self.get(engine_id)
+        if engine.state in _GONE:
+            return engine
+        if engine.state in {EngineState.PREPARING, EngineState.STARTING} and engine.job:
+            self._jobs.cancel(engine.job)
+            return engine
+        job = self._jobs.start(
+            JobKind.ENGINE_STOP,
+            f"Stop {engine.name}",
+            f"stop {engine.id}" if now else _TOUCHES,
+            f"sndr stop {engine.name}{' --now' if now else ''}",
+            lambda control: self._stop(engine.id, control, now),
+        )
+        return self._change(engine.id, job=job.id)
+
+    def activity(self, engine_id: str, active: int) -> None:
+        """Told by the endpoint: how many requests this engine answers now."""
+        engine = self._engines.get(engine_id)
+        if engine and engine.state in _SERVING:
+            state = EngineState.BUSY if active else EngineState.READY
+            if state is not engine.state:
+                self._change(engine_id, state=state)
+
+    def socket(self, engine: Engine) -> str:
+        """The engine's own Unix socket."""
+        return str(self._folders.run / f"{engine.plan.id}.sock")
+
+    async def adopt(self) -> None:
+        """Find the engines of an earlier run: kept ones are taken up again, the others are ended."""
+        for body in self._store.newest("engine", 100):
+            remembered = _Remembered.model_validate_json(body)
+            engine = remembered.engine
+            process = EngineProcess.adopt(
+                ProcessRecord(remembered.pid, remembered.created), self._log_file(engine.id)
+            )
+            if process is None:
+                self._store.remove("engine", engine.id)
+                continue
+            if not engine.keep:
+                _log.warning("ending %s (pid %d), left behind by a killed host", engine.name, process.pid)
+                await process.stop()
+                await process.release()
+                self._forget(engine)
+                continue
+            self._engines[engine.id] = engine.model_copy(update={"adopted": True, "job": None})
+            running = self._attach(engine.id, process)
+            try:
+                await running.wait_until_healthy(30.0)
+            except HostError as error:
+                self._change(engine.id, state=EngineState.FAILED, problem=error.problem)
+                continue
+            self._change(engine.id, state=EngineState.READY)
+            running.poll()
+            _log.info("took up %s again (pid %d)", engine.name, process.pid)
+
+    async def close(self) -> None:
+        """Stop every engine that is not kept and let go of the others."""
+        await asyncio.gather(*self._endings, return_exceptions=True)
+        leaving = [engine for engine in self.alive() if not engine.keep]
+        await asyncio.gather(*(self._end(engine.id, 3.0) for engine in leaving))
+        for running in list(self._running.values()):
+            self._reaper.forget(running.process.pid)
+            await running.release()
+        self._running.clear()
+
+    async def _start(self, engine_id: str, control: JobControl) -> dict[str, Any]:
+        plan = self._engines[engine_id].plan
+        try:
+            others = [engine for engine in self.alive() if engine.id != engine_id and engine.pid]
+            for other in others:
+                control.step(1, 4, "Stop what runs", other.name)
+                await self._drain_and_end(other.id, _DRAIN)
+            control.step(2, 4, "Start the process", plan.server_version)
+            running = self._spawn(engine_id, plan)
+            control.step(3, 4, "Load the model", plan.model_path)
+            running.on_stage = lambda name, detail: control.step(3, 4, "Load the model", detail or name)
+            await running.wait_until_healthy(None)
+            control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
+            running.begin_stage("verify")
+            verified = await running.verify(plan)
+            running.end_stage()
+            self._change(engine_id, state=EngineState.READY, ready_at=time.time(), verified=verified)
+            running.poll()
+        except asyncio.CancelledError:
+            await self._end(engine_id, 0.0)
+            control.undone = "The engine's process was ended; nothing of it is left."
+            raise
+        except HostError as error:
+            await self._fail(engine_id, error.problem)
+            raise
+        self._remember(engine_id)
+        return {"engine": engine_id, "name": plan.name, "ready_after": verified.ready_after}
+
+    async def _stop(self, engine_id: str, control: JobControl, now: bool) -> dict[str, Any]:
+        if now:
+            control.step(1, 1, "End the process")
+            await self._end(engine_id, 0.0)
+        else:
+            control.step(1, 2, "Let running requests finish", f"at most {_DRAIN:.0f} s")
+            self._change(engine_id, state=EngineState.DRAINING)
+            await self._drain(engine_id, _DRAIN)
+            control.step(2, 2, "End the process")
+            await self._end(engine_id, 5.0)
+        return {"engine": engine_id}
+
+    async def _drain_and_end(self, engine_id: str, seconds: float) -> None:
+        self._change(engine_id, state=EngineState.DRAINING)
+        await self._drain(engine_id, seconds)
+        await self._end(engine_id, 5.0)
+
+    def _spawn(self, engine_id: str, plan: LaunchPlan) -> RunningEngine:
+        self._reaper.ensure()
+        process = EngineProcess.start(plan.argv, plan.environment, self._log_file(engine_id), keep=plan.keep)
+        if not plan.keep:
+            self._reaper.watch(process.pid)
+        self._change(engine_id, state=EngineState.STARTING, pid=process.pid)
+        running = self._attach(engine_id, process)
+        running.begin_stage("start process")
+        self._remember(engine_id)
+        return running
+
+    def _attach(self, engine_id: str, process: EngineProcess) -> RunningEngine:
+        engine = self._engines[engine_id]
+        running = RunningEngine(
+            engine_id,
+            process,
+            self._adapters[engine.engine],
+            httpx.AsyncClient(
+                transport=httpx.AsyncHTTPTransport(uds=self.socket(engine), verify=False, trust_env=False),
+                base_url="http://engine",
+                timeout=httpx.Timeout(5.0, read=60.0),
+            ),
+            engine,
+        )
+        running.log = lambda texts: self._log_book.add(engine_id, texts)
+        running.changed = lambda **update: self._change(engine_id, **update)
+        running.stage_ended = lambda stage: self._publish(EngineStageEvent(engine=engine_id, stage=stage))
+        running.ended = lambda problem: self._crashed(engine_id, problem)
+        self._running[engine_id] = running
+        running.follow()
+        return running
+
+    def _crashed(self, engine_id: str, problem: Problem) -> None:
+        """The process ended by itself while it served; a start that fails is told by its job."""
+        if self._engines[engine_id].state in _SERVING | {EngineState.DRAINING}:
+            problem = problem.model_copy(
+                update={"fix": problem.fix or Fix(text="Start it again.", command="sndr run")}
+            )
+            asyncio.get_running_loop().create_task(self._fail(engine_id, problem))
+
+    async def _fail(self, engine_id: str, problem: Problem) -> None:
+        await self._take_down(engine_id, 0.0)
+        self._change(
+            engine_id,
+            state=EngineState.FAILED,
+            problem=problem,
+            ended_at=time.time(),
+            pid=None,
+            last_lines=self._log_book.tail(engine_id, 200),
+        )
+
+    async def _end(self, engine_id: str, grace: float) -> None:
+        if self._engines[engine_id].state not in _GONE:
+            self._change(engine_id, state=EngineState.STOPPING)
+        await self._take_down(engine_id, grace)
+        if self._engines[engine_id].state not in _GONE:
+            self._change(engine_id, state=EngineState.UNLOADED, ended_at=time.time(), pid=None)
+
+    async def _take_down(self, engine_id: str, grace: float) -> None:
+        if running := self._running.pop(engine_id, None):
+            await running.process.stop(grace)
+            self._reaper.forget(running.process.pid)
+            await running.release()
+        self._forget(self._engines[engine_id])
+
+    def _forget(self, engine: Engine) -> None:
+        self._store.remove("engine", engine.id)
+        (self._folders.run / f"{engine.plan.id}.sock").unlink(missing_ok=True)
+
+    def _remember(self, engine_id: str) -> None:
+        process = self._running[engine_id].process
+        remembered = _Remembered(
+            engine=self._engines[engine_id], pid=process.record.pid, created=process.record.created
+        )
+        self._store.put("engine", engine_id, remembered.engine.created_at, remembered.model_dump_json())
+
+    def _change(self, engine_id: str, **update: Any) -> Engine:
+        engine = self._engines[engine_id].model_copy(update=update)
+        self._engines[engine_id] = engine
+        if "readings" not in update or len(update) > 1:
+            self._publish(EngineStateEvent(engine=engine))
+        ended = [one for one in self.all() if one.state in _GONE]
+        for old in ended[_KEPT_ENDED:]:
+            del self._engines[old.id]
+        return engine
+
+    def _log_file(self, engine_id: str) -> Path:
+        return self._folders.logs / "engines" / f"{engine_id}.log"
