@@ -1,0 +1,52 @@
+"""`/v1/engines`: start, watch and stop engines, and their requests."""
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine_host._errors import HostError
+from engine_host.api.answers import answer, body
+from engine_host.api.services import Services
+from engine_host.protocol.engines import EnginePage, RequestPage
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import StartRequest
+
+
+def routes(services: Services) -> list[Route]:
+    """The engines' routes."""
+
+    async def known(_request: Request) -> Response:
+        return answer(EnginePage(seq=services.events.seq, engines=tuple(services.engines.all())))
+
+    async def start(request: Request) -> Response:
+        plan = await services.planner.fresh((await body(request, StartRequest)).plan)
+        return answer(services.engines.start(plan), 202)
+
+    async def one(request: Request) -> Response:
+        return answer(services.engines.get(request.path_params["engine"]))
+
+    async def stop(request: Request) -> Response:
+        now = request.query_params.get("now", "").lower() in {"1", "true"}
+        return answer(services.engines.stop(request.path_params["engine"], now=now), 202)
+
+    async def requests(request: Request) -> Response:
+        engine = services.engines.get(request.path_params["engine"])
+        return answer(
+            RequestPage(seq=services.events.seq, requests=tuple(services.requests.of_engine(engine.id)))
+        )
+
+    async def cancel(request: Request) -> Response:
+        wanted = request.path_params["request"]
+        cancelled = services.requests.cancel(wanted)
+        if cancelled is None:
+            raise HostError(Reason.NOT_FOUND, f"There is no request {wanted}.")
+        return answer(cancelled)
+
+    return [
+        Route("/v1/engines", known),
+        Route("/v1/engines", start, methods=["POST"]),
+        Route("/v1/engines/{engine}", one),
+        Route("/v1/engines/{engine}", stop, methods=["DELETE"]),
+        Route("/v1/engines/{engine}/requests", requests),
+        Route("/v1/engines/{engine}/requests/{request}", cancel, methods=["DELETE"]),
+    ]

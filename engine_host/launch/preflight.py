@@ -1,0 +1,99 @@
+"""Checks before a start; each finding says what to do, and an error stops the start."""
+
+from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.launch.memory import kv_bytes_per_token
+from engine_host.launch.resolve import Resolution
+from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Action, Fix, Reason
+from engine_host.protocol.plans import Finding, ServerChoice
+
+
+def findings(
+    model: GgufInfo, resolved: Resolution, server: ServerCapabilities, free_memory: int
+) -> list[Finding]:
+    """What is worth knowing before this start; `free_memory` in bytes, the replaced engine's included."""
+    found = [
+        *_memory(model, resolved, server, free_memory),
+        *_context(model, resolved),
+        *_speculation(model, resolved),
+    ]
+    if server.choice is ServerChoice.PREBUILT:
+        found.append(
+            Finding(
+                id="prebuilt_server",
+                severity=Severity.INFO,
+                message="The prebuilt llama.cpp runs: it works at once, but uses no more than AVX2.",
+                fix=Fix(
+                    text="Build llama.cpp for this processor once.",
+                    command="sndr engine build llama.cpp",
+                    action=Action(method="POST", path="/v1/servers/build"),
+                ),
+            )
+        )
+    return found
+
+
+def _memory(
+    model: GgufInfo, resolved: Resolution, server: ServerCapabilities, free_memory: int
+) -> list[Finding]:
+    if server.devices:
+        return []
+    per_token = kv_bytes_per_token(model, str(resolved["kv_type_k"]), str(resolved["kv_type_v"]))
+    kv = int((per_token or 0) * int(resolved["context"]) * int(resolved["streams"]))
+    needed = model.size + kv
+    if needed <= free_memory:
+        return []
+    return [
+        Finding(
+            id="memory_short",
+            severity=Severity.WARNING,
+            reason=Reason.OUT_OF_MEMORY,
+            message=(
+                f"Weights and KV cache want about {needed / 2**30:.1f} GiB (estimated); "
+                f"{free_memory / 2**30:.1f} GiB are free."
+            ),
+            fix=Fix(text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."),
+            evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory},
+        )
+    ]
+
+
+def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:
+    if model.context and int(resolved["context"]) > model.context:
+        return [
+            Finding(
+                id="context_beyond_training",
+                severity=Severity.WARNING,
+                message=(
+                    f"The model was trained for {model.context:,} tokens; answers beyond that are poor."
+                ),
+                fix=Fix(text=f"Set the context to {model.context} or less."),
+                evidence={"trained": model.context, "context": resolved["context"]},
+            )
+        ]
+    return []
+
+
+def _speculation(model: GgufInfo, resolved: Resolution) -> list[Finding]:
+    wants_mtp = "draft-mtp" in str(resolved["speculation"])
+    if wants_mtp and not model.mtp_layers:
+        return [
+            Finding(
+                id="no_mtp_layer",
+                severity=Severity.ERROR,
+                reason=Reason.UNSUPPORTED,
+                message="This model file has no MTP layer, so it cannot draft for itself.",
+                fix=Fix(text="Switch speculation off, or choose an n-gram kind."),
+            )
+        ]
+    if model.mtp_layers and resolved["speculation"] == "off":
+        return [
+            Finding(
+                id="mtp_available",
+                severity=Severity.INFO,
+                message="The model has an MTP layer: speculative decoding can be switched on.",
+                fix=Fix(text="Set speculation to draft-mtp and measure.", command="--speculation draft-mtp"),
+            )
+        ]
+    return []
