@@ -1,0 +1,56 @@
+"""Who may ask: the check of `Host` against DNS rebinding, and API keys."""
+
+import hmac
+from collections.abc import Iterable, Mapping
+
+from engine_host.gateway.faults import EndpointError
+from engine_host.protocol.errors import Reason
+
+LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
+
+
+def host_name(header: str) -> str:
+    """The name in a `Host` header, without port and brackets, in lower case."""
+    value = header.strip().lower()
+    if value.startswith("["):
+        return value[1:].partition("]")[0]
+    return value.rpartition(":")[0] if value.count(":") == 1 else value
+
+
+def check_host(header: str | None, allowed: Iterable[str]) -> None:
+    """Refuse a request for a name this endpoint does not answer to; raises EndpointError 403.
+
+    A web page can point its own name at 127.0.0.1 and read the answers; its name is then what `Host` says.
+    """
+    name = host_name(header or "")
+    if name in LOOPBACK_HOSTS or name in {host_name(entry) for entry in allowed}:
+        return
+    raise EndpointError(
+        403,
+        "host_not_allowed",
+        f"This endpoint does not answer to the name {name[:200]!r}. Add it to the allowed host names in the "
+        "settings, or use 127.0.0.1.",
+        Reason.UNAUTHORIZED,
+    )
+
+
+def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:
+    """Refuse a request without one of the keys; without keys any will do; raises EndpointError 401."""
+    if not keys:
+        return
+    given = headers.get("x-api-key", "")
+    scheme, _, bearer = headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer" and bearer:
+        given = bearer.strip()
+    # Every key is compared, whichever fits, so that the time tells nothing.
+    fits = [hmac.compare_digest(given.encode(), key.encode()) for key in sorted(keys)]
+    if any(fits):
+        return
+    message = "This key is not known here." if given else "An API key is needed: Authorization: Bearer KEY."
+    raise EndpointError(
+        401,
+        "invalid_api_key",
+        message,
+        Reason.UNAUTHORIZED,
+        headers=(("www-authenticate", "Bearer"),),
+    )

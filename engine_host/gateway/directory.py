@@ -1,0 +1,55 @@
+"""What the gateway knows of the engines: where each listens, under which model id, and what it can do."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+ActivityHook = Callable[[str, int], None]
+"""Called with an engine's id and its number of active requests whenever that number changes."""
+
+
+@dataclass(frozen=True)
+class Target:
+    """One engine that answers requests.
+
+    `engine` is the engine's id, `name` its public model id. Exactly one of `socket` (path of a Unix socket)
+    and `url` (`http://host:port`) is set. `context` is what one request may use, in tokens; `created_at` in
+    seconds since the epoch; `size` in bytes. None is "not known" and is left out of `/v1/models`.
+    """
+
+    engine: str
+    name: str
+    slots: int
+    context: int
+    created_at: float
+    socket: str | None = None
+    url: str | None = None
+    parameters: int | None = None
+    size: int | None = None
+    context_trained: int | None = None
+    architecture: str | None = None
+    quantization: str | None = None
+    owned_by: str = "llamacpp"
+    embeddings: bool = False
+    fill_in_the_middle: bool | None = None
+    tools: bool | None = None
+    key: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""
+        if (self.socket is None) == (self.url is None):
+            raise ValueError("a target has a socket or a url, exactly one of them")
+        if self.slots < 1:
+            raise ValueError("a target has at least one slot")
+
+
+class Directory(Protocol):
+    """The engines as the engine manager knows them; both calls are cheap and never block."""
+
+    def targets(self) -> Sequence[Target]:
+        """Engines that can answer now, first started first."""
+        ...
+
+    def starting(self) -> Sequence[str]:
+        """Public model ids of engines that are on their way up."""
+        ...

@@ -1,0 +1,302 @@
+"""One request's way through the gateway: wait for a slot, ask the engine, pass its answer on.
+
+All sending to the client happens in one coroutine. Everything that can end the exchange from outside (the
+client leaves, somebody cancels, the program closes) calls `stop`, which breaks the engine's connection at
+once and lets that coroutine find out why.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+from starlette.types import Receive, Send
+
+from engine_host.gateway import faults
+from engine_host.gateway.admission import Admission, Ticket
+from engine_host.gateway.book import Entry
+from engine_host.gateway.directory import Target
+from engine_host.gateway.infill import InfillAnswer
+from engine_host.gateway.meter import Figures, Meter, figures_of_answer
+from engine_host.gateway.upstream import Upstream, UpstreamLostError
+from engine_host.protocol.errors import Reason
+
+_STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+_PING = b": ping\n\n"
+
+
+class Stop(Enum):
+    """Why an exchange was ended from outside."""
+
+    CLIENT_LEFT = "client left"
+    CANCELLED = "cancelled"
+    CLOSING = "closing"
+
+
+@dataclass(frozen=True)
+class Call:
+    """What to ask the engine: path and body as it wants them, and how to translate the answer."""
+
+    path: str
+    body: bytes
+    stream: bool
+    infill: InfillAnswer | None = None
+
+
+class Exchange:
+    """One admitted or waiting request; `run` sends the whole answer."""
+
+    def __init__(
+        self,
+        target: Target,
+        call: Call,
+        ticket: Ticket,
+        entry: Entry,
+        admission: Admission,
+        receive: Receive,
+        send: Send,
+        *,
+        ping_interval: float,
+        note_interval: float,
+    ) -> None:
+        self._target = target
+        self._call = call
+        self._ticket = ticket
+        self._entry = entry
+        self._admission = admission
+        self._receive = receive
+        self._send = send
+        self._ping_interval = ping_interval
+        self._note_interval = note_interval
+        self._upstream: Upstream | None = None
+        self._stopped: Stop | None = None
+        self._begun = False
+        self._at_frame_end = True
+        self._sends = 0
+        self._idle = False
+        self._timer: asyncio.TimerHandle | None = None
+        self._meter = Meter()
+        entry.stop = lambda: self.stop(Stop.CANCELLED)
+
+    def stop(self, cause: Stop) -> None:
+        """End the exchange now; the engine's work on it is aborted before this returns."""
+        if self._stopped is not None:
+            return
+        self._stopped = cause
+        if self._upstream is not None:
+            self._upstream.abort()
+        if not self._ticket.settled:
+            self._ticket.fault = faults.cancelled()
+            self._ticket.changed.set()
+
+    async def run(self) -> None:
+        """Wait, ask, answer; the slot is free and the entry closed when this returns or raises."""
+        watcher = asyncio.create_task(self._watch_client())
+        try:
+            await self._wait_for_slot()
+            self._entry.admitted()
+            if self._call.stream:
+                await self._stream()
+            else:
+                await self._whole()
+        except faults.EndpointError as fault:
+            await self._refuse(fault)
+        except UpstreamLostError:
+            await self._broken()
+        except Exception:
+            # The server writes the traceback to the host's log.
+            await self._refuse(faults.internal())
+            raise
+        finally:
+            watcher.cancel()
+            if self._upstream is not None:
+                self._upstream.abort()
+            self._admission.leave(self._ticket)
+            self._entry.cancelled()
+
+    async def _watch_client(self) -> None:
+        """Notice the client's leaving while the answer is being made."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self.stop(Stop.CLIENT_LEFT)
+
+    async def _wait_for_slot(self) -> None:
+        """Return with a slot; a waiting stream is told how many are ahead; raises EndpointError."""
+        ticket = self._ticket
+        if not ticket.granted:
+            self._entry.wait()
+        while not ticket.granted:
+            if self._call.stream:
+                engine = ticket.engine
+                ahead = self._admission.ahead(ticket)
+                await self._begin((b"x-sndr-waiting", str(ahead + 1).encode()))
+                busy = f"{self._admission.active(engine)} of {self._admission.slots(engine)} busy"
+                await self._put(f": waiting for a free slot, {ahead} ahead, {busy}\n\n".encode())
+            await self._admission.wait(ticket, self._note_interval)
+
+    async def _open(self) -> Upstream:
+        """Connect to the engine; raises EndpointError when it takes none, UpstreamLostError when stopped."""
+        if self._is_stopped():
+            raise UpstreamLostError("stopped before the engine was asked")
+        try:
+            upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body)
+        except UpstreamLostError as error:
+            raise faults.engine_unreachable(self._target.name) from error
+        self._upstream = upstream
+        # `stop` may have come while the connection was made, and found nothing to break.
+        if self._is_stopped():
+            upstream.abort()
+        return upstream
+
+    def _is_stopped(self) -> bool:
+        return self._stopped is not None
+
+    async def _whole(self) -> None:
+        """Pass on one whole answer."""
+        upstream = await self._open()
+        await upstream.head()
+        body = await upstream.rest()
+        if upstream.status >= 400:
+            raise faults.engine_fault(upstream.status, body)
+        infill = self._call.infill
+        if infill is not None:
+            body = infill.whole(body)
+            figures = infill.figures()
+        else:
+            figures = figures_of_answer(body)
+        self._finish(figures)
+        await self._answer(upstream.status, body)
+
+    async def _stream(self) -> None:
+        """Pass on an event stream, piece by piece as it comes."""
+        upstream = await self._open()
+        while not await upstream.head(self._ping_interval):
+            await self._begin()
+            await self._put(_PING)
+        if upstream.status >= 400:
+            raise faults.engine_fault(upstream.status, await upstream.rest())
+        await self._begin()
+        # One timer for the stream's life, none for a piece.
+        self._timer = asyncio.get_running_loop().call_later(self._ping_interval, self._look, upstream, -1)
+        try:
+            await self._relay(upstream)
+        finally:
+            if self._timer is not None:
+                self._timer.cancel()
+
+    def _look(self, upstream: Upstream, sends: int) -> None:
+        """Have a ping sent when nothing was since the last look."""
+        if self._sends == sends:
+            self._idle = True
+            upstream.nudge()
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(self._ping_interval, self._look, upstream, self._sends)
+
+    async def _relay(self, upstream: Upstream) -> None:
+        """The loop that every token passes; nothing in it may be slow."""
+        infill = self._call.infill
+        feed: Callable[[bytes], bool] = self._meter.feed
+        while (piece := await upstream.read()) is not None:
+            if not piece:
+                if self._idle and self._at_frame_end:
+                    await self._put(_PING)
+                self._idle = False
+                continue
+            if infill is not None:
+                piece, first = infill.feed(piece)
+            else:
+                first = feed(piece)
+            if first:
+                self._entry.first_content()
+            if piece:
+                await self._put(piece)
+        if infill is not None:
+            await self._put(infill.end())
+        self._finish(infill.figures() if infill is not None else self._meter.figures())
+        await self._close()
+
+    def _finish(self, figures: Figures) -> None:
+        """Close the entry and free the slot before the client reads the end and asks again."""
+        if figures.error is not None:
+            fault = faults.EndpointError(500, "engine_error", figures.error, Reason.ENGINE_CRASHED)
+            self._entry.failed(fault.problem(), figures)
+        else:
+            self._entry.done(figures)
+        self._admission.leave(self._ticket)
+
+    async def _broken(self) -> None:
+        """The engine's connection ended early: say why, where somebody still listens."""
+        figures = self._meter.figures()
+        if self._stopped is Stop.CLIENT_LEFT:
+            self._entry.cancelled(figures)
+            return
+        if self._stopped is Stop.CANCELLED:
+            self._entry.cancelled(figures)
+            await self._refuse(faults.cancelled())
+            return
+        stopped = self._stopped is Stop.CLOSING or self._admission.draining(self._target.engine)
+        await self._refuse(faults.engine_ended(self._target.name, stopped=stopped), figures)
+
+    async def _refuse(self, fault: faults.EndpointError, figures: Figures | None = None) -> None:
+        """Answer with an error, as a status or, when the stream has begun, as its last frame."""
+        if self._stopped in (Stop.CLIENT_LEFT, Stop.CANCELLED):
+            self._entry.cancelled(figures)
+        else:
+            self._entry.failed(fault.problem(), figures)
+        self._admission.leave(self._ticket)
+        if self._stopped is Stop.CLIENT_LEFT:
+            return
+        if not self._begun:
+            await send_fault(self._send, fault, self._entry.id)
+            return
+        await self._put((b"" if self._at_frame_end else b"\n\n") + fault.frame())
+        await self._close()
+
+    async def _begin(self, *more: tuple[bytes, bytes]) -> None:
+        """Send the headers of a stream, once."""
+        if self._begun:
+            return
+        self._begun = True
+        headers = [*_STREAM_HEADERS, (b"x-request-id", self._entry.id.encode()), *more]
+        await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _put(self, piece: bytes) -> None:
+        self._sends += 1
+        self._at_frame_end = piece.endswith(b"\n\n")
+        await self._send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    async def _close(self) -> None:
+        await self._send({"type": "http.response.body", "body": b"", "more_body": False})
+
+    async def _answer(self, status: int, body: bytes) -> None:
+        await send_json(self._send, status, body, self._entry.id)
+
+
+async def send_json(
+    send: Send,
+    status: int,
+    body: bytes | dict[str, Any],
+    request_id: str,
+    headers: tuple[tuple[str, str], ...] = (),
+) -> None:
+    """Send one whole JSON answer."""
+    data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+    lines = [
+        ("content-type", "application/json"),
+        ("content-length", str(len(data))),
+        ("x-request-id", request_id),
+        *headers,
+    ]
+    encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in lines]
+    await send({"type": "http.response.start", "status": status, "headers": encoded})
+    await send({"type": "http.response.body", "body": data})
+
+
+async def send_fault(send: Send, fault: faults.EndpointError, request_id: str) -> None:
+    """Send an error with its status, and when to try again."""
+    headers = list(fault.headers)
+    if fault.retry_after is not None:
+        headers.append(("retry-after", str(fault.retry_after)))
+    await send_json(send, fault.status, fault.encoded(), request_id, tuple(headers))

@@ -1,0 +1,219 @@
+"""Errors in OpenAI's form: our own, and the engine's brought into it."""
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine_host.protocol.errors import Problem, Reason
+
+_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "invalid_request_error",
+    405: "invalid_request_error",
+    413: "invalid_request_error",
+    429: "rate_limit_error",
+}
+_ENGINE_CODES = {
+    "exceed_context_size_error": "context_length_exceeded",
+    "unavailable_error": "engine_not_ready",
+    "not_supported_error": "unsupported",
+    "authentication_error": "engine_refused_key",
+}
+_REASONS = {
+    "context_length_exceeded": Reason.CONTEXT_TOO_LONG,
+    "engine_not_ready": Reason.ENGINE_NOT_READY,
+    "unsupported": Reason.UNSUPPORTED,
+}
+
+
+@dataclass(eq=False)
+class EndpointError(Exception):
+    """A request that gets an error instead of an answer.
+
+    `status` is the HTTP status, `code` what a program looks at, `message` what a person reads, `param` the
+    field of the request at fault, `retry_after` seconds, `source` who says so: `sndr` or `engine`.
+    """
+
+    status: int
+    code: str
+    message: str
+    reason: Reason = Reason.BAD_REQUEST
+    param: str | None = None
+    type: str = ""
+    retry_after: int | None = None
+    source: str = "sndr"
+    headers: tuple[tuple[str, str], ...] = ()
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        super().__init__(self.message)
+        if not self.type:
+            self.type = _TYPES.get(self.status, "server_error")
+
+    def body(self) -> dict[str, Any]:
+        """The error object of the answer."""
+        error: dict[str, Any] = {
+            "message": self.message,
+            "type": self.type,
+            "param": self.param,
+            "code": self.code,
+            "src": self.source,
+        }
+        return {"error": {**self.extra, **error}}
+
+    def encoded(self) -> bytes:
+        """The error object as JSON."""
+        return json.dumps(self.body(), ensure_ascii=False, separators=(",", ":")).encode()
+
+    def frame(self) -> bytes:
+        """The error object as one frame of an event stream, for an answer that has already begun."""
+        return b"data: " + self.encoded() + b"\n\n"
+
+    def problem(self) -> Problem:
+        """The same failure as the control protocol tells it; never holds text of the request."""
+        return Problem(
+            reason=self.reason,
+            message=self.message,
+            evidence={"status": self.status, "code": self.code, "source": self.source},
+        )
+
+
+def invalid(message: str, *, param: str | None = None, code: str = "invalid_value") -> EndpointError:
+    """A request that is wrong in itself: status 400."""
+    return EndpointError(400, code, message, Reason.BAD_REQUEST, param)
+
+
+def engine_fault(status: int, body: bytes) -> EndpointError:
+    """The engine's own refusal, its status kept, its error object brought into OpenAI's form.
+
+    llama.cpp puts an integer in `code` and no `param`; `exceed_context_size_error` becomes the code that
+    agents look for. Other fields (`n_ctx`, `n_prompt_tokens`) are kept.
+    """
+    error = _error_object(body)
+    kind = str(error.get("type") or "")
+    code = error.get("code")
+    text = error.get("message")
+    known = _ENGINE_CODES.get(kind)
+    if known is None:
+        known = code if isinstance(code, str) and code else kind or f"engine_{status}"
+    extra = {
+        name: value
+        for name, value in error.items()
+        if name not in {"message", "type", "param", "code", "src"} and isinstance(value, int | float)
+    }
+    param = error.get("param")
+    return EndpointError(
+        status,
+        known,
+        str(text) if text else f"The engine answered with status {status} and no error object.",
+        _REASONS.get(known, Reason.BAD_REQUEST if status < 500 else Reason.ENGINE_CRASHED),
+        param if isinstance(param, str) else None,
+        kind,
+        2 if status == 503 else None,
+        "engine",
+        extra=extra,
+    )
+
+
+def _error_object(body: bytes) -> dict[str, Any]:
+    """The error object in an engine's answer, or the body's text as its message."""
+    try:
+        value = json.loads(body)
+    except ValueError:
+        return {"message": body.decode("utf-8", "replace").strip()[:500]}
+    if not isinstance(value, dict):
+        return {}
+    error = value.get("error", value)
+    if isinstance(error, dict):
+        return error
+    return {"message": str(error)}
+
+
+def no_engine_runs() -> EndpointError:
+    """Nothing can answer, and nothing is on its way."""
+    return EndpointError(
+        503,
+        "no_engine_runs",
+        "No engine runs. Start a model in SNDR Control Center, or with: sndr start MODEL",
+        Reason.NO_ENGINE_RUNS,
+    )
+
+
+def engine_starting(names: tuple[str, ...]) -> EndpointError:
+    """The asked-for model is still loading."""
+    return EndpointError(
+        503,
+        "engine_not_ready",
+        f"{', '.join(names)} is still starting. Try again in a few seconds.",
+        Reason.ENGINE_NOT_READY,
+        retry_after=3,
+    )
+
+
+def engine_unreachable(name: str) -> EndpointError:
+    """The engine takes no connection although it should run."""
+    return EndpointError(
+        503,
+        "engine_unreachable",
+        f"The engine of {name} takes no connection. See its log; it may have just ended.",
+        Reason.ENGINE_CRASHED,
+        retry_after=2,
+    )
+
+
+def engine_ended(name: str, *, stopped: bool) -> EndpointError:
+    """The engine's connection broke before its answer was complete."""
+    if stopped:
+        return EndpointError(
+            503,
+            "engine_stopped",
+            f"{name} was stopped before the answer was complete.",
+            Reason.CANCELLED,
+        )
+    return EndpointError(
+        502,
+        "engine_crashed",
+        f"The engine of {name} ended before the answer was complete. Its last log lines say why.",
+        Reason.ENGINE_CRASHED,
+    )
+
+
+def draining(name: str) -> EndpointError:
+    """The engine finishes what it has and takes nothing new."""
+    return EndpointError(
+        503,
+        "draining",
+        f"{name} is being stopped and takes no new requests.",
+        Reason.ENGINE_NOT_READY,
+        retry_after=5,
+    )
+
+
+def queue_full(name: str, limit: int) -> EndpointError:
+    """Too many requests wait already."""
+    return EndpointError(
+        429,
+        "queue_full",
+        f"{limit} requests already wait for a free slot of {name}. Try again in 5s.",
+        Reason.QUEUE_FULL,
+        retry_after=5,
+    )
+
+
+def cancelled() -> EndpointError:
+    """Somebody at the control centre cancelled this request."""
+    return EndpointError(
+        499, "cancelled", "This request was cancelled in SNDR Control Center.", Reason.CANCELLED
+    )
+
+
+def internal() -> EndpointError:
+    """A mistake of ours; the host's log has the traceback."""
+    return EndpointError(
+        500,
+        "internal",
+        "SNDR Control Center made a mistake. The host's log says where.",
+        Reason.INTERNAL,
+    )

@@ -1,0 +1,246 @@
+"""The public OpenAI endpoint: routes, checks, and one exchange for each request."""
+
+import asyncio
+import json
+import secrets
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine_host.gateway import faults
+from engine_host.gateway.access import check_host, check_key
+from engine_host.gateway.admission import Admission
+from engine_host.gateway.bodies import (
+    ClientGoneError,
+    check_chat,
+    check_completion,
+    check_embeddings,
+    parse_body,
+    read_body,
+)
+from engine_host.gateway.book import Publish, RequestBook
+from engine_host.gateway.directory import ActivityHook, Directory, Target
+from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
+from engine_host.gateway.infill import InfillAnswer, infill_request, wants_infill
+from engine_host.gateway.listing import find, model_entry, model_list
+from engine_host.protocol.errors import Reason
+
+_MODEL_PREFIX = "/v1/models/"
+_ASKS = {
+    "/v1/chat/completions": check_chat,
+    "/v1/completions": check_completion,
+    "/v1/embeddings": check_embeddings,
+}
+_READS = {"/v1/models", "/health"}
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds of the endpoint: bytes of a request, waiting requests of an engine; intervals in seconds."""
+
+    body: int = 64 << 20
+    queue: int = 64
+    ping: float = 15.0
+    waiting_note: float = 5.0
+
+
+class Gateway:
+    """The endpoint over the engines of a directory.
+
+    `publish` takes every event; `keys` and `allowed_hosts` are asked at each request, so a change of the
+    settings holds at once. `app` is for the network, `trusted_app` for the control socket, which has its own
+    token and no `Host` worth checking. Lives on one event loop.
+    """
+
+    def __init__(
+        self,
+        directory: Directory,
+        publish: Publish,
+        keys: Callable[[], frozenset[str]] = frozenset,
+        allowed_hosts: Callable[[], frozenset[str]] = frozenset,
+        limits: Limits | None = None,
+        on_activity: ActivityHook | None = None,
+    ) -> None:
+        self._directory = directory
+        self._keys = keys
+        self._allowed_hosts = allowed_hosts
+        self._limits = limits or Limits()
+        self._admission = Admission(self._limits.queue, on_activity)
+        self._exchanges: set[Exchange] = set()
+        self._none_left = asyncio.Event()
+        self._none_left.set()
+        self.app: ASGIApp = _Door(self._serve, trusted=False)
+        self.trusted_app: ASGIApp = _Door(self._serve, trusted=True)
+        self.book = RequestBook(publish, self._admission.active, self._admission.waiting)
+
+    async def drain(self, engine_id: str, timeout: float) -> bool:
+        """Admit nothing new to this engine and wait for its requests; whether all ended in `timeout` s."""
+        return await self._admission.drain(engine_id, timeout)
+
+    def forget(self, engine_id: str) -> None:
+        """Drop the admission state of an engine that has ended."""
+        self._admission.forget(engine_id)
+
+    async def aclose(self) -> None:
+        """End every request with an error that says so, and wait until all are gone."""
+        for exchange in list(self._exchanges):
+            exchange.stop(Stop.CLOSING)
+        await self._none_left.wait()
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send, trusted: bool) -> None:
+        if scope["type"] != "http":
+            raise RuntimeError(f"the endpoint speaks http, not {scope['type']}")
+        request_id = "req_" + secrets.token_hex(12)
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        try:
+            if not trusted:
+                check_host(headers.get("host"), self._allowed_hosts())
+                check_key(headers, self._keys())
+            await self._route(scope, headers, receive, send, request_id)
+        except faults.EndpointError as fault:
+            await send_fault(send, fault, request_id)
+        except ClientGoneError:
+            return
+
+    async def _route(
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        path = str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
+        method = scope["method"]
+        if path in _ASKS:
+            _need(method, path, "POST")
+            await self._ask(path, headers, receive, send, request_id)
+            return
+        if path not in _READS and not (path.startswith(_MODEL_PREFIX) and path != _MODEL_PREFIX):
+            raise _not_found(path)
+        _need(method, path, "GET", "HEAD")
+        await send_json(send, 200, self._read(path), request_id)
+
+    def _read(self, path: str) -> dict[str, Any]:
+        """The answer of a GET route; raises EndpointError for an unknown model."""
+        targets = self._directory.targets()
+        if path == "/health":
+            starting = list(self._directory.starting())
+            status = "ok" if targets else "starting" if starting else "no_engine_runs"
+            return {"status": status, "models": [target.name for target in targets], "starting": starting}
+        if path == "/v1/models":
+            return model_list(targets)
+        return model_entry(find(targets, path.removeprefix(_MODEL_PREFIX)))
+
+    async def _ask(
+        self, path: str, headers: Mapping[str, str], receive: Receive, send: Send, request_id: str
+    ) -> None:
+        """Check one request and carry it out."""
+        raw = await read_body(receive, self._limits.body)
+        body = parse_body(raw)
+        _ASKS[path](body)
+        target = self._target(body.get("model"))
+        call = _call(path, raw, body, target, request_id)
+        ticket = self._admission.enter(target)
+        agent = headers.get("user-agent", "")
+        entry = self.book.open(request_id, target, route=path, client=agent, stream=call.stream)
+        exchange = Exchange(
+            target,
+            call,
+            ticket,
+            entry,
+            self._admission,
+            receive,
+            send,
+            ping_interval=self._limits.ping,
+            note_interval=self._limits.waiting_note,
+        )
+        self._exchanges.add(exchange)
+        self._none_left.clear()
+        try:
+            await exchange.run()
+        finally:
+            self._exchanges.discard(exchange)
+            if not self._exchanges:
+                self._none_left.set()
+
+    def _target(self, name: str | None) -> Target:
+        """The engine for a request; raises EndpointError for none, one that is starting, or an unknown id."""
+        targets = self._directory.targets()
+        starting = tuple(self._directory.starting())
+        if starting and (name in starting or not targets) and all(t.name != name for t in targets):
+            raise faults.engine_starting(starting)
+        if not targets:
+            raise faults.no_engine_runs()
+        if name is None:
+            # Some agents leave the model out; with one engine there is no doubt about it.
+            if len(targets) == 1:
+                return targets[0]
+            raise faults.invalid("model is missing and several models run.", param="model")
+        return find(targets, name)
+
+
+class _Door:
+    """An ASGI application object; uvicorn takes a bound method for something older."""
+
+    def __init__(
+        self, serve: Callable[[Scope, Receive, Send, bool], Awaitable[None]], *, trusted: bool
+    ) -> None:
+        self._serve = serve
+        self._trusted = trusted
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await self._serve(scope, receive, send, self._trusted)
+
+
+def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_id: str) -> Call:
+    """What to ask the engine; the client's own bytes wherever they can stay as they are."""
+    stream = bool(body.get("stream"))
+    if path == "/v1/embeddings":
+        if not target.embeddings:
+            raise faults.EndpointError(
+                501,
+                "embeddings_off",
+                f"{target.name} was not started for embeddings. Start it with embeddings switched on.",
+                Reason.UNSUPPORTED,
+            )
+        return Call(path, raw, False)
+    if path != "/v1/completions" or "suffix" not in body:
+        return Call(path, raw, stream)
+    if not wants_infill(body):
+        rest = {name: value for name, value in body.items() if name != "suffix"}
+        return Call(path, json.dumps(rest).encode(), stream)
+    if target.fill_in_the_middle is False:
+        raise faults.EndpointError(
+            501,
+            "fill_in_the_middle_unsupported",
+            f"{target.name} has no fill-in-the-middle tokens, so it cannot use suffix.",
+            Reason.UNSUPPORTED,
+            "suffix",
+        )
+    usage = bool((body.get("stream_options") or {}).get("include_usage"))
+    answer = InfillAnswer(request_id, target.name, int(time.time()), include_usage=usage)
+    return Call("/infill", infill_request(body), stream, answer)
+
+
+def _need(method: str, path: str, *allowed: str) -> None:
+    if method not in allowed:
+        raise faults.EndpointError(
+            405,
+            "method_not_allowed",
+            f"{path} takes {allowed[0]}, not {method}.",
+            headers=(("allow", ", ".join(allowed)),),
+        )
+
+
+def _not_found(path: str) -> faults.EndpointError:
+    known = (*_ASKS, *_READS)
+    meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
+    if meant is not None:
+        hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."
+    else:
+        hint = f" It answers {', '.join(sorted(known))}."
+    return faults.EndpointError(
+        404, "unknown_route", f"This endpoint has no {path[:200]}.{hint}", Reason.NOT_FOUND
+    )
+
+
+__all__ = ["Gateway", "Limits"]

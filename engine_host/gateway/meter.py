@@ -1,0 +1,142 @@
+"""What one answer says of itself: the first content, and the figures at the end of it.
+
+A stream is looked into only until its first content; from there the bytes pass unread, and its last pieces
+are parsed once, after the end. Nothing of the text is kept.
+"""
+
+import json
+from collections import deque
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.gateway.upstream import frames
+
+_TAIL_PIECES = 8
+"""Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
+
+_CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the engine measured: tokens, decode tokens a second; None is "not told".
+
+    Source: the `usage` and `timings` objects of llama.cpp's server.
+    """
+
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    generated_tokens: int | None = None
+    decode_rate: float | None = None
+    draft_tokens: int | None = None
+    draft_accepted: int | None = None
+    finish: str | None = None
+    error: str | None = None
+
+
+class Meter:
+    """Watches one event stream in chat or completion form."""
+
+    def __init__(self) -> None:
+        self.content_seen = False
+        self._pieces: deque[bytes] = deque(maxlen=_TAIL_PIECES)
+
+    def feed(self, data: bytes) -> bool:
+        """Take one piece of the stream; True when it holds the first content."""
+        self._pieces.append(data)
+        if self.content_seen:
+            return False
+        self.content_seen = any(_has_content(payload) for payload in frames(data))
+        return self.content_seen
+
+    def figures(self) -> Figures:
+        """The figures at the end of what was fed; forgets the pieces."""
+        found: dict[str, Any] = {}
+        for payload in frames(b"".join(self._pieces)):
+            value = _object(payload)
+            found.update(_picked(value))
+        self._pieces.clear()
+        return figures_of(found)
+
+
+def _has_content(payload: bytes) -> bool:
+    """Whether a frame carries text, reasoning or a part of a tool call."""
+    choices = _object(payload).get("choices")
+    if not isinstance(choices, list):
+        return False
+    for choice in choices:
+        if not isinstance(choice, dict):
+            continue
+        if choice.get("text"):
+            return True
+        delta = choice.get("delta")
+        if isinstance(delta, dict) and any(delta.get(name) for name in _CONTENT_FIELDS):
+            return True
+    return False
+
+
+def _object(payload: bytes) -> dict[str, Any]:
+    """The JSON object in a frame; empty for `[DONE]` and for a frame cut off at the front."""
+    try:
+        value = json.loads(payload)
+    except ValueError:
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _picked(answer: dict[str, Any]) -> dict[str, Any]:
+    """The parts of a frame or a whole answer that hold figures."""
+    picked: dict[str, Any] = {}
+    for name in ("usage", "timings"):
+        if isinstance(answer.get(name), dict):
+            picked[name] = answer[name]
+    choices = answer.get("choices")
+    if isinstance(choices, list):
+        for choice in choices:
+            if isinstance(choice, dict) and choice.get("finish_reason"):
+                picked["finish"] = choice["finish_reason"]
+    error = answer.get("error")
+    if error:
+        picked["error"] = error.get("message") if isinstance(error, dict) else str(error)
+    return picked
+
+
+def figures_of(found: dict[str, Any]) -> Figures:
+    """Figures out of `usage`, `timings`, `finish` and `error`, each where present."""
+    usage = found.get("usage") or {}
+    timings = found.get("timings") or {}
+    details = usage.get("prompt_tokens_details") or {}
+    cached = _whole(details.get("cached_tokens"), timings.get("cache_n"))
+    fresh = _whole(timings.get("prompt_n"))
+    prompt = _whole(usage.get("prompt_tokens"))
+    if prompt is None and fresh is not None:
+        prompt = fresh + (cached or 0)
+    generated = _whole(usage.get("completion_tokens"), timings.get("predicted_n"))
+    rate = timings.get("predicted_per_second")
+    # One token has no interval before it, so a rate of it is noise.
+    measured = isinstance(rate, int | float) and generated is not None and generated > 1
+    finish = found.get("finish")
+    error = found.get("error")
+    return Figures(
+        prompt_tokens=prompt,
+        cached_tokens=cached,
+        generated_tokens=generated,
+        decode_rate=float(rate) if measured and rate is not None else None,
+        draft_tokens=_whole(timings.get("draft_n")),
+        draft_accepted=_whole(timings.get("draft_n_accepted")),
+        finish=finish if isinstance(finish, str) else None,
+        error=error if isinstance(error, str) else None,
+    )
+
+
+def figures_of_answer(body: bytes) -> Figures:
+    """Figures out of a whole answer that was not streamed."""
+    return figures_of(_picked(_object(body)))
+
+
+def _whole(*values: object) -> int | None:
+    """The first whole number among the values."""
+    for value in values:
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+    return None

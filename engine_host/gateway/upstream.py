@@ -1,0 +1,215 @@
+"""One HTTP/1.1 exchange with an engine, over a Unix socket or TCP, cheap enough for every token.
+
+The engine shares its CPU cores with this process, so every microsecond spent on a token is taken from
+decoding. A general client spends several hundred on each chunk of a stream; this one spends about ten: the
+socket's bytes go through httptools' parser and on, with no buffering layer, task or timer in between.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self
+from urllib.parse import urlsplit
+
+import httptools
+
+from engine_host.gateway.directory import Target
+
+_HIGH_WATER = 1 << 20
+"""Bytes that wait for a slow client before reading from the engine pauses."""
+
+
+class UpstreamLostError(Exception):
+    """The engine's connection ended before its answer was complete, or could not be made."""
+
+
+class Upstream(asyncio.Protocol):
+    """One request to an engine; use as an async context manager, which ends the connection.
+
+    Ending it early is what aborts the engine's work: llama.cpp's server looks at the connection between two
+    tokens.
+    """
+
+    def __init__(self) -> None:
+        self.status = 0
+        self.headers: dict[str, str] = {}
+        self.complete = False
+        self._parser = httptools.HttpResponseParser(self)
+        self._transport: asyncio.Transport | None = None
+        self._chunks: list[bytes] = []
+        self._held = 0
+        self._paused = False
+        self._headers_done = False
+        self._lost = False
+        self._waiter: asyncio.Future[None] | None = None
+
+    @classmethod
+    async def open(cls, target: Target, method: str, path: str, body: bytes = b"") -> Self:
+        """Connect and send one request; raises UpstreamLostError when the engine takes no connection."""
+        loop = asyncio.get_running_loop()
+        host = "engine"
+        try:
+            if target.socket is not None:
+                _, self = await loop.create_unix_connection(cls, target.socket)
+            else:
+                parts = urlsplit(target.url or "")
+                host = parts.netloc
+                path = parts.path.rstrip("/") + path
+                _, self = await loop.create_connection(cls, parts.hostname or "", parts.port or 80)
+        except OSError as error:
+            raise UpstreamLostError(str(error)) from error
+        self._send(method, path, host, body, target.key)
+        return self
+
+    def _send(self, method: str, path: str, host: str, body: bytes, key: str | None) -> None:
+        """Write the request; its headers are ours alone, nothing of the client's is passed on."""
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
+        if key:
+            lines.append(f"Authorization: Bearer {key}")
+        if body:
+            lines += ["Content-Type: application/json", f"Content-Length: {len(body)}"]
+        if self._transport is not None:
+            self._transport.write("\r\n".join([*lines, "", ""]).encode("latin-1") + body)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.abort()
+
+    def abort(self) -> None:
+        """End the connection at once; a waiting reader gets UpstreamLostError."""
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.abort()
+        self._lost = True
+        self._wake()
+
+    def nudge(self) -> None:
+        """Make a waiting `read` return b"" now, so that its caller can look up from the stream."""
+        self._wake()
+
+    @property
+    def lost(self) -> bool:
+        """Whether the connection is gone with the answer incomplete."""
+        return self._lost and not self.complete
+
+    async def head(self, timeout: float | None = None) -> bool:
+        """Wait for status and headers; False after `timeout` seconds; raises UpstreamLostError."""
+        if timeout is not None:
+            try:
+                async with asyncio.timeout(timeout):
+                    return await self.head()
+            except TimeoutError:
+                return False
+        while not self._headers_done:
+            if self._lost:
+                raise UpstreamLostError("the connection ended before the answer began")
+            await self._wait()
+        return True
+
+    async def read(self) -> bytes | None:
+        """What arrived since the last call, b"" after a nudge, None at the end; raises UpstreamLostError."""
+        if not self._chunks:
+            if self.complete:
+                return None
+            if self._lost:
+                raise UpstreamLostError("the connection ended in the middle of the answer")
+            await self._wait()
+        return self._take()
+
+    async def rest(self, limit: int = 64 << 20) -> bytes:
+        """The whole remaining body; raises UpstreamLostError when it is incomplete or above `limit` bytes."""
+        parts: list[bytes] = []
+        size = 0
+        while (part := await self.read()) is not None:
+            parts.append(part)
+            size += len(part)
+            if size > limit:
+                self.abort()
+                raise UpstreamLostError(f"the answer is larger than {limit} bytes")
+        return b"".join(parts)
+
+    def _take(self) -> bytes:
+        chunks = self._chunks
+        data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
+        chunks.clear()
+        self._held = 0
+        if self._paused and self._transport is not None:
+            self._paused = False
+            self._transport.resume_reading()
+        return data
+
+    async def _wait(self) -> None:
+        waiter = self._waiter = asyncio.get_running_loop().create_future()
+        try:
+            await waiter
+        finally:
+            self._waiter = None
+
+    def _wake(self) -> None:
+        waiter = self._waiter
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    # asyncio.Protocol
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Keep the transport."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        """Parse what arrived and wake the reader once for all of it."""
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self.abort()
+            return
+        if self._held > _HIGH_WATER and not self._paused and self._transport is not None:
+            self._paused = True
+            self._transport.pause_reading()
+        self._wake()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Note the end; an answer without a length ends with its connection."""
+        if self._headers_done and not self.complete and exc is None and self._ends_with_connection():
+            self.complete = True
+        self._lost = True
+        self._wake()
+
+    def _ends_with_connection(self) -> bool:
+        return "content-length" not in self.headers and "transfer-encoding" not in self.headers
+
+    # httptools callbacks
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Keep one header, its name in lower case."""
+        self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
+
+    def on_headers_complete(self) -> None:
+        """The status is known."""
+        self.status = self._parser.get_status_code()
+        self._headers_done = True
+
+    def on_body(self, body: bytes) -> None:
+        """Hold bytes of the body until the reader takes them."""
+        self._chunks.append(body)
+        self._held += len(body)
+
+    def on_message_complete(self) -> None:
+        """The answer is whole."""
+        self.complete = True
+
+
+async def fetch(target: Target, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    """One short exchange: status and body; raises UpstreamLostError."""
+    async with await Upstream.open(target, method, path, body) as upstream:
+        await upstream.head()
+        return upstream.status, await upstream.rest()
+
+
+def frames(data: bytes) -> Sequence[bytes]:
+    """The payloads of the complete `data:` frames in these bytes of an event stream."""
+    return [line[5:].strip() for line in data.split(b"\n") if line.startswith(b"data:")]
