@@ -4,11 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine_host._errors import HostError
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
 from engine_host.protocol.engines import EnginePage, RequestPage
-from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import StartRequest
 
 
@@ -31,16 +29,10 @@ def routes(services: Services) -> list[Route]:
 
     async def requests(request: Request) -> Response:
         engine = services.engines.get(request.path_params["engine"])
-        return answer(
-            RequestPage(seq=services.events.seq, requests=tuple(services.requests.of_engine(engine.id)))
-        )
+        return answer(RequestPage(seq=services.events.seq, requests=services.requests.requests(engine.id)))
 
     async def cancel(request: Request) -> Response:
-        wanted = request.path_params["request"]
-        cancelled = services.requests.cancel(wanted)
-        if cancelled is None:
-            raise HostError(Reason.NOT_FOUND, f"There is no request {wanted}.")
-        return answer(cancelled)
+        return answer(services.requests.cancel(request.path_params["request"]))
 
     return [
         Route("/v1/engines", known),

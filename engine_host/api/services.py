@@ -22,11 +22,11 @@ from engine_host.settings import SettingsFile
 class Requests(Protocol):
     """The endpoint's book of requests."""
 
-    def of_engine(self, engine: str) -> list[Request]:
+    def requests(self, engine: str | None = None) -> tuple[Request, ...]:
         """Requests of an engine, newest first."""
 
-    def cancel(self, request: str) -> Request | None:
-        """Cancel a request; None when there is no such one."""
+    def cancel(self, request_id: str) -> Request:
+        """Cancel a request. Raises HostError(not_found)."""
 
 
 class Servers(Protocol):

@@ -1,0 +1,29 @@
+"""What ships with the program: the demo model."""
+
+import sys
+from pathlib import Path
+
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Reason
+
+
+def resources() -> Path:
+    """The folder of shipped files: in the source tree, in an installed package, or in a frozen program.
+
+    Raises HostError(not_found) when the installation is incomplete.
+    """
+    here = Path(__file__).resolve().parent.parent
+    frozen = getattr(sys, "_MEIPASS", None)
+    candidates = [here / "resources", here / "sndr_gui" / "resources"]
+    if frozen:
+        candidates.insert(0, Path(frozen) / "resources")
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise HostError(
+        Reason.NOT_FOUND,
+        "The files that ship with the program are missing.",
+        cause="The installation is incomplete.",
+        fix="Install the program again.",
+        evidence={"looked_in": [str(candidate) for candidate in candidates]},
+    )

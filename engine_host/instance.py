@@ -1,0 +1,94 @@
+"""One host a run folder: the lock, the token and the control socket, made private and removed again."""
+
+import contextlib
+import fcntl
+import os
+import secrets
+import socket
+from pathlib import Path
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.folders import Folders
+from engine_host.protocol.errors import Fix, Reason
+
+
+class Instance:
+    """This host's claim on a run folder."""
+
+    def __init__(self, folders: Folders) -> None:
+        self._folders = folders
+        self._lock = -1
+        self.token = secrets.token_urlsafe(32)
+
+    def claim(self) -> None:
+        """Take the lock and write the token.
+
+        Raises HostError(second_instance), HostError(disk_full), HostError(not_writable).
+        """
+        path = self._folders.lock
+        while True:
+            try:
+                self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except OSError as error:
+                raise atomic_file.saving_failed(path, error) from error
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+                os.close(self._lock)
+                self._lock = -1
+                raise self._second(holder) from error
+            # The host before may have removed the file between our open and our lock.
+            with contextlib.suppress(FileNotFoundError):
+                if os.fstat(self._lock).st_ino == path.stat().st_ino:
+                    break
+            os.close(self._lock)
+        try:
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
+        atomic_file.write(self._folders.token, self.token)
+
+    def bind(self) -> socket.socket:
+        """The control socket, 0600; a stale one of a killed host is replaced."""
+        path = self._folders.socket
+        path.unlink(missing_ok=True)
+        control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        # The mode must hold from the first moment: uvicorn itself would make the socket 0666.
+        before = os.umask(0o177)
+        try:
+            control.bind(str(path))
+        except OSError as error:
+            control.close()
+            raise atomic_file.saving_failed(path, error) from error
+        finally:
+            os.umask(before)
+        control.listen(128)
+        control.setblocking(False)
+        return control
+
+    def files(self) -> tuple[Path, ...]:
+        """What must not be left behind."""
+        return (self._folders.socket, self._folders.token, self._folders.lock)
+
+    def release(self) -> None:
+        """Remove the socket, the token and the lock."""
+        if self._lock < 0:
+            return
+        for path in self.files():
+            path.unlink(missing_ok=True)
+        os.close(self._lock)
+        self._lock = -1
+        with contextlib.suppress(OSError):
+            self._folders.run.rmdir()
+
+    def _second(self, holder: str) -> HostError:
+        return HostError(
+            Reason.SECOND_INSTANCE,
+            f"An engine host runs already in {self._folders.run} (pid {holder or 'unknown'}).",
+            cause="One host serves every window and command of a user.",
+            fix=Fix(text="Use that one, or end it first.", command="sndr quit"),
+            evidence={"pid": int(holder) if holder.isdigit() else None, "run": str(self._folders.run)},
+        )

@@ -1,0 +1,50 @@
+"""uvicorn, embedded: two servers on one loop, with our own sockets and our own signals."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import Iterator
+
+import uvicorn
+from starlette.types import ASGIApp
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals alone: uvicorn would raise them again after its end and cut off our clean-up."""
+        yield
+
+
+class HttpServer:
+    """One ASGI application on one listening socket."""
+
+    def __init__(self, app: ASGIApp, listener: socket.socket, *, name: str) -> None:
+        self._listener = listener
+        self._server = _Server(
+            uvicorn.Config(
+                app,
+                http="httptools",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                server_header=False,
+                timeout_graceful_shutdown=2,
+                timeout_keep_alive=75,
+            )
+        )
+        self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name=name)
+
+    async def started(self) -> None:
+        """Wait until requests are answered. Raises RuntimeError when the server ended instead."""
+        while not self._server.started:
+            if self._task.done():
+                raise RuntimeError(f"{self._task.get_name()} ended at once") from self._task.exception()
+            await asyncio.sleep(0.005)  # uvicorn offers no event to wait for
+
+    async def close(self) -> None:
+        """Stop accepting, give open requests two seconds, close."""
+        self._server.should_exit = True
+        await asyncio.gather(self._task, return_exceptions=True)
+        self._listener.close()
