@@ -1,0 +1,124 @@
+"""`sndr engine` and `sndr jobs`: servers that can run models, building one, and long work."""
+
+import click
+
+from engine_host._errors import HostError
+from engine_host.cli_output import Exit, Output, command, duration, table
+from engine_host.control_client import ControlClient, connected
+from engine_host.host_start import find_or_start
+from engine_host.job_watch import follow
+from engine_host.protocol.engines import ServerPage, SpeedComparison
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobPage, JobState
+
+
+@click.group()
+def engine() -> None:
+    """List, build and compare the servers that run models."""
+
+
+@engine.command("list")
+@command
+def list_servers(out: Output) -> Exit | None:
+    """List the servers here and which of them runs next."""
+    with find_or_start() as hold:
+        page = hold.client.get("/v1/servers", ServerPage)
+    rows = [
+        (
+            "→" if server.choice is page.next_start else "",
+            server.choice.value,
+            server.version or "-",
+            ", ".join(server.kv_types) or "-",
+            "ready" if server.present else (server.problem.message if server.problem else "not here"),
+        )
+        for server in page.servers
+    ]
+    lines = table(("", "server", "version", "KV types", "state"), rows)
+    if page.comparison is not None:
+        lines += ["", *_compared(page.comparison)]
+    out.result(page, lines)
+    return None
+
+
+@engine.command("build")
+@click.argument("name", type=click.Choice(["llama.cpp"]))
+@command
+def build(out: Output, name: str) -> Exit | None:
+    """Compile the engine for this machine's processor; done once a machine, Ctrl+C cancels."""
+    return _job(out, "/v1/servers/build", f"{name} is built")
+
+
+@engine.command("compare")
+@command
+def compare(out: Output) -> Exit | None:
+    """Measure the prebuilt server against the built one, in one run on one model."""
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post("/v1/servers/compare", Job), out)
+        page = hold.client.get("/v1/servers", ServerPage)
+    if page.comparison is None:
+        raise HostError(Reason.INTERNAL, "The comparison ended without a result.", evidence={"job": job.id})
+    out.result(page.comparison, _compared(page.comparison))
+    return None
+
+
+def _job(out: Output, path: str, done: str) -> Exit | None:
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post(path, Job), out)
+    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    details = [f"  {name}: {value}" for name, value in job.result.items()]
+    out.result(job, [f"{done} ({duration(took)}).", *details])
+    return None
+
+
+def _compared(comparison: SpeedComparison) -> list[str]:
+    rows = [
+        (
+            row.server.value,
+            row.server_version,
+            str(row.streams),
+            f"{row.decode_rate:.1f} ({row.low:.1f} to {row.high:.1f})",
+            duration(row.ttft),
+        )
+        for row in comparison.rows
+    ]
+    head = f"Measured on {comparison.model}, {comparison.repeats} repeats, median (lowest to highest):"
+    return [head, *table(("server", "version", "streams", "tokens/s", "TTFT"), rows)]
+
+
+@click.group(invoke_without_command=True)
+@command
+def jobs(out: Output) -> Exit | None:
+    """List long work, newest first."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        return None
+    with connected() as client:
+        page = client.get("/v1/jobs", JobPage)
+    rows = [(job.id, job.state.value, job.title, _where(job)) for job in page.jobs]
+    out.result(page, table(("id", "state", "job", ""), rows) if rows else "No jobs.")
+    return None
+
+
+def _where(job: Job) -> str:
+    if job.error is not None:
+        return job.error.message
+    if job.state is JobState.QUEUED and job.behind:
+        return f"behind {job.behind}"
+    if job.state is JobState.RUNNING and job.step is not None:
+        return f"{job.step.number}/{job.step.of} {job.step.name} {job.step.detail}".rstrip()
+    return job.undone or ""
+
+
+@jobs.command("cancel")
+@click.argument("job")
+@command
+def cancel(out: Output, job: str) -> Exit | None:
+    """Cancel a job; says what was undone and what is left."""
+    with connected() as client:
+        ended = _cancel(client, job)
+    out.result(ended, " ".join(filter(None, (f"{ended.title}: {ended.state}.", ended.undone, ended.left))))
+    return None
+
+
+def _cancel(client: ControlClient, job: str) -> Job:
+    return client.delete(f"/v1/jobs/{job}", Job)

@@ -1,0 +1,309 @@
+"""`sndr run` and `sndr stop`: start a model, say where it answers, end it."""
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import click
+
+from engine_host._errors import HostError
+from engine_host.ask import Answer, ask
+from engine_host.cli_output import CODES, Exit, Output, command, duration, problem_lines
+from engine_host.cli_watch import endpoint_text
+from engine_host.control_client import ControlClient, connected
+from engine_host.host_start import HostHold, find_or_start
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, ServerChoice, StartRequest
+
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_UP = {EngineState.READY, EngineState.BUSY}
+_QUESTION = "What can you do?"
+_STOP = 30.0
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option(
+    "--demo", is_flag=True, help="Run the model that ships with the program, and ask it a question."
+)
+@click.option("--name", help="Public model id (default: taken from the model).")
+@click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
+@click.option("--streams", type=click.IntRange(1, 256), help="Requests answered in parallel.")
+@click.option("--kv-type", help="Type of the KV cache, for keys and values: f16, q8_0, q4_0 …")
+@click.option("--speculation", help="off, draft-mtp, or an n-gram kind that the server offers.")
+@click.option(
+    "--server",
+    type=click.Choice([choice.value for choice in ServerChoice]),
+    default="auto",
+    show_default=True,
+)
+@click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
+@click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
+@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
+@command
+def run(
+    out: Output,
+    model: str | None,
+    demo: bool,
+    name: str | None,
+    context: int | None,
+    streams: int | None,
+    kv_type: str | None,
+    speculation: str | None,
+    server: str,
+    keep: bool,
+    dry_run: bool,
+    detach: bool,
+) -> Exit | None:
+    """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
+
+    Starts a host when none runs, and then ends it again; one that ran before is left as it was.
+    """
+    if (model is None) is not demo:
+        raise click.UsageError("Give either a MODEL or --demo.")
+    overrides = Overrides(
+        context=context, streams=streams, kv_type_k=kv_type, kv_type_v=kv_type, speculation=speculation
+    )
+    with signals(), find_or_start(daemon=detach and not dry_run) as hold:
+        request = LaunchRequest(
+            model=_demo_model(hold.client) if model is None else _resolved(model),
+            server=ServerChoice(server),
+            name=name,
+            overrides=overrides,
+            keep=keep,
+        )
+        plan = hold.client.post("/v1/plans", LaunchPlan, request)
+        if dry_run:
+            return _show_plan(out, plan)
+        for finding in plan.findings:
+            out.note(f"{finding.severity.value}: {finding.message}")
+        began = time.monotonic()
+        engine = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        engine = _until_ready(hold.client, engine, out)
+        host = hold.client.get("/v1/host", HostInfo)
+        out.note(f"{engine.name} is ready after {duration(time.monotonic() - began)}.")
+        answer = _ask_demo(out, host, engine) if demo else None
+        _announce(out, host, engine, answer)
+        if detach:
+            return None
+        return _serve(out, hold, engine)
+
+
+@click.command()
+@click.argument("engine", required=False)
+@click.option("--all", "every", is_flag=True, help="Stop every engine.")
+@click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
+@command
+def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None:
+    """Stop ENGINE (an id or a model's name); without one, the engine that runs."""
+    if engine is not None and every:
+        raise click.UsageError("Give either an ENGINE or --all.")
+    with connected() as client:
+        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
+        if engine is not None:
+            alive = [one for one in alive if engine in {one.id, one.name}]
+        if not alive:
+            message = "No engine runs." if engine is None else f"No engine {engine} runs."
+            raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
+        if len(alive) > 1 and not every:
+            names = ", ".join(one.id for one in alive)
+            raise click.UsageError(f"Several engines run ({names}): name one, or use --all.")
+        stopped = [stop_engine(client, one, now=now) for one in alive]
+    if out.as_json:
+        for one in stopped:
+            out.record(one)
+    else:
+        click.echo("\n".join(f"{one.name} ({one.id}) is stopped." for one in stopped))
+    return None
+
+
+def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
+    """Stop an engine and wait until its process is gone. Raises HostError."""
+    path = f"/v1/engines/{engine.id}"
+    engine = client.delete(path, Engine, {"now": now or None})
+    end = time.monotonic() + _STOP
+    while engine.state not in _GONE:
+        if time.monotonic() > end:
+            raise HostError(
+                Reason.ENGINE_NOT_READY,
+                f"{engine.name} is still stopping after {_STOP:.0f} s.",
+                fix="End it at once with `sndr stop --now`.",
+            )
+        time.sleep(0.05)
+        engine = client.get(path, Engine)
+    return engine
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as Ctrl+C, and Ctrl+C as such even where a shell has it ignored."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before: dict[int, Any] = {
+        getattr(signal, name): signal.signal(getattr(signal, name), interrupt) for name in names
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _demo_model(client: ControlClient) -> str:
+    for model in client.get("/v1/models", ModelPage).models:
+        if model.origin is ModelOrigin.BUNDLED:
+            return model.id
+    raise HostError(
+        Reason.MODEL_FILE_MISSING,
+        "The model that ships with the program is not there.",
+        cause="The clone or the installation is incomplete.",
+        fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
+    )
+
+
+def _resolved(model: str) -> str:
+    """The absolute path where the text looks like one; the host has another working folder."""
+    if os.sep in model or model.endswith(".gguf") or model.startswith("~"):
+        return str(Path(model).expanduser().absolute())
+    return model
+
+
+def _show_plan(out: Output, plan: LaunchPlan) -> Exit | None:
+    lines = [
+        f"{plan.name}: {plan.model_path}",
+        f"server: {plan.server.value} {plan.server_version}",
+        f"command: {' '.join(plan.argv)}",
+        *(
+            f"  {one.name} = {one.value}  ({one.layer.value}{': ' + one.why if one.why else ''})"
+            for one in plan.settings
+        ),
+        *(f"{finding.severity.value}: {finding.message}" for finding in plan.findings),
+    ]
+    out.result(plan, lines)
+    stopping = next((finding for finding in plan.findings if finding.severity == "error"), None)
+    if stopping is None:
+        return None
+    return CODES[stopping.reason] if stopping.reason is not None else Exit.FAILED
+
+
+def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
+    """Wait for the engine and say its stages. Raises HostError with the engine's problem; Ctrl+C stops it."""
+    assert client.version is not None
+    said: set[str] = set()
+    try:
+        for event in client.events(client.version.seq):
+            if isinstance(event, EngineStageEvent) and event.engine == engine.id:
+                stage = event.stage
+                if stage.ended_at is not None and stage.name not in said:
+                    said.add(stage.name)
+                    took = duration(stage.ended_at - stage.started_at)
+                    out.note(f"  {stage.name}  {stage.detail + '  ' if stage.detail else ''}{took}")
+                if out.as_json:
+                    out.record(event)
+                continue
+            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
+                engine = event.engine
+            elif event.kind in {"reset", "missed"}:
+                engine = client.get(f"/v1/engines/{engine.id}", Engine)
+            if engine.state in _UP:
+                return engine
+            if engine.state in _GONE:
+                raise _failed(engine)
+    except KeyboardInterrupt:
+        out.note(f"\nStopping {engine.name} …")
+        with ControlClient(client.folders) as fresh:
+            stop_engine(fresh, engine, now=True)
+        raise
+    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+
+
+def _failed(engine: Engine) -> HostError:
+    problem = engine.problem or Problem(
+        reason=Reason.CANCELLED, message=f"{engine.name} was stopped before it was ready."
+    )
+    if engine.last_lines and "last_lines" not in problem.evidence:
+        tail = list(engine.last_lines[-20:])
+        problem = problem.model_copy(update={"evidence": {**problem.evidence, "last_lines": tail}})
+    return HostError.from_problem(problem)
+
+
+def _ask_demo(out: Output, host: HostInfo, engine: Engine) -> Answer | None:
+    """One question through the public endpoint, as an editor would ask it."""
+    if host.endpoint.url is None:
+        return None
+    out.note(f"\n> {_QUESTION}")
+    show = None if out.as_json else lambda text: click.echo(text, nl=False)
+    answer = ask(host.endpoint.url, engine.name, _QUESTION, show)
+    if not out.as_json:
+        click.echo()
+    return answer
+
+
+def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None) -> None:
+    if out.as_json:
+        out.record(
+            {
+                "engine": engine.model_dump(mode="json"),
+                "endpoint": host.endpoint.model_dump(mode="json"),
+                "answer": answer.as_json() if answer else None,
+            }
+        )
+        return
+    if answer is not None:
+        click.echo(f"\n{answer.speed()}")
+    click.echo(f"Endpoint: {endpoint_text(host.endpoint)}")
+    click.echo(f"Model:    {engine.name}")
+    if answer is not None and host.endpoint.url is not None:
+        click.echo(f"Try:      sndr chat   or   curl {host.endpoint.url}/models")
+
+
+def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
+    """Stay until Ctrl+C or the engine's end, then leave things as they were."""
+    client = hold.client
+    out.note("Serving. Ctrl+C ends it." + (" The model stays." if engine.keep else ""))
+    try:
+        assert client.version is not None
+        for event in client.events(client.version.seq):
+            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
+                engine = event.engine
+                if engine.state is EngineState.FAILED:
+                    if not out.as_json:
+                        click.echo("\n".join(engine.last_lines[-20:]), err=True)
+                    raise _failed(engine)
+                if engine.state is EngineState.UNLOADED:
+                    out.note(f"{engine.name} was stopped.")
+                    return None
+            elif isinstance(event, HostStateEvent) and event.state == "closing":
+                out.note("The host is ending.")
+                return None
+    except KeyboardInterrupt:
+        if not engine.keep:
+            out.note(f"\nStopping {engine.name} …")
+            with ControlClient(client.folders) as fresh:
+                _stop_quickly(out, fresh, engine)
+    return None
+
+
+def _stop_quickly(out: Output, client: ControlClient, engine: Engine) -> None:
+    """Drain and stop; a second Ctrl+C does not wait for answers that are being written."""
+    try:
+        try:
+            stop_engine(client, engine, now=False)
+        except KeyboardInterrupt:
+            with ControlClient(client.folders) as fresh:
+                stop_engine(fresh, engine, now=True)
+    except HostError as error:
+        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.NOT_FOUND}:
+            out.note("\n".join(problem_lines(error.problem)))

@@ -1,0 +1,100 @@
+"""`sndr settings`: read and change what the program remembers, with or without a running host."""
+
+import json
+from typing import Any
+
+import click
+
+from engine_host._errors import HostError
+from engine_host.cli_output import Exit, Output, command, table
+from engine_host.control_client import connected
+from engine_host.folders import Folders
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.settings import SettingsFile
+
+
+@click.group()
+def settings() -> None:
+    """Read and change settings."""
+
+
+@settings.command("get")
+@click.argument("name", required=False)
+@command
+def get(out: Output, name: str | None) -> Exit | None:
+    """Print all settings with where each comes from, or the value of one."""
+    page = _read()
+    if name is None:
+        rows = [(entry.name, json.dumps(entry.value), entry.layer.value) for entry in page.settings]
+        out.result(page, [*table(("setting", "value", "set by"), rows), "", f"File: {page.file}"])
+        return None
+    for entry in page.settings:
+        if entry.name == name:
+            out.result(entry, entry.value if isinstance(entry.value, str) else json.dumps(entry.value))
+            return None
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no setting {name}.",
+        fix="See all of them with `sndr settings get`.",
+    )
+
+
+@settings.command("set")
+@click.argument("name")
+@click.argument("value")
+@command
+def put(out: Output, name: str, value: str) -> Exit | None:
+    """Set NAME to VALUE (a JSON value; plain words are text)."""
+    return _change(out, name, _value(value))
+
+
+@settings.command("unset")
+@click.argument("name")
+@command
+def unset(out: Output, name: str) -> Exit | None:
+    """Forget the value of NAME, so that the default holds again."""
+    return _change(out, name, None)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _read() -> SettingPage:
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            return client.get("/v1/settings", SettingPage)
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+    file = SettingsFile(folders.settings)
+    file.load()
+    return _page(file)
+
+
+def _change(out: Output, name: str, value: Any) -> Exit | None:
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            page = client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+        file = SettingsFile(folders.settings)
+        file.load()
+        file.change({name: value})
+        page = _page(file)
+    now = next((entry for entry in page.settings if entry.name == name), None)
+    if now is None:
+        raise HostError(Reason.NOT_FOUND, f"There is no setting {name}.")
+    out.result(now, f"{name} is {json.dumps(now.value)} ({now.layer.value}).")
+    return None
+
+
+def _page(file: SettingsFile) -> SettingPage:
+    return SettingPage(seq=0, file=str(file.path), settings=file.settings())

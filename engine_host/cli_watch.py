@@ -1,0 +1,179 @@
+"""`sndr status|models|events|logs`: what is there, what runs, what happened."""
+
+import json
+import time
+
+import click
+
+from engine_host.cli_output import Exit, Output, clock, command, duration, size, table
+from engine_host.control_client import ControlClient, connected
+from engine_host.event_text import summary
+from engine_host.host_start import find_or_start
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.events import LogLineEvent
+from engine_host.protocol.host import Endpoint, HostInfo, Reach
+from engine_host.protocol.logs import LogLine, LogPage
+from engine_host.protocol.models import ModelFile, ModelPage
+
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
+
+
+@click.command()
+@command
+def status(out: Output) -> Exit | None:
+    """Say what runs: the host, its endpoint, its engines."""
+    with connected() as client:
+        host = client.get("/v1/host", HostInfo)
+        engines = client.get("/v1/engines", EnginePage).engines
+    if out.as_json:
+        out.record(
+            {"host": host.model_dump(mode="json"), "engines": [e.model_dump(mode="json") for e in engines]}
+        )
+        return None
+    gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
+    rows = [
+        ("host", f"SNDR {host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
+        ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
+        ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
+        ("GPU", gpus or f"none ({host.gpu_absence_detail or host.gpu_absence})"),
+        ("endpoint", endpoint_text(host.endpoint)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    click.echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
+    click.echo()
+    click.echo("\n".join(_engines(engines)) if engines else "No engine runs. `sndr run --demo` starts one.")
+    return None
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    """Where the endpoint is, who reaches it, and whether it wants a key."""
+    if endpoint.url is None:
+        return f"not served (wanted: port {endpoint.wanted_port})"
+    reach = "this machine only" if endpoint.reach is Reach.THIS_MACHINE else "everyone on the network"
+    moved = "" if endpoint.port == endpoint.wanted_port else f"; port {endpoint.wanted_port} was taken"
+    return f"{endpoint.url} ({reach}, {'key required' if endpoint.key_required else 'no key'}{moved})"
+
+
+def _engines(engines: tuple[Engine, ...]) -> list[str]:
+    rows = []
+    for engine in engines:
+        readings = engine.readings
+        busy = kv = memory = "-"
+        if readings is not None and engine.state not in _GONE:
+            if readings.slots_total is not None and readings.slots_busy is not None:
+                busy = f"{readings.slots_busy} of {readings.slots_total}"
+            if readings.kv_tokens is not None and readings.kv_capacity is not None:
+                kv = f"{readings.kv_tokens} of {readings.kv_capacity}"
+            if readings.memory is not None:
+                memory = size(readings.memory)
+        state = engine.state.value + (", kept" if engine.keep and engine.state not in _GONE else "")
+        rows.append((engine.id, engine.name, engine.server.value, state, busy, kv, memory))
+    lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
+    lines += [f"{engine.id}: {engine.problem.message}" for engine in engines if engine.problem is not None]
+    return lines
+
+
+@click.command()
+@click.option("--scan", is_flag=True, help="Look through the folders again first.")
+@command
+def models(out: Output, scan: bool) -> Exit | None:
+    """List the models found on this machine."""
+    with find_or_start() as hold:
+        read = hold.client.post if scan else hold.client.get
+        page = read("/v1/models", ModelPage) if not scan else hold.client.post("/v1/models/scan", ModelPage)
+    rows = [
+        (
+            model.id,
+            model.quantization or "-",
+            size(model.size),
+            str(model.context or "-"),
+            model.found_in,
+            _state(model),
+        )
+        for model in page.models
+    ]
+    out.result(
+        page,
+        table(("model", "type", "size", "context", "found in", ""), rows) if rows else "No models found.",
+    )
+    return None
+
+
+def _state(model: ModelFile) -> str:
+    if model.problem is not None:
+        return model.problem.message
+    return "drafts its own next tokens (MTP)" if model.mtp_layers else ""
+
+
+@click.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on as they happen.")
+@click.option("--after", type=click.IntRange(0), help="Only events with a higher number.")
+@command
+def events(out: Output, follow: bool, after: int | None) -> Exit | None:
+    """Print what happened: the last 20 events, or all after a number."""
+    with connected() as client:
+        assert client.version is not None
+        latest = client.version.seq
+        first = max(0, latest - 20) if after is None else after
+        if not follow and first >= latest:
+            return None
+        for line in client.event_lines(first):
+            event = json.loads(line)
+            if event["kind"] == "heartbeat":
+                continue
+            if out.as_json:
+                click.echo(line)
+            else:
+                click.echo(
+                    f"{clock(event['at'])} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
+                )
+            reached = event.get("latest", 0) if event["kind"] == "reset" else event["seq"]
+            if not follow and reached >= latest:
+                return None
+    return None
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines come.")
+@click.option("--level", type=click.Choice(["info", "warning", "error"]), default="info", show_default=True)
+@click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
+@command
+def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
+    """Print log lines of SOURCE (host, build or an engine), or of all."""
+    with connected() as client:
+        assert client.version is not None
+        after = client.version.seq
+        page = _tail(client, source, level, count)
+        if out.as_json and not follow:
+            out.record(page)
+            return None
+        for line in page.lines:
+            _print(out, line)
+        if not page.lines and not follow:
+            out.note(f"No lines. Sources: {', '.join(page.sources) or 'none'}.")
+        if not follow:
+            return None
+        seen = {line.source: line.number for line in page.lines}
+        levels = ["info", "warning", "error"]
+        for event in client.events(after):
+            if not isinstance(event, LogLineEvent):
+                continue
+            for line in event.lines:
+                wanted = source in {None, line.source} and levels.index(line.severity) >= levels.index(level)
+                if wanted and line.number > seen.get(line.source, 0):
+                    _print(out, line)
+    return None
+
+
+def _tail(client: ControlClient, source: str | None, level: str, count: int) -> LogPage:
+    parameters = {"source": source, "severity": level, "limit": count}
+    return client.get("/v1/logs", LogPage, parameters)
+
+
+def _print(out: Output, line: LogLine) -> None:
+    if out.as_json:
+        out.record(line)
+        return
+    mark = "" if line.severity == "info" else f"{line.severity.value}: "
+    click.echo(f"{clock(line.at)} {line.source:<14} {mark}{line.text}")

@@ -1,0 +1,151 @@
+"""Find the engine host of this user, or start one and end it again."""
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from types import TracebackType
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from engine_host._errors import HostError
+from engine_host.control_client import ControlClient, connected
+from engine_host.folders import Folders
+from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+
+_START = 20.0
+_END = 30.0
+
+
+class HostHold:
+    """A client of the host, and the host's process when this program started it.
+
+    Left without `let_go`, a host that was started here is ended; one that ran before is left alone.
+    """
+
+    def __init__(self, client: ControlClient, process: "subprocess.Popen[bytes] | None" = None) -> None:
+        self.client = client
+        self._process = process
+
+    @property
+    def started_here(self) -> bool:
+        """Whether the host lives for this command alone."""
+        return self._process is not None
+
+    def let_go(self) -> None:
+        """Leave a host that was started here running."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process = None
+
+    def end(self) -> None:
+        """End the host that was started here: orderly, then by closing its lifeline, then by force."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            # The interrupted connection may have half an answer in it; the host is asked on a new one.
+            try:
+                with ControlClient(self.client.folders) as fresh:
+                    fresh.quit()
+            except HostError:
+                pass
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(_END)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> HostHold:
+    """The host that runs, or a new one; as a daemon it outlives this program.
+
+    Raises HostError with the new host's own reason when it does not come up.
+    """
+    folders = folders or Folders.resolve()
+    try:
+        return HostHold(connected(folders))
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+    # The answer goes to a file without a name: a daemon may write to it long after this program is gone.
+    with tempfile.TemporaryFile() as answer:
+        arguments = [sys.executable, "-m", "engine_host", "serve", "--json"]
+        if not daemon:
+            # The lifeline: when this program dies, however, its end of the pipe closes and the host ends.
+            arguments.append("--owner-stdin")
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL if daemon else subprocess.PIPE,
+            stdout=answer,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            client = _wait(folders, process, answer)
+        except BaseException:
+            if process.poll() is None:
+                process.terminate()
+            process.wait()
+            raise
+    if daemon:
+        # Not ours to wait for: the system collects it when this program has ended.
+        process.returncode = 0
+        return HostHold(client)
+    return HostHold(client, process)
+
+
+def _wait(folders: Folders, process: "subprocess.Popen[bytes]", answer: IO[bytes]) -> ControlClient:
+    end = time.monotonic() + _START
+    while time.monotonic() < end:
+        client = ControlClient(folders)
+        try:
+            client.connect()
+        except HostError as error:
+            client.close()
+            # Between its socket and its token a new host refuses; an old one's token may still lie there.
+            if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
+                raise
+        else:
+            return client
+        if process.poll() is not None:
+            raise _died(process.returncode, answer)
+        time.sleep(0.02)
+    raise HostError(
+        Reason.HOST_UNREACHABLE,
+        f"The engine host did not answer within {_START:.0f} s of its start.",
+        cause="The machine is very busy, or the host hangs.",
+        fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
+    )
+
+
+def _died(code: int, answer: IO[bytes]) -> HostError:
+    answer.seek(0)
+    said = answer.read().decode(errors="replace").strip()
+    for line in reversed(said.splitlines()):
+        try:
+            return HostError.from_problem(ErrorAnswer.model_validate(json.loads(line)).error)
+        except (ValueError, ValidationError):
+            continue
+    return HostError(
+        Reason.HOST_GONE,
+        f"The engine host ended while it started (exit code {code}).",
+        cause=said.splitlines()[-1] if said else "",
+        fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
+        evidence={"output": said[-4000:]},
+    )
