@@ -31,6 +31,8 @@ class Adapter(Protocol):
     """One kind of engine: how to read, verify and explain it; processes are the manager's."""
 
     name: str
+    stripped_environment: tuple[str, ...]
+    """Beginnings of variables that must not reach the engine: they would change a start behind the plan."""
 
     def stage_reader(self) -> StageReader:
         """A reader for one start."""

@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from engine_host._errors import HostError
+from engine_host.engines.llamacpp import STRIPPED_ENVIRONMENT
 from engine_host.engines.llamacpp_log import LlamaCppStageReader, explain_exit
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem, Reason
@@ -26,6 +27,7 @@ class LlamaCppAdapter:
     """llama.cpp's own server, whichever build of it runs."""
 
     name = "llama.cpp"
+    stripped_environment = STRIPPED_ENVIRONMENT
 
     def stage_reader(self) -> LlamaCppStageReader:
         """A reader for one start."""

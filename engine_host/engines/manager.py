@@ -242,7 +242,14 @@ class EngineManager:
 
     def _spawn(self, engine_id: str, plan: LaunchPlan) -> RunningEngine:
         self._reaper.ensure()
-        process = EngineProcess.start(plan.argv, plan.environment, self._log_file(engine_id), keep=plan.keep)
+        Path(self.socket(self._engines[engine_id])).unlink(missing_ok=True)
+        process = EngineProcess.start(
+            plan.argv,
+            plan.environment,
+            self._log_file(engine_id),
+            keep=plan.keep,
+            without=self._adapters[plan.engine].stripped_environment,
+        )
         if not plan.keep:
             self._reaper.watch(process.pid)
         self._change(engine_id, state=EngineState.STARTING, pid=process.pid)

@@ -41,9 +41,17 @@ class EngineProcess:
 
     @classmethod
     def start(
-        cls, argv: Sequence[str], environment: Mapping[str, str], log: Path, *, keep: bool
+        cls,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        keep: bool,
+        without: tuple[str, ...] = (),
     ) -> "EngineProcess":
         """Start a process whose output goes to the log file, so that it is there whoever dies.
+
+        It inherits our environment less the variables whose names begin with one of `without`.
 
         Raises HostError(engine_start_failed), HostError(disk_full), HostError(not_writable).
         """
@@ -53,6 +61,7 @@ class EngineProcess:
         except OSError as error:
             raise atomic_file.saving_failed(log, error) from error
         owner = 0 if keep else os.getpid()
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(without)}
         command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
         try:
             child = subprocess.Popen(
@@ -60,7 +69,7 @@ class EngineProcess:
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                env={**os.environ, **environment},
+                env={**inherited, **environment},
                 start_new_session=True,
                 cwd="/",
             )
