@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import Any
+from typing import Any, cast
 
 import click
+from pydantic import ValidationError
 
 from engine_host._errors import HostError
 from engine_host.ask import Answer, ask
@@ -46,6 +47,13 @@ _STOP = 30.0
     default="auto",
     show_default=True,
 )
+@click.option(
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="NAME=VALUE",
+    help="Any other setting of the start, as the plan names it: threads, draft_tokens, kv_type_k …",
+)
 @click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
@@ -60,6 +68,7 @@ def run(
     kv_type: str | None,
     speculation: str | None,
     server: str,
+    settings: tuple[str, ...],
     keep: bool,
     dry_run: bool,
     detach: bool,
@@ -70,8 +79,13 @@ def run(
     """
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")
-    overrides = Overrides(
-        context=context, streams=streams, kv_type_k=kv_type, kv_type_v=kv_type, speculation=speculation
+    overrides = _overrides(
+        settings,
+        context=context,
+        streams=streams,
+        kv_type_k=kv_type,
+        kv_type_v=kv_type,
+        speculation=speculation,
     )
     with signals(), find_or_start(daemon=detach and not dry_run) as hold:
         request = LaunchRequest(
@@ -96,6 +110,26 @@ def run(
         if detach:
             return None
         return _serve(out, hold, engine)
+
+
+def _overrides(settings: tuple[str, ...], **named: object) -> Overrides:
+    """The overrides of a start; a repeated list setting grows, any other may be given once."""
+    values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
+    for setting in settings:
+        name, equals, value = setting.partition("=")
+        if not equals or name not in Overrides.model_fields:
+            known = ", ".join(sorted(Overrides.model_fields))
+            raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
+        if name == "extra_arguments":
+            values.setdefault(name, [])
+            values[name] = [*cast(list[str], values[name]), value]
+        else:
+            values[name] = value
+    try:
+        return Overrides.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
 
 
 @click.command()

@@ -196,13 +196,17 @@ def twin(request: LaunchRequest) -> str:
         words += ["--server", request.server.value]
     if request.name:
         words += ["--name", request.name]
-    for name, value in request.overrides.model_dump(exclude_none=True, exclude_defaults=True).items():
-        if name == "extra_arguments":
-            words += [word for argument in value for word in ("--extra", argument)]
-        elif name == "embeddings":
-            words.append("--embeddings" if value else "--no-embeddings")
-        else:
-            words += [f"--{name.replace('_', '-')}", str(value)]
+    given = request.overrides.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
+    if given.get("kv_type_k") and given.get("kv_type_k") == given.get("kv_type_v"):
+        words += ["--kv-type", given.pop("kv_type_k")]
+        del given["kv_type_v"]
+    for name in ("context", "streams", "speculation"):
+        if name in given:
+            words += [f"--{name}", str(given.pop(name))]
+    for argument in given.pop("extra_arguments", ()):
+        words += ["--set", f"extra_arguments={argument}"]
+    for name, value in given.items():
+        words += ["--set", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
     if request.keep:
         words.append("--keep")
     return shlex.join(words)
