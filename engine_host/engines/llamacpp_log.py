@@ -23,7 +23,8 @@ _CELLS = re.compile(
     r"size\s*=\s*[\d.]+ MiB \(\s*(?P<cells>\d+) cells,\s*(?P<layers>\d+) layers,.*?"
     r"K \((?P<k>[\w.]+)\).*?V \((?P<v>[\w.]+)\)"
 )
-_ROTATION = re.compile(r"attn_rot_(?P<which>[kv])\s*=\s*(?P<on>[01])")
+# "attn_rot_k = 1"; from October 2026 "n_rot_k = 64", the size of the rotation.
+_ROTATION = re.compile(r"(?:attn_rot|n_rot)_(?P<which>[kv])\s*=\s*(?P<size>\d+)")
 _DRAFT = ("creating MTP draft context", "loading draft model")
 
 
@@ -76,7 +77,7 @@ class LlamaCppStageReader:
             self.facts[prefix + "V"] = cells["v"]
         elif rotation := _ROTATION.search(line):
             self.facts[f"{prefix}{rotation['which'].upper()} rotated"] = (
-                "yes" if rotation["on"] == "1" else "no"
+                "no" if rotation["size"] == "0" else "yes"
             )
 
     def _detail(self) -> str:

@@ -37,6 +37,7 @@ class GgufInfo:
     quantization: str
     size: int
     tensor_bytes: int
+    kind: str = "model"
     context: int | None = None
     layers: int | None = None
     embedding_length: int | None = None
@@ -97,6 +98,7 @@ def read_gguf(path: Path) -> GgufInfo:
         quantization=_quantization(header, tensors),
         size=sum(one.file_size for one in headers),
         tensor_bytes=sum(tensor.size or 0 for tensor in tensors),
+        kind=_text(header, "general.type") or "model",
         context=_count(header, f"{architecture}.context_length"),
         layers=None if layers is None else max(layers - mtp, 0),
         embedding_length=width,

@@ -1,0 +1,261 @@
+"""Finds model files: bundled, in the user's folders, and in the caches of other programs (read only)."""
+
+import hashlib
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_host._errors import HostError
+from engine_host.library.gguf import GgufInfo, read_gguf, split_of
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.models import ModelFile, ModelOrigin
+
+# A folder deeper than this is no model folder; a place with more entries is most likely a whole disk.
+MAX_DEPTH = 12
+MAX_ENTRIES = 400_000
+_SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "proc", "sys", "dev"})
+# Not models by themselves: projectors, importance matrices, bare vocabularies.
+_SKIPPED_FILES = re.compile(r"(^|[-_.])(mmproj|imatrix|ggml-vocab)", re.IGNORECASE)
+_OLLAMA_MODEL = "application/vnd.ollama.image.model"
+_MANIFEST_BYTES = 1 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A folder to look in, what kind of place it is, and its name for people."""
+
+    folder: Path
+    origin: ModelOrigin
+    label: str
+    ollama: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FoundModel:
+    """A model file that was found and not yet read; `size` in bytes, of this file alone."""
+
+    path: Path
+    origin: ModelOrigin
+    found_in: str
+    name: str
+    size: int
+    modified_ns: int
+
+
+def other_programs(
+    environment: Mapping[str, str] | None = None, home: Path | None = None
+) -> tuple[Place, ...]:
+    """The model folders of other programs that exist on this machine; nothing is ever written there."""
+    env = os.environ if environment is None else environment
+    user = home or Path.home()
+    cache = Path(env.get("XDG_CACHE_HOME") or user / ".cache")
+    hub = env.get("HF_HUB_CACHE") or (Path(env["HF_HOME"]) / "hub" if env.get("HF_HOME") else None)
+    own_cache = user / "Library" / "Caches" if sys.platform == "darwin" else cache
+    candidates = [
+        Place(Path(hub or cache / "huggingface" / "hub"), ModelOrigin.OTHER_PROGRAM, "Hugging Face"),
+        Place(user / ".lmstudio" / "models", ModelOrigin.OTHER_PROGRAM, "LM Studio"),
+        Place(user / ".cache" / "lm-studio" / "models", ModelOrigin.OTHER_PROGRAM, "LM Studio"),
+        Place(
+            Path(env.get("LLAMA_CACHE") or own_cache / "llama.cpp"), ModelOrigin.OTHER_PROGRAM, "llama.cpp"
+        ),
+        Place(
+            Path(env.get("OLLAMA_MODELS") or user / ".ollama" / "models"),
+            ModelOrigin.OTHER_PROGRAM,
+            "Ollama",
+            ollama=True,
+        ),
+        Place(Path("/usr/share/ollama/.ollama/models"), ModelOrigin.OTHER_PROGRAM, "Ollama", ollama=True),
+    ]
+    return tuple(place for place in candidates if _is_folder(place.folder))
+
+
+def find_models(places: Iterable[Place], stop: Callable[[], bool] = lambda: False) -> tuple[FoundModel, ...]:
+    """Finds the model files of some places, each file once, in the order of the places.
+
+    Blocks: run it in a thread. A folder that cannot be read is passed over. `stop` is asked between
+    folders and ends the search with what was found. Links to files are followed; a link to a folder only
+    when it stays below its place, and no folder is entered twice.
+    """
+    found: list[FoundModel] = []
+    seen: set[tuple[int, int]] = set()
+    for place in places:
+        candidates = _ollama(place) if place.ollama else _walk(place, stop)
+        for path, name in candidates:
+            try:
+                info = path.stat()
+            except OSError:
+                continue
+            if (info.st_dev, info.st_ino) in seen:
+                continue
+            seen.add((info.st_dev, info.st_ino))
+            found.append(FoundModel(path, place.origin, place.label, name, info.st_size, info.st_mtime_ns))
+    return tuple(found)
+
+
+def _walk(place: Place, stop: Callable[[], bool]) -> Iterator[tuple[Path, str]]:
+    root = os.path.realpath(place.folder)
+    entered: set[tuple[int, int]] = set()
+    waiting = [(root, 0)]
+    entries = 0
+    while waiting and not stop():
+        folder, depth = waiting.pop()
+        try:
+            info = os.stat(folder)
+            if (info.st_dev, info.st_ino) in entered:
+                continue
+            entered.add((info.st_dev, info.st_ino))
+            with os.scandir(folder) as listing:
+                children = sorted(listing, key=lambda entry: entry.name)
+        except OSError:
+            continue
+        entries += len(children)
+        if entries > MAX_ENTRIES:
+            return
+        below: list[tuple[str, int]] = []
+        for entry in children:
+            if entry.name.lower().endswith(".gguf"):
+                if _is_model(entry):
+                    yield Path(entry.path), _name(entry.name)
+            elif depth < MAX_DEPTH and _enters(entry, root):
+                below.append((entry.path, depth + 1))
+        waiting.extend(reversed(below))
+
+
+def _is_model(entry: os.DirEntry[str]) -> bool:
+    if _SKIPPED_FILES.search(entry.name):
+        return False
+    part = split_of(Path(entry.name))
+    if part is not None and part[0] != 1:
+        return False
+    try:
+        return entry.is_file()
+    except OSError:
+        return False
+
+
+def _enters(entry: os.DirEntry[str], root: str) -> bool:
+    if entry.name.startswith(".") or entry.name in _SKIPPED_FOLDERS:
+        return False
+    try:
+        if not entry.is_dir():
+            return False
+        return not entry.is_symlink() or Path(os.path.realpath(entry.path)).is_relative_to(root)
+    except OSError:
+        return False
+
+
+def _ollama(place: Place) -> Iterator[tuple[Path, str]]:
+    """Reads Ollama's manifests: its model files have no names of their own."""
+    manifests = place.folder / "manifests"
+    depth = 0
+    waiting = [(manifests, depth)]
+    while waiting:
+        folder, depth = waiting.pop()
+        try:
+            children = sorted(folder.iterdir(), reverse=True)
+        except OSError:
+            continue
+        for child in children:
+            if child.is_symlink():
+                continue
+            if child.is_dir() and depth < 5:
+                waiting.append((child, depth + 1))
+            elif child.is_file() and (blob := _ollama_blob(place.folder, child)) is not None:
+                parts = child.relative_to(manifests).parts[1:]
+                model = "/".join(parts[:-1]).removeprefix("library/")
+                yield blob, f"{model}:{parts[-1]}" if model else child.name
+
+
+def _ollama_blob(root: Path, manifest: Path) -> Path | None:
+    try:
+        if manifest.stat().st_size > _MANIFEST_BYTES:
+            return None
+        layers = json.loads(manifest.read_text(encoding="utf-8")).get("layers", [])
+        digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _OLLAMA_MODEL)
+    except (OSError, ValueError, AttributeError, KeyError, TypeError, StopIteration):
+        return None
+    if not isinstance(digest, str) or not re.fullmatch(r"sha256:[0-9a-f]{64}", digest):
+        return None
+    blob = root / "blobs" / digest.replace(":", "-")
+    return blob if blob.is_file() else None
+
+
+def _name(file_name: str) -> str:
+    return re.sub(r"(-\d{5}-of-\d{5})?\.gguf$", "", file_name, flags=re.IGNORECASE)
+
+
+def _is_folder(path: Path) -> bool:
+    try:
+        return path.is_dir()
+    except OSError:
+        return False
+
+
+def model_id(path: Path, name: str) -> str:
+    """An id that stays the same between scans and is safe in a URL."""
+    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:48] or "model"
+    return f"{readable}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:6]}"
+
+
+class ModelReader:
+    """Reads what the found files are, and remembers it until a file changes."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[Path, int, int], ModelFile] = {}
+
+    def describe(self, found: FoundModel) -> ModelFile:
+        """The model in a found file, or the file with the problem that stops it. Blocks up to 0.2 s."""
+        key = (found.path, found.size, found.modified_ns)
+        known = self._known.get(key)
+        if known is None or known.problem is not None:
+            known = describe(found)
+            self._known[key] = known
+        return known
+
+
+def describe(found: FoundModel) -> ModelFile:
+    """Reads one found file into what the window and the command line show."""
+    shown = ModelFile(
+        id=model_id(found.path, found.name),
+        name=found.name,
+        path=str(found.path),
+        origin=found.origin,
+        found_in=found.found_in,
+        size=found.size,
+        format="gguf",
+    )
+    try:
+        info = read_gguf(found.path)
+    except HostError as error:
+        return shown.model_copy(update={"problem": error.problem})
+    return shown.model_copy(
+        update={
+            "size": info.size,
+            "architecture": info.architecture,
+            "quantization": info.quantization,
+            "parameters": info.parameters,
+            "context": info.context,
+            "mtp_layers": info.mtp_layers,
+            "head_dim": info.head_dim,
+            "embedding_only": info.embedding_only,
+            "chat_template": info.chat_template,
+            "licence": info.licence,
+            "problem": _not_a_model(info),
+        }
+    )
+
+
+def _not_a_model(info: GgufInfo) -> Problem | None:
+    if info.kind == "model" and info.architecture != "clip":
+        return None
+    kind = "a vision projector" if info.architecture == "clip" else f"of the kind {info.kind!r}"
+    return Problem(
+        reason=Reason.UNSUPPORTED,
+        message=f"{info.path.name} is {kind}, not a model that runs by itself.",
+        fix=Fix(text="Choose the model that it belongs to."),
+        evidence={"kind": info.kind, "architecture": info.architecture},
+    )
