@@ -30,9 +30,13 @@ class StageReader(Protocol):
 class Adapter(Protocol):
     """One kind of engine: how to read, verify and explain it; processes are the manager's."""
 
-    name: str
-    stripped_environment: tuple[str, ...]
-    """Beginnings of variables that must not reach the engine: they would change a start behind the plan."""
+    @property
+    def name(self) -> str:
+        """What the engine is called in plans."""
+
+    @property
+    def stripped_environment(self) -> tuple[str, ...]:
+        """Beginnings of variables that must not reach the engine: they would change it behind the plan."""
 
     def stage_reader(self) -> StageReader:
         """A reader for one start."""

@@ -15,7 +15,7 @@ from engine_host._errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process import EngineProcess, ProcessRecord
 from engine_host.engines.reaper import Reaper
-from engine_host.engines.running import RunningEngine
+from engine_host.engines.running import START, RunningEngine
 from engine_host.folders import Folders
 from engine_host.jobs import JobControl, JobRunner
 from engine_host.log_book import LogBook
@@ -208,9 +208,7 @@ class EngineManager:
             running.on_stage = lambda name, detail: control.step(3, 4, "Load the model", detail or name)
             await running.wait_until_healthy(None)
             control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
-            running.begin_stage("verify")
             verified = await running.verify(plan)
-            running.end_stage()
             self._change(engine_id, state=EngineState.READY, ready_at=time.time(), verified=verified)
             running.poll()
         except asyncio.CancelledError:
@@ -254,7 +252,7 @@ class EngineManager:
             self._reaper.watch(process.pid)
         self._change(engine_id, state=EngineState.STARTING, pid=process.pid)
         running = self._attach(engine_id, process)
-        running.begin_stage("start process")
+        running.begin_stage(START)
         self._remember(engine_id)
         return running
 

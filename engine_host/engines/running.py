@@ -22,6 +22,8 @@ _log = logging.getLogger(__name__)
 _HEALTH_EVERY = 0.05
 _READ_BUSY = 0.5
 _READ_IDLE = 2.0
+START = "Start process"
+VERIFY = "Verify"
 
 
 class _Changed(Protocol):
@@ -58,6 +60,7 @@ class RunningEngine:
         self.log: Callable[[list[str]], object] = _ignore
         self.changed: _Changed = _ignore
         self.stage_ended: Callable[[StageTime], object] = _ignore
+        self._starting = not self._stages
         self.on_stage: Callable[[str, str], object] = _ignore
         self.ended: Callable[[Problem], object] = _ignore
 
@@ -88,9 +91,10 @@ class RunningEngine:
             await asyncio.sleep(_HEALTH_EVERY)
 
     async def verify(self, plan: LaunchPlan) -> Verification:
-        """Prove that the engine answers. Raises HostError."""
+        """Prove that the engine answers, as the last stage of its start. Raises HostError."""
+        self.begin_stage(VERIFY)
         try:
-            return await self._adapter.verify(self.client, plan, self._started)
+            verified = await self._adapter.verify(self.client, plan, self._started)
         except httpx.HTTPError as error:
             if not self.process.running:
                 raise HostError.from_problem(await self.exit_problem()) from error
@@ -99,6 +103,8 @@ class RunningEngine:
                 f"{plan.name} listens but did not answer the first request: {error!r}.",
                 fix=f"See its log: sndr logs {self.id}",
             ) from error
+        self.end_stage()
+        return verified
 
     async def exit_problem(self) -> Problem:
         """Why the process ended, once its whole log was read."""
@@ -140,7 +146,9 @@ class RunningEngine:
                 if seen is None:
                     continue
                 self._buffers.update(seen.buffers)
-                if not self._stages or self._stages[-1].name != seen.name:
+                # Once it is being verified, a late line of the log says nothing new about the start.
+                current = self._stages[-1].name if self._stages else ""
+                if current not in {seen.name, VERIFY} and self._starting:
                     self.begin_stage(seen.name, seen.detail)
         self.end_stage()
         problem = self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)

@@ -18,9 +18,9 @@ from engine_host.launch import preflight
 from engine_host.launch.memory import kv_bytes_per_token
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
+from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.models import ModelFile
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, ServerChoice
 from engine_host.settings import EngineSettings, SettingsFile
 
@@ -31,18 +31,10 @@ _MEMORY_SHARE = 0.8
 
 
 @dataclass(frozen=True)
-class Model:
-    """A model as the library knows it, with the metadata read from its file."""
-
-    file: ModelFile
-    info: GgufInfo
-
-
-@dataclass(frozen=True)
 class Surroundings:
     """What a plan is made from beside the request: asked for afresh at every plan."""
 
-    find_model: Callable[[str], Awaitable[Model]]
+    find_model: Callable[[str], Awaitable[ShelvedModel]]
     find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
     settings: SettingsFile
     free_memory: Callable[[], int]
@@ -130,7 +122,7 @@ class Planner:
             return self._around.settings.current.engine.server
         return request.server
 
-    def _resolve(self, request: LaunchRequest, model: Model, server: ServerCapabilities) -> Resolution:
+    def _resolve(self, request: LaunchRequest, model: ShelvedModel, server: ServerCapabilities) -> Resolution:
         user: EngineSettings = self._around.settings.current.engine
         asked, info = request.overrides, model.info
         resolved = Resolution()
@@ -212,7 +204,7 @@ def twin(request: LaunchRequest) -> str:
     return shlex.join(words)
 
 
-def _settings_of(model: Model, resolved: Resolution, request: LaunchRequest) -> LlamaCppSettings:
+def _settings_of(model: ShelvedModel, resolved: Resolution, request: LaunchRequest) -> LlamaCppSettings:
     return LlamaCppSettings(
         model=Path(model.file.path),
         alias=str(resolved["name"]),

@@ -1,0 +1,280 @@
+"""The host's services, built here and handed to one another; nothing else knows all of them."""
+
+import logging
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+import psutil
+
+from engine_host import __version__
+from engine_host.api.services import Services
+from engine_host.bundled import resources
+from engine_host.engines.llamacpp_choice import LlamaCppServers
+from engine_host.engines.llamacpp_status import LlamaCppAdapter
+from engine_host.engines.manager import EngineManager
+from engine_host.engines.reaper import Reaper
+from engine_host.events import EventLog
+from engine_host.folders import Folders
+from engine_host.gateway.binding import Bound, bind_endpoint, is_loopback
+from engine_host.gateway.directory import Target
+from engine_host.gateway.gateway import Gateway, Limits
+from engine_host.jobs import JobRunner
+from engine_host.launch.planner import Planner, Surroundings
+from engine_host.library.shelf import Found, Shelf
+from engine_host.log_book import LogBook
+from engine_host.protocol.base import Seconds
+from engine_host.protocol.engines import Engine, EngineState, Readings, SpeedRow
+from engine_host.protocol.events import (
+    FindingEvent,
+    ModelsChangedEvent,
+    ServersChangedEvent,
+    SettingsChangedEvent,
+)
+from engine_host.protocol.host import Endpoint, HostInfo, Reach
+from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.plans import Finding, ServerChoice
+from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.server_jobs import ServerJobs
+from engine_host.settings import SettingsFile, read_api_keys
+from engine_host.store import Store
+
+_log = logging.getLogger(__name__)
+_SERVING = {EngineState.READY, EngineState.BUSY}
+
+
+class Host:
+    """Everything the host does, from `open` to `close`."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        settings: SettingsFile,
+        events: EventLog,
+        log_book: LogBook,
+        own_files: Sequence[Path],
+        quit_host: Callable[[], None],
+    ) -> None:
+        self.pid = os.getpid()
+        self.ends_with_window = False
+        self.findings: tuple[Finding, ...] = ()
+        self._folders = folders
+        self._settings = settings
+        self._events = events
+        self._log_book = log_book
+        self._own_files = own_files
+        self._quit = quit_host
+        self._started_at: Seconds = time.time()
+        self._closed = False
+        self._opened = False
+
+    async def open(self, host: str | None, port: int | None) -> None:
+        """Build the services, take up kept engines, and bind the endpoint.
+
+        Raises HostError when the database, the keys or the endpoint's address stop it.
+        """
+        publish = self._events.publish
+        endpoint = self._settings.current.endpoint
+        self._keys = read_api_keys(self._folders.config)
+        self.bound: Bound = bind_endpoint(
+            host or endpoint.host, port or endpoint.port, has_keys=bool(self._keys)
+        )
+        self._wanted_port = port or endpoint.port
+        self._store = Store(self._folders.store)
+        self._opened = True
+        self._reaper = Reaper()
+        for path in self._own_files:
+            self._reaper.remove_with_host(path)
+        self._jobs = JobRunner(publish, self._store)
+        self._jobs.restore()
+        self.shelf = Shelf(self._scan)
+        self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
+        self.engines = EngineManager(
+            self._folders,
+            publish,
+            self._jobs,
+            self._store,
+            self._log_book,
+            self._reaper,
+            {"llama.cpp": LlamaCppAdapter()},
+            lambda engine, seconds: self.gateway.drain(engine, seconds),
+        )
+        self.gateway = Gateway(
+            self,
+            publish,
+            keys=lambda: self._keys,
+            allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
+            limits=Limits(queue=endpoint.queue_limit),
+            on_activity=self.engines.activity,
+        )
+        planner = Planner(
+            Surroundings(
+                find_model=self.shelf.find,
+                find_server=self.servers.find,
+                settings=self._settings,
+                free_memory=lambda: psutil.virtual_memory().available,
+                running=self.engines.alive,
+                run_folder=self._folders.run,
+            )
+        )
+        self.services = Services(
+            program=f"sndr {__version__}",
+            events=self._events,
+            jobs=self._jobs,
+            log_book=self._log_book,
+            settings=self._settings,
+            planner=planner,
+            engines=self.engines,
+            requests=self.gateway.book,
+            servers=ServerJobs(
+                self._folders,
+                self._jobs,
+                self._store,
+                self._events,
+                self._log_book,
+                self.servers,
+                demo_model,
+                measure,
+            ),
+            host_info=self.info,
+            models=self.models,
+            telemetry=lambda names, since, step: TelemetryPage(seq=0, step=1.0, series=()),
+            settings_changed=self._settings_changed,
+            quit=self._quit,
+            endpoint_app=self.gateway.trusted_app,
+        )
+        if self.bound.finding:
+            self.findings = (self.bound.finding,)
+            publish(FindingEvent(finding=self.bound.finding))
+            _log.warning("%s", self.bound.finding.message)
+        await self.engines.adopt()
+
+    async def close(self) -> None:
+        """End everything in order; a second call does nothing."""
+        if self._closed or not self._opened:
+            return
+        self._closed = True
+        await self._jobs.close()
+        await self.gateway.aclose()
+        await self.engines.close()
+        self._reaper.close()
+        self._store.close()
+
+    def targets(self) -> Sequence[Target]:
+        """For the endpoint: the engines that answer."""
+        return [self._target(engine) for engine in self.engines.serving()]
+
+    def starting(self) -> Sequence[str]:
+        """For the endpoint: the models on their way up."""
+        return [
+            engine.name
+            for engine in self.engines.alive()
+            if engine.state in {EngineState.PREPARING, EngineState.STARTING}
+        ]
+
+    def outlives_window(self) -> bool:
+        """Whether the host goes on when the window that started it is gone."""
+        return self._settings.current.host.outlive_window or any(
+            engine.keep for engine in self.engines.alive()
+        )
+
+    def endpoint(self) -> Endpoint:
+        """Where editors connect, and who can reach it."""
+        host = f"[{self.bound.host}]" if ":" in self.bound.host else self.bound.host
+        return Endpoint(
+            url=f"http://{host}:{self.bound.port}/v1",
+            host=self.bound.host,
+            port=self.bound.port,
+            wanted_port=self._wanted_port,
+            reach=Reach.THIS_MACHINE if is_loopback(self.bound.host) else Reach.NETWORK,
+            key_required=bool(self._keys),
+        )
+
+    async def info(self) -> HostInfo:
+        """This machine and this host."""
+        return HostInfo(
+            seq=self._events.seq,
+            run_id=self._events.run_id,
+            program=f"sndr {__version__}",
+            pid=self.pid,
+            started_at=self._started_at,
+            hostname=socket.gethostname(),
+            os=platform.platform(),
+            python=platform.python_version(),
+            cpu_name=platform.processor(),
+            cpu_cores=psutil.cpu_count(logical=False) or 1,
+            cpu_threads=psutil.cpu_count() or 1,
+            ram_total=psutil.virtual_memory().total,
+            ram_used=psutil.virtual_memory().used,
+            gpus=(),
+            gpu_absence=None,
+            gpu_absence_detail="",
+            driver=None,
+            cuda=None,
+            run_folder=str(self._folders.run),
+            data_folder=str(self._folders.data),
+            log_folder=str(self._folders.logs),
+            endpoint=self.endpoint(),
+            ends_with_window=self.ends_with_window,
+        )
+
+    async def models(self, rescan: bool) -> ModelPage:
+        """The model files of this machine."""
+        found = await self.shelf.models(rescan=rescan)
+        if rescan:
+            self._events.publish(ModelsChangedEvent())
+        return ModelPage(seq=self._events.seq, models=found, folders=self._settings.current.models.folders)
+
+    def _target(self, engine: Engine) -> Target:
+        model = self.shelf.known(engine.plan.model_path)
+        return Target(
+            engine=engine.id,
+            name=engine.name,
+            slots=engine.plan.streams,
+            context=engine.plan.context,
+            created_at=engine.created_at,
+            socket=self.engines.socket(engine),
+            parameters=model.file.parameters if model else None,
+            size=model.file.size if model else None,
+            context_trained=model.file.context if model else None,
+            architecture=model.file.architecture if model else None,
+            quantization=model.file.quantization if model else None,
+            embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
+            fill_in_the_middle=model.info.fim if model else None,
+        )
+
+    def _scan(self) -> Sequence[Found]:
+        wanted = [(resources() / "models", ModelOrigin.BUNDLED)]
+        wanted += [
+            (Path(name).expanduser(), ModelOrigin.FOLDER) for name in self._settings.current.models.folders
+        ]
+        return [
+            Found(path, origin, str(folder))
+            for folder, origin in wanted
+            for path in sorted(folder.rglob("*.gguf"))
+        ]
+
+    def _readings(self) -> Mapping[str, Readings]:
+        return {
+            engine.id: engine.readings for engine in self.engines.serving() if engine.readings is not None
+        }
+
+    async def _settings_changed(self, names: tuple[str, ...]) -> None:
+        self._events.publish(SettingsChangedEvent(names=names))
+        if any(name.startswith("models.") for name in names):
+            await self.models(rescan=True)
+        if any(name.startswith("engine.") for name in names):
+            self._events.publish(ServersChangedEvent())
+
+
+def demo_model() -> Path | None:
+    """The bundled model's file."""
+    return next(iter(sorted((resources() / "models").rglob("*.gguf"))), None)
+
+
+async def measure(choice: ServerChoice, model: Path, say: Callable[[str], None]) -> tuple[SpeedRow, ...]:
+    """Speed of one server on one model."""
+    raise NotImplementedError

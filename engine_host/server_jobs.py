@@ -1,0 +1,121 @@
+"""Jobs on llama.cpp's servers: build one for this machine, and measure it against the prebuilt one."""
+
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from engine_host._errors import HostError
+from engine_host.engines.llamacpp_build import BuildRequest, build
+from engine_host.engines.llamacpp_choice import LlamaCppServers
+from engine_host.events import EventLog
+from engine_host.folders import Folders
+from engine_host.jobs import JobControl, JobRunner
+from engine_host.log_book import LogBook
+from engine_host.protocol.engines import ServerPage, SpeedComparison, SpeedRow
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import ServersChangedEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.plans import ServerChoice
+from engine_host.store import Store
+
+Measure = Callable[[ServerChoice, Path, Callable[[str], None]], Awaitable[tuple[SpeedRow, ...]]]
+
+
+class ServerJobs:
+    """Which servers there are, and the jobs that make and measure them."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        jobs: JobRunner,
+        store: Store,
+        events: EventLog,
+        log_book: LogBook,
+        servers: LlamaCppServers,
+        demo_model: Callable[[], Path | None],
+        measure: Measure,
+    ) -> None:
+        self._folders = folders
+        self._jobs = jobs
+        self._store = store
+        self._events = events
+        self._log_book = log_book
+        self._servers = servers
+        self._demo_model = demo_model
+        self._measure = measure
+
+    async def page(self) -> ServerPage:
+        """The servers, which of them runs next, and the last measured comparison."""
+        kept = self._store.get("comparison", "llama.cpp")
+        return ServerPage(
+            seq=self._events.seq,
+            servers=await self._servers.all(),
+            next_start=await self._servers.next_choice(),
+            comparison=SpeedComparison.model_validate_json(kept) if kept else None,
+        )
+
+    def build(self) -> Job:
+        """Build llama.cpp for this machine; one that is under way is answered as it is."""
+        for job in self._jobs.all():
+            if job.kind is JobKind.ENGINE_BUILD and job.state in {JobState.QUEUED, JobState.RUNNING}:
+                return job
+        return self._jobs.start(
+            JobKind.ENGINE_BUILD,
+            "Build llama.cpp for this machine",
+            "llama.cpp build",
+            "sndr engine build llama.cpp",
+            self._build,
+        )
+
+    def compare(self) -> Job:
+        """Measure the prebuilt server against the built one on the bundled model."""
+        return self._jobs.start(
+            JobKind.ENGINE_COMPARE,
+            "Measure the prebuilt llama.cpp against the built one",
+            "engine memory",
+            "sndr engine compare",
+            self._compare,
+        )
+
+    async def _build(self, control: JobControl) -> dict[str, Any]:
+        said = 0
+
+        def tell(step: JobStep) -> None:
+            nonlocal said
+            control.step(step.number, step.of, step.name, step.detail, step.progress)
+            if step.number != said:
+                said = step.number
+                self._log_book.add("build", [f"{step.number}/{step.of} {step.name}"])
+
+        control.left = "Downloads stay in the cache, so that the next try starts from them."
+        control.undone = "The compiler was ended and its half-built files were removed."
+        result = await build(BuildRequest(self._folders.cache, self._folders.data, self._demo_model()), tell)
+        control.left = control.undone = ""
+        self._log_book.add("build", [f"installed {result.version} in {result.folder}"])
+        self._events.publish(ServersChangedEvent())
+        return {
+            "version": result.version,
+            "folder": str(result.folder),
+            "from_cache": result.from_cache,
+            "seconds": result.seconds,
+        }
+
+    async def _compare(self, control: JobControl) -> dict[str, Any]:
+        model = self._demo_model()
+        if model is None:
+            raise HostError(Reason.NOT_FOUND, "The bundled model is missing; there is nothing to measure.")
+        rows: list[SpeedRow] = []
+        for number, choice in enumerate((ServerChoice.PREBUILT, ServerChoice.BUILT), start=1):
+            control.step(number, 2, f"Measure the {choice.value} server")
+            rows += await self._measure(
+                choice,
+                model,
+                lambda text, number=number, choice=choice: control.step(  # type: ignore[misc]
+                    number, 2, f"Measure the {choice.value} server", text
+                ),
+            )
+        comparison = SpeedComparison(model=model.stem, at=time.time(), repeats=3, rows=tuple(rows))
+        self._store.put("comparison", "llama.cpp", comparison.at, comparison.model_dump_json())
+        self._events.publish(ServersChangedEvent())
+        return comparison.model_dump(mode="json")
