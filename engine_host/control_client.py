@@ -72,15 +72,12 @@ class ControlClient:
             trust_env=False,
             verify=False,
         )
-        self.version = self.get("/v1/version", Version)
-        if self.version.major != PROTOCOL_MAJOR:
-            older = "the engine host" if self.version.major < PROTOCOL_MAJOR else "this program"
-            raise HostError(
-                Reason.PROTOCOL_MISMATCH,
-                f"The engine host speaks protocol {self.version.major}, this program {PROTOCOL_MAJOR}.",
-                cause=f"The host is SNDR {self.version.program}; one of the two was updated.",
-                fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
-            )
+        try:
+            self.version = self.get("/v1/version", Version)
+            _check_major(self.version)
+        except BaseException:
+            self.close()
+            raise
         return self.version
 
     def close(self) -> None:
@@ -260,6 +257,18 @@ def error_in(content: bytes, status: int) -> HostError:
     by_status = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
     reason = Reason(code) if code in known else by_status.get(status, Reason.INTERNAL)
     return HostError(reason, str(message), evidence={"status": status})
+
+
+def _check_major(version: Version) -> None:
+    if version.major == PROTOCOL_MAJOR:
+        return
+    older = "the engine host" if version.major < PROTOCOL_MAJOR else "this program"
+    raise HostError(
+        Reason.PROTOCOL_MISMATCH,
+        f"The engine host speaks protocol {version.major}, this program {PROTOCOL_MAJOR}.",
+        cause=f"The host is SNDR {version.program}; one of the two was updated.",
+        fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
+    )
 
 
 def _present(parameters: Parameters | None) -> dict[str, str | int | float | bool]:

@@ -1,0 +1,106 @@
+"""Each test has folders of its own, and leaves no process, thread, socket or lock behind."""
+
+import os
+import shutil
+import signal
+import stat
+import tempfile
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import platformdirs
+import pytest
+
+# Before any test imports Qt: unit and view tests draw nowhere. The end-to-end tests start the window as a
+# process of its own, on a display of its own.
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
+os.environ["QT_API"] = "pyside6"
+
+TESTS = Path(__file__).resolve().parent
+# Built engines take minutes: integration tests share the user's, everything else has its own cache.
+SHARED_CACHE = os.environ.get("SNDR_CACHE") or str(platformdirs.user_cache_path("sndr", appauthor=False))
+SETTLE = 5.0
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark tests by their folder, and run the quick folders first."""
+    order = {"unit": 0, "views": 1, "integration": 2, "e2e": 3}
+    for item in items:
+        folder = item.path.relative_to(TESTS).parts[0]
+        if folder in {"integration", "e2e"}:
+            item.add_marker(folder)
+    items.sort(key=lambda item: order.get(item.path.relative_to(TESTS).parts[0], 0))
+
+
+@pytest.fixture(autouse=True)
+def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """The program's folders for this test; a test that leaves something alive fails."""
+    # A socket's path may have 107 bytes, so not below pytest's own long folders.
+    folder = Path(tempfile.mkdtemp(prefix="sndr-t-"))
+    monkeypatch.setenv("SNDR_HOME", str(folder))
+    real = request.node.get_closest_marker("integration") or request.node.get_closest_marker("e2e")
+    if real:
+        monkeypatch.setenv("SNDR_CACHE", SHARED_CACHE)
+    else:
+        monkeypatch.delenv("SNDR_CACHE", raising=False)
+    threads = set(threading.enumerate())
+    yield folder
+    left = _settled(folder, threads)
+    for pid, _ in processes_of(folder):
+        os.kill(pid, signal.SIGKILL)
+    # A test may have made its folders unreadable on purpose.
+    for path, _, _ in os.walk(folder):
+        os.chmod(path, 0o700)
+    shutil.rmtree(folder, ignore_errors=True)
+    if left:
+        pytest.fail("The test left behind:\n  " + "\n  ".join(left), pytrace=False)
+
+
+def processes_of(folder: Path) -> list[tuple[int, str]]:
+    """Processes that were started with this SNDR_HOME, whoever their parent is now."""
+    mark = f"SNDR_HOME={folder}\0".encode()
+    found = []
+    for entry in Path("/proc").iterdir() if Path("/proc").is_dir() else ():
+        if not entry.name.isdigit() or int(entry.name) == os.getpid():
+            continue
+        try:
+            if mark not in (entry / "environ").read_bytes() + b"\0":
+                continue
+            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace").strip()
+        except OSError:
+            continue
+        if command:  # A zombie has no command line any more; its parent has yet to collect it.
+            found.append((int(entry.name), command))
+    return found
+
+
+def sockets_and_locks(folder: Path) -> list[str]:
+    """Sockets and lock files below a folder."""
+    found = []
+    for path in folder.rglob("*"):
+        try:
+            is_socket = stat.S_ISSOCK(path.lstat().st_mode)
+        except OSError:
+            continue
+        if is_socket or path.suffix == ".lock":
+            found.append(str(path))
+    return found
+
+
+def _settled(folder: Path, threads: set[threading.Thread]) -> list[str]:
+    """What is still there after a moment of grace."""
+    end = time.monotonic() + SETTLE
+    while True:
+        left = [f"process {pid}: {command[:200]}" for pid, command in processes_of(folder)]
+        left += [f"file {path}" for path in sockets_and_locks(folder)]
+        left += [
+            f"thread {thread.name}"
+            for thread in set(threading.enumerate()) - threads
+            # Qt's own threads show up as dummies once they run Python; Python cannot end them.
+            if thread.is_alive() and not isinstance(thread, threading._DummyThread)
+        ]
+        if not left or time.monotonic() > end:
+            return left
+        time.sleep(0.02)

@@ -1,0 +1,102 @@
+"""A control API of canned answers on a real socket, for the tests of its clients."""
+
+import json
+import socketserver
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any, cast
+
+from engine_host.folders import Folders
+
+TOKEN = "the-token"
+Answer = tuple[int, Any]
+VERSION = {"major": 1, "minor": 0, "program": "0.1.0", "run_id": "r", "seq": 0}
+
+
+class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    """Answers by method and path; a list is sent as server-sent events, a callable is asked."""
+
+    daemon_threads = True
+    block_on_close = True
+
+    def __init__(self, folders: Folders) -> None:
+        folders.make_run_folder()
+        folders.token.write_text(TOKEN, encoding="utf-8")
+        super().__init__(str(folders.socket), _Handler)
+        self.answers: dict[str, Any] = {"GET /v1/version": (200, VERSION)}
+        self.asked: list[tuple[str, dict[str, str], Any]] = []
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def address_string(self) -> str:
+        """A local socket's peer has no address."""
+        return "local"
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self._do()
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815  # http.server calls them so.
+
+    def _do(self) -> None:
+        host = cast(FakeHost, self.server)
+        length = int(self.headers.get("content-length") or 0)
+        body = json.loads(self.rfile.read(length)) if length else None
+        path = self.path.split("?")[0]
+        host.asked.append(
+            (f"{self.command} {self.path}", {k.lower(): v for k, v in self.headers.items()}, body)
+        )
+        if self.headers.get("authorization") != f"Bearer {TOKEN}":
+            self._json(401, {"error": {"reason": "unauthorized", "message": "Wrong token."}})
+            return
+        found = host.answers.get(f"{self.command} {path}")
+        if callable(found):
+            found = cast(Callable[[], Any], found)()
+        if found is None:
+            self._json(404, {"error": {"reason": "not_found", "message": f"No {path}."}})
+        elif isinstance(found, list):
+            self._events(found)
+        else:
+            status, answer = found
+            self._json(status, answer)
+
+    def _json(self, status: int, answer: Any) -> None:
+        content = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+        self.send_response(status)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def _events(self, lines: list[Any]) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Connection", "close")
+        self.end_headers()
+        self.close_connection = True
+        for line in lines:
+            text = line if isinstance(line, str) else json.dumps(line)
+            self.wfile.write(f"data: {text}\n\n".encode())
+            self.wfile.flush()
+
+
+@contextmanager
+def fake_host(home: Path) -> Iterator[FakeHost]:
+    """A fake host in the folders of a test."""
+    folders = Folders.resolve({"SNDR_HOME": str(home)})
+    host = FakeHost(folders)
+    thread = threading.Thread(target=host.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield host
+    finally:
+        host.shutdown()
+        host.server_close()
+        thread.join()
+        folders.socket.unlink()

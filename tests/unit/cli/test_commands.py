@@ -1,0 +1,289 @@
+"""The commands against a host of canned answers."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.cli import main, root
+from tests.unit.cli.fake_host import VERSION, FakeHost
+
+Sndr = Callable[..., tuple[int, str, str]]
+
+PLAN: dict[str, Any] = {
+    "id": "p1",
+    "fingerprint": "f",
+    "created_at": 1.0,
+    "model": "demo",
+    "model_path": "/m/demo.gguf",
+    "name": "demo",
+    "engine": "llama.cpp",
+    "server": "prebuilt",
+    "server_version": "b1",
+    "argv": ["llama-server", "-m", "/m/demo.gguf"],
+    "environment": {},
+    "settings": [{"name": "streams", "value": 8, "layer": "engine default", "why": "default"}],
+    "streams": 8,
+    "context": 2048,
+    "speculation": "off",
+    "keep": False,
+    "findings": [],
+    "command": "sndr run demo",
+}
+ENGINE: dict[str, Any] = {
+    "id": "engine-1",
+    "name": "demo",
+    "engine": "llama.cpp",
+    "server": "prebuilt",
+    "server_version": "b1",
+    "state": "ready",
+    "plan": PLAN,
+    "created_at": 1.0,
+}
+
+
+def engines(*found: dict[str, Any]) -> tuple[int, Any]:
+    return 200, {"seq": 0, "engines": list(found)}
+
+
+def test_every_command_has_help_and_json() -> None:
+    for name, command in root.commands.items():
+        assert command.help, name
+        leaves = getattr(command, "commands", {"": command}).values()
+        for leaf in leaves:
+            assert "as_json" in {parameter.name for parameter in leaf.params}, f"{name} {leaf.name}"
+
+
+def test_version(sndr: Sndr) -> None:
+    code, out, _ = sndr("version", "--json")
+    assert code == 0
+    assert json.loads(out)["protocol"] == "1.0"
+
+
+def test_without_a_host_it_says_so(sndr: Sndr) -> None:
+    code, out, err = sndr("status")
+    assert code == 3
+    assert out == ""
+    assert "No engine host runs." in err
+    assert "sndr serve" in err
+
+
+def test_usage_error_is_code_2(sndr: Sndr) -> None:
+    assert sndr("run")[0] == 2
+    assert sndr("nonsense")[0] == 2
+
+
+def test_other_major_version_is_refused(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/version"] = (200, {**VERSION, "major": 2})
+    code, _, err = sndr("status")
+    assert code == 3
+    assert "speaks protocol 2" in err
+    assert "Update this program" in err
+
+
+def test_error_of_the_host_is_shown_whole(host: FakeHost, sndr: Sndr) -> None:
+    problem = {"reason": "not_found", "message": "There is no job x.", "fix": {"text": "List them."}}
+    host.answers["DELETE /v1/jobs/x"] = (404, {"error": problem})
+    code, _, err = sndr("jobs", "cancel", "x")
+    assert code == 4
+    assert err == "Error: There is no job x.\n  What to do: List them.\n"
+
+
+def test_answer_that_is_no_error_form_is_still_a_sentence(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/jobs"] = (502, b"<html>")
+    code, _, err = sndr("jobs")
+    assert code == 1
+    assert "HTTP status 502" in err
+
+
+def test_command_carries_the_token_and_a_key_to_do_it_once(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["DELETE /v1/engines/engine-1"] = (202, {**ENGINE, "state": "unloaded"})
+    code, out, _ = sndr("stop", "--now")
+    assert code == 0
+    assert out == "demo (engine-1) is stopped.\n"
+    request, headers, _ = host.asked[-1]
+    assert request == "DELETE /v1/engines/engine-1?now=true"
+    assert headers["authorization"] == "Bearer the-token"
+    assert len(headers["idempotency-key"]) >= 16
+
+
+def test_stop_wants_to_know_which_of_several(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE, {**ENGINE, "id": "engine-2"})
+    code, _, err = sndr("stop")
+    assert code == 2
+    assert "engine-1, engine-2" in err
+
+
+def test_stop_without_an_engine(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines({**ENGINE, "state": "failed"})
+    assert sndr("stop")[0] == 4
+
+
+def test_dry_run_shows_the_plan_and_starts_nothing(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/plans"] = (201, PLAN)
+    code, out, _ = sndr("run", "demo", "--dry-run", "--streams", "2", "--kv-type", "q8_0")
+    assert code == 0
+    assert "llama-server -m /m/demo.gguf" in out
+    sent = host.asked[-1][2]
+    assert sent["overrides"]["streams"] == 2
+    assert (sent["overrides"]["kv_type_k"], sent["overrides"]["kv_type_v"]) == ("q8_0", "q8_0")
+    assert not any(request == "POST /v1/engines" for request, _, _ in host.asked)
+
+
+def test_dry_run_of_a_plan_that_cannot_start_has_its_code(host: FakeHost, sndr: Sndr) -> None:
+    finding = {"id": "x", "severity": "error", "message": "Damaged.", "reason": "gguf_truncated"}
+    host.answers["POST /v1/plans"] = (201, {**PLAN, "findings": [finding]})
+    code, out, _ = sndr("run", "demo", "--dry-run")
+    assert code == 5
+    assert "error: Damaged." in out
+
+
+def test_run_sends_an_absolute_path(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    host.answers["POST /v1/plans"] = (201, PLAN)
+    sndr("run", "some.gguf", "--dry-run")
+    assert host.asked[-1][2]["model"] == str(tmp_path / "some.gguf")
+
+
+def test_failed_start_shows_the_engines_problem(host: FakeHost, sndr: Sndr) -> None:
+    failed = {**ENGINE, "state": "failed", "problem": {"reason": "out_of_memory", "message": "Does not fit."}}
+    host.answers["POST /v1/plans"] = (201, PLAN)
+    host.answers["POST /v1/engines"] = (202, {**ENGINE, "state": "preparing"})
+    host.answers["GET /v1/events"] = [
+        {
+            "kind": "engine.stage",
+            "seq": 1,
+            "engine": "engine-1",
+            "stage": {"name": "weights", "started_at": 1.0},
+        },
+        {"kind": "kind of a newer host", "seq": 2},
+        {"kind": "engine.state", "seq": 3, "engine": failed},
+    ]
+    code, _, err = sndr("run", "demo")
+    assert code == 5
+    assert "Error: Does not fit." in err
+
+
+def test_chat_streams_and_reports_its_speed(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["POST /openai/v1/chat/completions"] = [
+        {"choices": [{"delta": {"role": "assistant"}}]},
+        {"choices": [{"delta": {"content": "Hel"}}]},
+        {"choices": [{"delta": {"content": "lo"}, "finish_reason": "stop"}]},
+        {"choices": [], "usage": {"prompt_tokens": 3, "completion_tokens": 2}},
+        "[DONE]",
+    ]
+    code, out, err = sndr("chat", "Hi", "--system", "Be brief.", "--max-tokens", "9")
+    assert (code, out) == (0, "Hello\n")
+    assert "TTFT" in err
+    assert "2 tokens" in err
+    sent = host.asked[-1][2]
+    assert sent["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    assert (sent["model"], sent["max_tokens"]) == ("demo", 9)
+
+
+def test_chat_error_in_the_stream(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["POST /openai/v1/chat/completions"] = [
+        {"choices": [{"delta": {"content": "Hel"}}]},
+        {"error": {"message": "The engine ended.", "code": "engine_crashed"}},
+    ]
+    code, out, err = sndr("chat", "Hi")
+    assert code == 5
+    assert out == "Hel"
+    assert "The engine ended." in err
+
+
+def test_chat_without_a_ready_model(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines({**ENGINE, "state": "starting"})
+    assert sndr("chat", "Hi")[0] == 4
+
+
+def test_raw_chat_completes_text(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /openai/v1/completions"] = [{"choices": [{"text": " b"}]}, "[DONE]"]
+    code, out, _ = sndr("chat", "a", "--raw", "--model", "demo", "--json")
+    assert code == 0
+    assert json.loads(out)["text"] == " b"
+    assert host.asked[-1][2]["prompt"] == "a"
+
+
+def test_job_progress_and_result(host: FakeHost, sndr: Sndr) -> None:
+    job = {
+        "id": "j1",
+        "kind": "engine.build",
+        "title": "Build",
+        "touches": "x",
+        "state": "running",
+        "created_at": 1.0,
+        "started_at": 1.0,
+    }
+    step = {"number": 1, "of": 2, "name": "compile", "progress": 0.5}
+    host.answers["POST /v1/servers/build"] = (202, job)
+    host.answers["GET /v1/jobs/j1"] = (200, job)
+    host.answers["GET /v1/events"] = [
+        {"kind": "job.step", "seq": 1, "job": {**job, "step": step}},
+        {
+            "kind": "job.done",
+            "seq": 2,
+            "job": {**job, "state": "done", "ended_at": 3.5, "result": {"path": "/w"}},
+        },
+    ]
+    code, out, err = sndr("engine", "build", "llama.cpp")
+    assert code == 0
+    assert "llama.cpp is built (2.5 s)." in out
+    assert "1/2 compile" in err
+
+
+def test_events_are_lines(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/version"] = (200, {**VERSION, "seq": 2})
+    host.answers["GET /v1/events"] = [
+        {"kind": "heartbeat", "seq": 0, "latest": 2},
+        {"kind": "notice", "seq": 1, "at": 5.0, "severity": "info", "text": "One.", "key": "k"},
+        {"kind": "new", "seq": 2, "at": 6.0, "what": "two"},
+    ]
+    code, out, _ = sndr("events")
+    assert code == 0
+    assert [line.split()[1] for line in out.splitlines()] == ["1", "2"]
+    assert "info: One." in out
+    assert "what=two" in out
+
+
+def test_logs_of_one_source(host: FakeHost, sndr: Sndr) -> None:
+    line = {"source": "host", "number": 1, "at": 1.0, "severity": "warning", "text": "Hm."}
+    host.answers["GET /v1/logs"] = (200, {"seq": 0, "lines": [line], "sources": ["host"]})
+    code, out, _ = sndr("logs", "host", "--level", "warning", "--lines", "5")
+    assert code == 0
+    assert "warning: Hm." in out
+    assert host.asked[-1][0] == "GET /v1/logs?source=host&severity=warning&limit=5"
+
+
+def test_settings_without_a_host_change_the_file(sndr: Sndr, home: Path) -> None:
+    assert sndr("settings", "set", "endpoint.port", "8123")[0] == 0
+    assert "8123" in (home / "config" / "settings.toml").read_text(encoding="utf-8")
+    assert sndr("settings", "get", "endpoint.port")[1] == "8123\n"
+    assert sndr("settings", "unset", "endpoint.port")[0] == 0
+    assert sndr("settings", "get", "endpoint.port")[1] == "8020\n"
+
+
+def test_wrong_setting_is_refused_and_nothing_is_saved(sndr: Sndr, home: Path) -> None:
+    code, _, err = sndr("settings", "set", "endpoint.port", "many")
+    assert code == 2
+    assert "endpoint.port" in err
+    assert not (home / "config" / "settings.toml").exists()
+
+
+def test_interrupt_is_130(host: FakeHost, sndr: Sndr) -> None:
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    assert main([]) in {0, 2}
+    root.commands["version"].callback, before = lambda **_: interrupt(), root.commands["version"].callback
+    try:
+        assert sndr("version")[0] == 130
+    finally:
+        root.commands["version"].callback = before

@@ -1,0 +1,71 @@
+"""Exit codes, problems and tables of the command line."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.cli_output import CODES, MEANINGS, Exit, Output, duration, problem_lines, size, table
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+ROOT = Path(__file__).resolve().parents[3]
+
+
+def test_every_reason_has_an_exit_code() -> None:
+    assert set(CODES) == set(Reason)
+
+
+def test_every_exit_code_is_documented() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for code, meaning in MEANINGS.items():
+        assert f"| {code.value} | {meaning} |" in readme
+    assert set(MEANINGS) == set(Exit)
+
+
+def test_problem_says_what_why_and_what_to_do() -> None:
+    problem = Problem(
+        reason=Reason.PORT_IN_USE,
+        message="Taken.",
+        cause="Another.",
+        fix=Fix(text="Use 8021.", command="sndr x"),
+    )
+    assert problem_lines(problem) == [
+        "Error: Taken.",
+        "  Why:        Another.",
+        "  What to do: Use 8021.",
+        "              $ sndr x",
+    ]
+
+
+def test_problem_with_json_is_json_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
+    code = Output(as_json=True).problem(HostError(Reason.DISK_FULL, "Full.").problem)
+    assert code == Exit.SYSTEM
+    assert json.loads(capsys.readouterr().out)["error"]["reason"] == "disk_full"
+
+
+def test_notes_stay_out_of_the_result(capsys: pytest.CaptureFixture[str]) -> None:
+    Output(as_json=False).note("going on")
+    Output(as_json=True).note("going on")
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == "going on\n"
+
+
+def test_table_columns_line_up() -> None:
+    assert table(("a", "b"), [("long", "x"), ("", "yy")]) == ["a     b", "long  x", "      yy"]
+
+
+@pytest.mark.parametrize(
+    ("count", "text"),
+    [(None, "not measured"), (0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 40, "5.0 TiB")],
+)
+def test_size(count: int | None, text: str) -> None:
+    assert size(count) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"), [(0.042, "42 ms"), (1.25, "1.2 s"), (61, "1 min 01 s"), (3720, "1 h 02 min")]
+)
+def test_duration(seconds: float, text: str) -> None:
+    assert duration(seconds) == text
