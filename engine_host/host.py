@@ -24,7 +24,8 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner, Surroundings
-from engine_host.library.shelf import Found, Shelf
+from engine_host.library.scan import FoundModel, Place, find_models, other_programs
+from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings, SpeedRow
@@ -246,16 +247,13 @@ class Host:
             fill_in_the_middle=model.info.fim if model else None,
         )
 
-    def _scan(self) -> Sequence[Found]:
-        wanted = [(resources() / "models", ModelOrigin.BUNDLED)]
-        wanted += [
-            (Path(name).expanduser(), ModelOrigin.FOLDER) for name in self._settings.current.models.folders
-        ]
-        return [
-            Found(path, origin, str(folder))
-            for folder, origin in wanted
-            for path in sorted(folder.rglob("*.gguf"))
-        ]
+    def _scan(self) -> Sequence[FoundModel]:
+        models = self._settings.current.models
+        places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
+        places += [Place(Path(name).expanduser(), ModelOrigin.FOLDER, name) for name in models.folders]
+        if models.other_programs:
+            places += other_programs()
+        return find_models(places, stop=lambda: self._closed)
 
     def _readings(self) -> Mapping[str, Readings]:
         return {

@@ -149,6 +149,7 @@ class EngineManager:
         """Told by the endpoint: how many requests this engine answers now."""
         engine = self._engines.get(engine_id)
         if engine and engine.state in _SERVING:
+            self._running[engine_id].set_busy(active > 0)
             state = EngineState.BUSY if active else EngineState.READY
             if state is not engine.state:
                 self._change(engine_id, state=state)

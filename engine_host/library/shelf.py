@@ -8,19 +8,11 @@ from pathlib import Path
 
 from engine_host._errors import HostError
 from engine_host.library.gguf import GgufInfo, read_gguf
+from engine_host.library.scan import FoundModel
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile, ModelOrigin
 
 _ORDER = [ModelOrigin.BUNDLED, ModelOrigin.FOLDER, ModelOrigin.OTHER_PROGRAM]
-
-
-@dataclass(frozen=True)
-class Found:
-    """A model file that a scan came upon, and where."""
-
-    path: Path
-    origin: ModelOrigin
-    found_in: str
 
 
 @dataclass(frozen=True)
@@ -34,7 +26,7 @@ class ShelvedModel:
 class Shelf:
     """Every model file known here; a file is read again only when it changed."""
 
-    def __init__(self, scan: Callable[[], Sequence[Found]]) -> None:
+    def __init__(self, scan: Callable[[], Sequence[FoundModel]]) -> None:
         """`scan` may be slow: it runs in a thread."""
         self._scan = scan
         self._read: dict[Path, tuple[tuple[int, int], GgufInfo | HostError]] = {}
@@ -100,7 +92,7 @@ class Shelf:
             file = (
                 _broken(found, info)
                 if isinstance(info, HostError)
-                else _describe(info, found.origin, found.found_in)
+                else _describe(info, found.origin, found.found_in, found.name)
             )
             number, wanted = 1, file.id
             while file.id in files:
@@ -135,9 +127,8 @@ def _slug(text: str) -> str:
     return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "model"
 
 
-def _describe(info: GgufInfo, origin: ModelOrigin, found_in: str) -> ModelFile:
-    stem = re.sub(r"-\d{5}-of-\d{5}$", "", info.path.stem)
-    name = _slug(stem)
+def _describe(info: GgufInfo, origin: ModelOrigin, found_in: str, stem: str | None = None) -> ModelFile:
+    name = _slug(stem or re.sub(r"-\d{5}-of-\d{5}$", "", info.path.stem))
     # The quantisation is shown beside the name; in the public model id it would only be noise.
     short = re.sub(r"-(i?q\d[a-z0-9.-]*|f16|f32|bf16)$", "", name)
     return ModelFile(
@@ -160,19 +151,15 @@ def _describe(info: GgufInfo, origin: ModelOrigin, found_in: str) -> ModelFile:
     )
 
 
-def _broken(found: Found, error: HostError) -> ModelFile:
-    try:
-        size = found.path.stat().st_size
-    except OSError:
-        size = 0
-    name = _slug(found.path.stem)
+def _broken(found: FoundModel, error: HostError) -> ModelFile:
+    name = _slug(found.name)
     return ModelFile(
         id=name,
         name=name,
         path=str(found.path),
         origin=found.origin,
         found_in=found.found_in,
-        size=size,
+        size=found.size,
         format="GGUF",
         problem=error.problem,
     )
