@@ -1,6 +1,5 @@
 """Finds model files: bundled, in the user's folders, and in the caches of other programs (read only)."""
 
-import hashlib
 import json
 import os
 import re
@@ -9,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_host._errors import HostError
-from engine_host.library.gguf import GgufInfo, read_gguf, split_of
-from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.library.gguf import split_of
+from engine_host.protocol.models import ModelOrigin
 
 # A folder deeper than this is no model folder; a place with more entries is most likely a whole disk.
 MAX_DEPTH = 12
@@ -36,7 +33,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model file that was found and not yet read; `size` in bytes, of this file alone."""
+    """A model file that was found and not yet read; `size` in bytes, of this file alone.
+
+    `name` is the file's stem without its part number; for Ollama, whose files have no names, "model:tag".
+    """
 
     path: Path
     origin: ModelOrigin
@@ -193,69 +193,3 @@ def _is_folder(path: Path) -> bool:
         return path.is_dir()
     except OSError:
         return False
-
-
-def model_id(path: Path, name: str) -> str:
-    """An id that stays the same between scans and is safe in a URL."""
-    readable = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:48] or "model"
-    return f"{readable}-{hashlib.sha256(os.fsencode(path)).hexdigest()[:6]}"
-
-
-class ModelReader:
-    """Reads what the found files are, and remembers it until a file changes."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[Path, int, int], ModelFile] = {}
-
-    def describe(self, found: FoundModel) -> ModelFile:
-        """The model in a found file, or the file with the problem that stops it. Blocks up to 0.2 s."""
-        key = (found.path, found.size, found.modified_ns)
-        known = self._known.get(key)
-        if known is None or known.problem is not None:
-            known = describe(found)
-            self._known[key] = known
-        return known
-
-
-def describe(found: FoundModel) -> ModelFile:
-    """Reads one found file into what the window and the command line show."""
-    shown = ModelFile(
-        id=model_id(found.path, found.name),
-        name=found.name,
-        path=str(found.path),
-        origin=found.origin,
-        found_in=found.found_in,
-        size=found.size,
-        format="gguf",
-    )
-    try:
-        info = read_gguf(found.path)
-    except HostError as error:
-        return shown.model_copy(update={"problem": error.problem})
-    return shown.model_copy(
-        update={
-            "size": info.size,
-            "architecture": info.architecture,
-            "quantization": info.quantization,
-            "parameters": info.parameters,
-            "context": info.context,
-            "mtp_layers": info.mtp_layers,
-            "head_dim": info.head_dim,
-            "embedding_only": info.embedding_only,
-            "chat_template": info.chat_template,
-            "licence": info.licence,
-            "problem": _not_a_model(info),
-        }
-    )
-
-
-def _not_a_model(info: GgufInfo) -> Problem | None:
-    if info.kind == "model" and info.architecture != "clip":
-        return None
-    kind = "a vision projector" if info.architecture == "clip" else f"of the kind {info.kind!r}"
-    return Problem(
-        reason=Reason.UNSUPPORTED,
-        message=f"{info.path.name} is {kind}, not a model that runs by itself.",
-        fix=Fix(text="Choose the model that it belongs to."),
-        evidence={"kind": info.kind, "architecture": info.architecture},
-    )

@@ -1,0 +1,177 @@
+"""How fast a running engine is: load over its own HTTP interface, the same for every engine."""
+
+import asyncio
+import json
+import statistics
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import httpx
+
+from engine_host._errors import HostError
+from engine_host.protocol.engines import SpeedRow
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import ServerChoice
+
+STREAMS = (1, 4, 8)
+REPEATS = 3
+DECODE_TOKENS = 64
+# A prefill long enough to fill a batch of 512, the size that engines are tuned for.
+PREFILL_WORDS = 480
+_REQUEST_SECONDS = 600.0
+
+
+@dataclass(frozen=True, slots=True)
+class StreamSpeed:
+    """One number of parallel streams; rates in tokens/s of all streams together, TTFT in seconds."""
+
+    streams: int
+    decode_rate: float
+    low: float
+    high: float
+    ttft: float
+
+    def row(self, server: ServerChoice, version: str) -> SpeedRow:
+        """The same for the window."""
+        return SpeedRow(
+            server=server,
+            server_version=version,
+            streams=self.streams,
+            decode_rate=self.decode_rate,
+            low=self.low,
+            high=self.high,
+            ttft=self.ttft,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class BenchResult:
+    """A measurement with its conditions; medians, with the extremes of the repeats as spread."""
+
+    prefill_rate: float
+    prefill_low: float
+    prefill_high: float
+    prefill_tokens: int
+    decode: tuple[StreamSpeed, ...]
+    decode_tokens: int
+    repeats: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    started: float
+    first: float
+    ended: float
+    prompt_tokens: int
+    tokens: int
+
+
+async def measure(
+    client: httpx.AsyncClient,
+    model: str,
+    *,
+    streams: Sequence[int] = STREAMS,
+    repeats: int = REPEATS,
+    decode_tokens: int = DECODE_TOKENS,
+    prefill_words: int = PREFILL_WORDS,
+    say: Callable[[str], None] = lambda _text: None,
+) -> BenchResult:
+    """Measures prefill with one long prompt, and decode with 1 to n parallel streams of a short one.
+
+    Every prompt begins with a number of its own, so that no prefix cache can flatter the figure. The engine
+    needs as many slots as `max(streams)`; fewer show as waiting, which is what a user would meet too.
+    Raises `HostError(engine_not_ready)` when a request fails or gives no tokens.
+    """
+    salt = time.time_ns()
+    # The first request pays for memory that is touched for the first time.
+    await _run(client, model, _prompt(salt, 16), 8)
+    prefills: list[float] = []
+    prefill_tokens = 0
+    for number in range(repeats):
+        say(f"prefill, {number + 1} of {repeats}")
+        run = await _run(client, model, _prompt(salt + 1_000 + number, prefill_words), 1)
+        prefills.append(run.prompt_tokens / (run.first - run.started))
+        prefill_tokens = run.prompt_tokens
+    rows: list[StreamSpeed] = []
+    for count in streams:
+        rates: list[float] = []
+        waits: list[float] = []
+        for number in range(repeats):
+            say(f"{count} streams, {number + 1} of {repeats}")
+            first = salt + 10_000 * count + 100 * number
+            runs = await asyncio.gather(
+                *(_run(client, model, _prompt(first + one, 16), decode_tokens) for one in range(count))
+            )
+            # From the first token of all to the last: what all streams got together, stalls included.
+            seconds = max(run.ended for run in runs) - min(run.first for run in runs)
+            rates.append(sum(run.tokens - 1 for run in runs) / max(seconds, 1e-6))
+            waits.append(statistics.median(run.first - run.started for run in runs))
+        rows.append(
+            StreamSpeed(
+                streams=count,
+                decode_rate=round(statistics.median(rates), 2),
+                low=round(min(rates), 2),
+                high=round(max(rates), 2),
+                ttft=round(statistics.median(waits), 4),
+            )
+        )
+    return BenchResult(
+        prefill_rate=round(statistics.median(prefills), 2),
+        prefill_low=round(min(prefills), 2),
+        prefill_high=round(max(prefills), 2),
+        prefill_tokens=prefill_tokens,
+        decode=tuple(rows),
+        decode_tokens=decode_tokens,
+        repeats=repeats,
+    )
+
+
+def _prompt(salt: int, words: int) -> str:
+    return f"{salt} " + " ".join(f"word{(salt + n) % 97}" for n in range(max(1, words // 4)))
+
+
+async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) -> _Run:
+    body = {
+        "model": model,
+        "prompt": prompt,
+        "max_tokens": tokens,
+        "temperature": 0,
+        "ignore_eos": True,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    started = time.perf_counter()
+    first: float | None = None
+    usage: dict[str, int] = {}
+    try:
+        async with client.stream("POST", "/v1/completions", json=body, timeout=_REQUEST_SECONDS) as answer:
+            if not answer.is_success:
+                text = (await answer.aread()).decode("utf-8", "replace")
+                raise _failed(f"It answered {answer.status_code}.", {"answer": text[:500]})
+            async for line in answer.aiter_lines():
+                if not line.startswith("data: ") or line == "data: [DONE]":
+                    continue
+                now = time.perf_counter()
+                part = json.loads(line[6:])
+                if "error" in part:
+                    raise _failed("It broke off.", {"error": part["error"]})
+                if first is None and part.get("choices"):
+                    first = now
+                usage = part.get("usage") or usage
+    except (httpx.HTTPError, ValueError) as error:
+        raise _failed(f"It did not answer: {error}.", {"error": repr(error)}) from error
+    ended = time.perf_counter()
+    made = int(usage.get("completion_tokens", 0))
+    if first is None or made < 1:
+        raise _failed("It gave no tokens.", {"usage": usage})
+    return _Run(started, first, ended, int(usage.get("prompt_tokens", 0)), made)
+
+
+def _failed(detail: str, evidence: dict[str, object]) -> HostError:
+    return HostError(
+        Reason.ENGINE_NOT_READY,
+        f"The engine could not be measured. {detail}",
+        fix="Read its log.",
+        evidence=evidence,
+    )
