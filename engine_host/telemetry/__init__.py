@@ -1,1 +1,17 @@
 """Live measurements of the machine and the engines, with a short history."""
+
+from engine_host.telemetry.gpus import GpuReading, Gpus
+from engine_host.telemetry.history import History
+from engine_host.telemetry.machine import Machine, MachineFacts, MachineReading, tree_memory
+from engine_host.telemetry.sampler import Sampler
+
+__all__ = [
+    "GpuReading",
+    "Gpus",
+    "History",
+    "Machine",
+    "MachineFacts",
+    "MachineReading",
+    "Sampler",
+    "tree_memory",
+]

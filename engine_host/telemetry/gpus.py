@@ -1,0 +1,191 @@
+"""The GPUs as NVIDIA's driver tells them, or the reason why there are none; never raises."""
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.protocol.host import Gpu, GpuAbsence
+
+_RETRY_AFTER = 30.0
+"""Seconds between two tries to reach a driver that did not answer."""
+
+
+@dataclass(frozen=True)
+class GpuReading:
+    """The GPUs now; with none, `absence` says why and `detail` names the call that failed."""
+
+    gpus: tuple[Gpu, ...] = ()
+    absence: GpuAbsence | None = None
+    detail: str = ""
+    driver: str | None = None
+    cuda: str | None = None
+
+
+@dataclass(frozen=True)
+class _Card:
+    """What does not change about one GPU."""
+
+    handle: Any
+    index: int
+    uuid: str
+    name: str
+    memory_total: int
+    compute_capability: str | None
+
+
+class _CallError(Exception):
+    """An NVML call failed; carries its name and the library's own error."""
+
+    def __init__(self, call: str, error: Exception) -> None:
+        super().__init__(f"{call}: {error}")
+        self.error = error
+
+
+class Gpus:
+    """Reads NVML; the library is loaded at the first read, and again after the driver went away.
+
+    Calls may block for as long as the driver does, so they belong on a thread. `nvml` is the pynvml module,
+    or None when it is not installed. Source: NVML through nvidia-ml-py.
+    """
+
+    def __init__(self, nvml: Any = ..., clock: Callable[[], float] = time.monotonic) -> None:
+        self._nvml = _module() if nvml is ... else nvml
+        self._clock = clock
+        self._cards: tuple[_Card, ...] | None = None
+        self._driver: str | None = None
+        self._cuda: str | None = None
+        self._failed_at: float | None = None
+        self._last = GpuReading(absence=GpuAbsence.NO_DRIVER, detail="not read yet")
+
+    @property
+    def last(self) -> GpuReading:
+        """The newest reading, without asking the driver."""
+        return self._last
+
+    def read(self) -> GpuReading:
+        """Read all GPUs; memory in bytes, power in watts, temperature in degrees Celsius."""
+        now = self._clock()
+        if self._failed_at is not None and now - self._failed_at < _RETRY_AFTER:
+            return self._last
+        try:
+            cards = self._open()
+            if not cards:
+                self._close()
+                self._failed_at = now
+                self._last = GpuReading(
+                    absence=GpuAbsence.NO_DEVICE,
+                    detail="nvmlDeviceGetCount: the driver lists no GPU",
+                    driver=self._driver,
+                    cuda=self._cuda,
+                )
+                return self._last
+            gpus = tuple(self._read_card(card) for card in cards)
+            self._failed_at = None
+            self._last = GpuReading(gpus, driver=self._driver, cuda=self._cuda)
+        except _CallError as failure:
+            self._close()
+            self._failed_at = now
+            self._last = GpuReading(absence=self._absence(failure), detail=str(failure), driver=self._driver)
+        return self._last
+
+    def memory_by_process(self) -> dict[int, int]:
+        """Bytes of GPU memory by process id, over all GPUs; a process the driver does not tell is absent."""
+        found: dict[int, int] = {}
+        for card in self._cards or ():
+            for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
+                seen: dict[int, int] = {}
+                for process in self._maybe(call, card.handle) or ():
+                    # In a container the driver lists the process but not what it uses.
+                    if process.usedGpuMemory is not None:
+                        seen[int(process.pid)] = int(process.usedGpuMemory)
+                for pid, used in seen.items():
+                    found[pid] = found.get(pid, 0) + used
+        return found
+
+    def close(self) -> None:
+        """Let go of the driver; a later read opens it again."""
+        self._close()
+
+    def _open(self) -> tuple[_Card, ...]:
+        if self._cards is not None:
+            return self._cards
+        if self._nvml is None:
+            raise _CallError("import pynvml", ModuleNotFoundError("nvidia-ml-py is not installed"))
+        self._call("nvmlInit")
+        self._cards = ()
+        self._driver = _text(self._maybe("nvmlSystemGetDriverVersion"))
+        version = self._maybe("nvmlSystemGetCudaDriverVersion_v2")
+        self._cuda = f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else None
+        count = int(self._call("nvmlDeviceGetCount"))
+        self._cards = tuple(self._card(index) for index in range(count))
+        return self._cards
+
+    def _card(self, index: int) -> _Card:
+        handle = self._call("nvmlDeviceGetHandleByIndex", index)
+        capability = self._maybe("nvmlDeviceGetCudaComputeCapability", handle)
+        return _Card(
+            handle,
+            index,
+            _text(self._maybe("nvmlDeviceGetUUID", handle)) or f"gpu-{index}",
+            _text(self._maybe("nvmlDeviceGetName", handle)) or f"GPU {index}",
+            int(self._call("nvmlDeviceGetMemoryInfo", handle).total),
+            f"{capability[0]}.{capability[1]}" if capability else None,
+        )
+
+    def _read_card(self, card: _Card) -> Gpu:
+        memory = self._call("nvmlDeviceGetMemoryInfo", card.handle)
+        rates = self._maybe("nvmlDeviceGetUtilizationRates", card.handle)
+        sensor = getattr(self._nvml, "NVML_TEMPERATURE_GPU", 0)
+        temperature = self._maybe("nvmlDeviceGetTemperature", card.handle, sensor)
+        milliwatts = self._maybe("nvmlDeviceGetPowerUsage", card.handle)
+        return Gpu(
+            index=card.index,
+            uuid=card.uuid,
+            name=card.name,
+            memory_total=card.memory_total,
+            memory_used=int(memory.used),
+            utilization=rates.gpu / 100 if rates is not None else None,
+            temperature=int(temperature) if temperature is not None else None,
+            power=milliwatts / 1000 if milliwatts is not None else None,
+            compute_capability=card.compute_capability,
+        )
+
+    def _call(self, name: str, *arguments: Any) -> Any:
+        """One NVML call; raises _CallError."""
+        try:
+            return getattr(self._nvml, name)(*arguments)
+        except (self._nvml.NVMLError, AttributeError, OSError) as error:
+            raise _CallError(name, error) from error
+
+    def _maybe(self, name: str, *arguments: Any) -> Any:
+        """One NVML call for something a GPU may not tell; None then."""
+        try:
+            return self._call(name, *arguments)
+        except _CallError:
+            return None
+
+    def _close(self) -> None:
+        if self._cards is not None:
+            self._maybe("nvmlShutdown")
+        self._cards = None
+
+    def _absence(self, failure: _CallError) -> GpuAbsence:
+        missing: list[type[Exception]] = [ModuleNotFoundError]
+        for name in ("NVMLError_LibraryNotFound", "NVMLError_DriverNotLoaded"):
+            kind = getattr(self._nvml, name, None)
+            if isinstance(kind, type):
+                missing.append(kind)
+        return GpuAbsence.NO_DRIVER if isinstance(failure.error, tuple(missing)) else GpuAbsence.DRIVER_ERROR
+
+
+def _module() -> Any:
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    return pynvml
+
+
+def _text(value: Any) -> str | None:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

@@ -1,0 +1,104 @@
+"""The machine's memory and processor, and the memory of a process with its children."""
+
+import platform
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import psutil
+
+
+@dataclass(frozen=True)
+class MachineFacts:
+    """What does not change: names and counts; `ram_total` in bytes."""
+
+    os: str
+    cpu_name: str
+    cpu_cores: int
+    cpu_threads: int
+    ram_total: int
+
+
+@dataclass(frozen=True)
+class MachineReading:
+    """Memory in bytes, used = total - available; `cpu_share` 0 to 1 since the last reading, None at first."""
+
+    ram_total: int
+    ram_used: int
+    cpu_share: float | None
+
+
+class Machine:
+    """Reads this machine; every call takes well under a millisecond. Source: psutil."""
+
+    def __init__(self) -> None:
+        self._times: tuple[float, float] | None = None
+        self.facts = MachineFacts(
+            os_name(),
+            cpu_name(),
+            psutil.cpu_count(logical=False) or psutil.cpu_count() or 1,
+            psutil.cpu_count() or 1,
+            psutil.virtual_memory().total,
+        )
+
+    def read(self) -> MachineReading:
+        """Memory and processor now."""
+        memory = psutil.virtual_memory()
+        return MachineReading(memory.total, memory.total - memory.available, self._cpu_share())
+
+    def _cpu_share(self) -> float | None:
+        times = psutil.cpu_times()
+        idle = times.idle + getattr(times, "iowait", 0.0)
+        # A guest's time is counted in user time already.
+        guest = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)
+        total = sum(times) - guest
+        before, self._times = self._times, (idle, total)
+        if before is None or total <= before[1]:
+            return None
+        return min(1.0, max(0.0, 1.0 - (idle - before[0]) / (total - before[1])))
+
+
+def tree_memory(pid: int) -> int | None:
+    """Resident bytes of a process and its descendants; None when it is gone or not ours to look at.
+
+    Pages shared between them count once for each. Source: psutil.
+    """
+    try:
+        root = psutil.Process(pid)
+        total = int(root.memory_info().rss)
+        children = root.children(recursive=True)
+    except psutil.Error:
+        return None
+    for child in children:
+        try:
+            total += int(child.memory_info().rss)
+        except psutil.Error:
+            continue
+    return total
+
+
+def cpu_name() -> str:
+    """The processor's name as its maker writes it, or the architecture's."""
+    if sys.platform == "linux":
+        try:
+            lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+        except OSError:
+            lines = []
+        for line in lines:
+            name, _, value = line.partition(":")
+            if name.strip() in {"model name", "Model", "Hardware"} and value.strip():
+                return value.strip()
+    return platform.processor() or platform.machine() or "unknown processor"
+
+
+def os_name() -> str:
+    """The operating system's name and version as people know it."""
+    if sys.platform == "linux":
+        try:
+            release = platform.freedesktop_os_release()
+        except OSError:
+            release = {}
+        name = release.get("PRETTY_NAME")
+        if name:
+            return f"{name}, Linux {platform.release()}"
+    return f"{platform.system()} {platform.release()}"

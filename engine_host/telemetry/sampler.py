@@ -1,0 +1,130 @@
+"""Once a second, twice while an engine works: read everything, remember it, tell it."""
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping
+
+from engine_host.protocol.engines import Readings
+from engine_host.protocol.events import EventBase, TelemetryEvent
+from engine_host.protocol.telemetry import Sample
+from engine_host.telemetry.gpus import GpuReading, Gpus
+from engine_host.telemetry.history import History
+from engine_host.telemetry.machine import Machine, MachineReading
+
+_STALE = 5.0
+"""Seconds after which an engine's readings no longer count as measured now."""
+
+
+class Sampler:
+    """Samples from `start` to `aclose`; `engine_readings` gives the newest readings of each engine by id."""
+
+    def __init__(
+        self,
+        machine: Machine,
+        gpus: Gpus,
+        history: History,
+        publish: Callable[[EventBase], None],
+        engine_readings: Callable[[], Mapping[str, Readings]],
+        *,
+        interval: float = 1.0,
+        busy_interval: float = 0.5,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        self._machine = machine
+        self._gpus = gpus
+        self._history = history
+        self._publish = publish
+        self._engine_readings = engine_readings
+        self._interval = interval
+        self._busy_interval = busy_interval
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+        self.latest: Sample | None = None
+
+    def start(self) -> None:
+        """Begin; needs a running event loop."""
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="telemetry")
+
+    async def aclose(self) -> None:
+        """Stop, and let go of the driver."""
+        task, self._task = self._task, None
+        if task is not None:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+        self._gpus.close()
+
+    async def sample(self) -> Sample:
+        """Take one sample now: remembered, published, returned."""
+        # A driver in trouble can hold a call for seconds; the event loop must not wait for it.
+        machine, gpus = await asyncio.to_thread(self._read)
+        at = self._clock()
+        values = {**machine_values(machine), **gpu_values(gpus)}
+        for engine, readings in self._engine_readings().items():
+            if at - readings.at <= _STALE:
+                values |= engine_values(engine, readings)
+        sample = Sample(at=at, values=values)
+        self.latest = sample
+        self._history.add(at, values)
+        self._publish(TelemetryEvent(at=at, sample=sample))
+        return sample
+
+    def _read(self) -> tuple[MachineReading, GpuReading]:
+        return self._machine.read(), self._gpus.read()
+
+    async def _run(self) -> None:
+        loop = asyncio.get_running_loop()
+        due = loop.time()
+        while True:
+            await self.sample()
+            busy = any(readings.slots_busy for readings in self._engine_readings().values())
+            # Counted from when it was due, so that the steps do not drift; a late one is not caught up.
+            due = max(due + (self._busy_interval if busy else self._interval), loop.time())
+            await asyncio.sleep(due - loop.time())
+
+
+def machine_values(reading: MachineReading) -> dict[str, float]:
+    """The machine's series."""
+    values = {"ram.used": float(reading.ram_used), "ram.total": float(reading.ram_total)}
+    return values | _present({"cpu.share": reading.cpu_share})
+
+
+def gpu_values(reading: GpuReading) -> dict[str, float]:
+    """The GPUs' series; empty without one."""
+    values: dict[str, float] = {}
+    for gpu in reading.gpus:
+        name = f"gpu.{gpu.index}."
+        values |= _present(
+            {
+                name + "memory.used": gpu.memory_used,
+                name + "memory.total": gpu.memory_total,
+                name + "utilization": gpu.utilization,
+                name + "temperature": gpu.temperature,
+                name + "power": gpu.power,
+            }
+        )
+    return values
+
+
+def engine_values(engine: str, readings: Readings) -> dict[str, float]:
+    """One engine's series; what it did not measure is absent."""
+    share = None
+    if readings.kv_tokens is not None and readings.kv_capacity:
+        share = readings.kv_tokens / readings.kv_capacity
+    name = f"engine.{engine}."
+    return _present(
+        {
+            name + "memory": readings.memory,
+            name + "kv.tokens": readings.kv_tokens,
+            name + "kv.share": share,
+            name + "decode_rate": readings.decode_rate,
+            name + "prefill_rate": readings.prefill_rate,
+            name + "requests.running": readings.slots_busy,
+            name + "requests.waiting": readings.requests_waiting,
+            name + "acceptance_length": readings.acceptance_length,
+        }
+    )
+
+
+def _present(values: Mapping[str, float | None]) -> dict[str, float]:
+    return {name: float(value) for name, value in values.items() if value is not None}

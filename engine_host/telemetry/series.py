@@ -1,0 +1,53 @@
+"""The series that are measured: their units, titles, and where each number comes from."""
+
+import re
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class SeriesKind:
+    """What a series is; `title` may hold the GPU's number or the engine's id as `{0}`."""
+
+    pattern: re.Pattern[str]
+    unit: str
+    title: str
+    source: str
+
+
+def _kind(name: str, unit: str, title: str, source: str) -> SeriesKind:
+    pattern = re.escape(name).replace("N", r"(\d+)", 1).replace("ID", r"(.+?)", 1)
+    return SeriesKind(re.compile(pattern + r"\Z"), unit, title, source)
+
+
+_PSUTIL = "operating system"
+_NVML = "NVIDIA driver (NVML)"
+_SLOTS = "llama-server /slots"
+_METRICS = "llama-server /metrics"
+
+KINDS = (
+    _kind("ram.used", "bytes", "RAM used", _PSUTIL),
+    _kind("ram.total", "bytes", "RAM", _PSUTIL),
+    _kind("cpu.share", "share", "CPU", _PSUTIL),
+    _kind("gpu.N.memory.used", "bytes", "GPU {0} VRAM used", _NVML),
+    _kind("gpu.N.memory.total", "bytes", "GPU {0} VRAM", _NVML),
+    _kind("gpu.N.utilization", "share", "GPU {0} utilization", _NVML),
+    _kind("gpu.N.temperature", "celsius", "GPU {0} temperature", _NVML),
+    _kind("gpu.N.power", "watts", "GPU {0} power", _NVML),
+    _kind("engine.ID.memory", "bytes", "Engine RAM", _PSUTIL),
+    _kind("engine.ID.kv.tokens", "tokens", "KV cache", _SLOTS),
+    _kind("engine.ID.kv.share", "share", "KV cache filled", _SLOTS),
+    _kind("engine.ID.decode_rate", "tokens/s", "Decode", _METRICS),
+    _kind("engine.ID.prefill_rate", "tokens/s", "Prefill", _METRICS),
+    _kind("engine.ID.requests.running", "requests", "Requests running", _SLOTS),
+    _kind("engine.ID.requests.waiting", "requests", "Requests waiting", "endpoint's queue"),
+    _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS),
+)
+
+
+def describe(name: str) -> tuple[str, str, str]:
+    """Unit, title and source of a series; raises KeyError for a name that is none."""
+    for kind in KINDS:
+        match = kind.pattern.match(name)
+        if match is not None:
+            return kind.unit, kind.title.format(*match.groups()), kind.source
+    raise KeyError(name)
