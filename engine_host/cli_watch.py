@@ -32,10 +32,10 @@ def status(out: Output) -> Exit | None:
         return None
     gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
     rows = [
-        ("host", f"SNDR {host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
+        ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
         ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
-        ("GPU", gpus or f"none ({host.gpu_absence_detail or host.gpu_absence})"),
+        ("GPU", gpus or _no_gpu(host)),
         ("endpoint", endpoint_text(host.endpoint)),
     ]
     width = max(len(name) for name, _ in rows)
@@ -43,6 +43,11 @@ def status(out: Output) -> Exit | None:
     click.echo()
     click.echo("\n".join(_engines(engines)) if engines else "No engine runs. `sndr run --demo` starts one.")
     return None
+
+
+def _no_gpu(host: HostInfo) -> str:
+    why = host.gpu_absence_detail or (host.gpu_absence.value.replace("_", " ") if host.gpu_absence else "")
+    return f"none ({why})" if why else "none"
 
 
 def endpoint_text(endpoint: Endpoint) -> str:

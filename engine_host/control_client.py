@@ -266,7 +266,7 @@ def _check_major(version: Version) -> None:
     raise HostError(
         Reason.PROTOCOL_MISMATCH,
         f"The engine host speaks protocol {version.major}, this program {PROTOCOL_MAJOR}.",
-        cause=f"The host is SNDR {version.program}; one of the two was updated.",
+        cause=f"The host is {version.program}; one of the two was updated.",
         fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
     )
 
