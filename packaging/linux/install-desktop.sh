@@ -15,7 +15,9 @@ fi
 
 mkdir -p "$(dirname "$entry")" "$(dirname "$icon")"
 # In Exec a path with spaces stands in quotes; ", ` and $ are escaped twice, and % is doubled.
+# shellcheck disable=SC2089  # The quotes are for the desktop, not for the shell.
 PROGRAM="\"$(printf '%s' "$PWD/.venv/bin/sndr-gui" | sed -e 's/["`$]/\\\\&/g' -e 's/%/%%/g')\""
+# shellcheck disable=SC2090
 export PROGRAM
 awk '$0 == "Exec=@PROGRAM@" { print "Exec=" ENVIRON["PROGRAM"]; next } { print }' \
     packaging/linux/sndr.desktop >"$entry"
