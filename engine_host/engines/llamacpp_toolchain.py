@@ -114,7 +114,7 @@ def disk_full(folder: Path, free: int, needed: int = NEEDED_BYTES) -> HostError:
 
 
 def build_key(toolchain: Toolchain, patches: tuple[Path, ...]) -> str:
-    """Names everything that changes the result: source, patches, processor, compiler, options, Python."""
+    """Names everything that changes the result: source, patches, processor, compiler, options, platform."""
     parts = {
         "source": [PACKAGE_VERSION, SDIST_SHA256],
         "patches": [[patch.name, hashlib.sha256(patch.read_bytes()).hexdigest()] for patch in patches],
@@ -122,7 +122,8 @@ def build_key(toolchain: Toolchain, patches: tuple[Path, ...]) -> str:
         "processor": processor_features(),
         "compiler": toolchain.compiler_version,
         "arguments": CMAKE_ARGUMENTS,
-        "python": sysconfig.get_config_var("SOABI") or sys.version,
+        # The bindings are pure Python over C: the wheel is `py3-none`, whichever Python drives the build.
+        "platform": sysconfig.get_platform(),
     }
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
     return f"{PACKAGE_VERSION}-{LLAMA_COMMIT}-{digest[:12]}"
