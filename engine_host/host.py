@@ -1,5 +1,6 @@
 """The host's services, built here and handed to one another; nothing else knows all of them."""
 
+import asyncio
 import logging
 import os
 import platform
@@ -7,8 +8,6 @@ import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-
-import psutil
 
 from engine_host import __version__
 from engine_host.api.services import Services
@@ -28,7 +27,7 @@ from engine_host.library.scan import FoundModel, Place, find_models, other_progr
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
 from engine_host.protocol.base import Seconds
-from engine_host.protocol.engines import Engine, EngineState, Readings, SpeedRow
+from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
     FindingEvent,
     ModelsChangedEvent,
@@ -37,11 +36,15 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import Endpoint, HostInfo, Reach
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import Finding, ServerChoice
+from engine_host.protocol.plans import Finding
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.server_jobs import ServerJobs
 from engine_host.settings import SettingsFile, read_api_keys
 from engine_host.store import Store
+from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.history import History
+from engine_host.telemetry.machine import Machine
+from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
 _SERVING = {EngineState.READY, EngineState.BUSY}
@@ -111,12 +114,16 @@ class Host:
             limits=Limits(queue=endpoint.queue_limit),
             on_activity=self.engines.activity,
         )
+        self._machine = Machine()
+        self._gpus = Gpus()
+        self._history = History()
+        self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
         planner = Planner(
             Surroundings(
                 find_model=self.shelf.find,
                 find_server=self.servers.find,
                 settings=self._settings,
-                free_memory=lambda: psutil.virtual_memory().available,
+                free_memory=self._free_memory,
                 running=self.engines.alive,
                 run_folder=self._folders.run,
             )
@@ -137,12 +144,11 @@ class Host:
                 self._events,
                 self._log_book,
                 self.servers,
-                demo_model,
-                measure,
+                self._demo_model,
             ),
             host_info=self.info,
             models=self.models,
-            telemetry=lambda names, since, step: TelemetryPage(seq=0, step=1.0, series=()),
+            telemetry=self._telemetry,
             settings_changed=self._settings_changed,
             quit=self._quit,
             endpoint_app=self.gateway.trusted_app,
@@ -152,6 +158,7 @@ class Host:
             publish(FindingEvent(finding=self.bound.finding))
             _log.warning("%s", self.bound.finding.message)
         await self.engines.adopt()
+        self._sampler.start()
 
     async def close(self) -> None:
         """End everything in order; a second call does nothing."""
@@ -161,6 +168,7 @@ class Host:
         await self._jobs.close()
         await self.gateway.aclose()
         await self.engines.close()
+        await self._sampler.aclose()
         self._reaper.close()
         self._store.close()
 
@@ -196,6 +204,8 @@ class Host:
 
     async def info(self) -> HostInfo:
         """This machine and this host."""
+        machine = self._machine.read()
+        gpus = await asyncio.to_thread(self._gpus.read)
         return HostInfo(
             seq=self._events.seq,
             run_id=self._events.run_id,
@@ -203,18 +213,18 @@ class Host:
             pid=self.pid,
             started_at=self._started_at,
             hostname=socket.gethostname(),
-            os=platform.platform(),
+            os=self._machine.facts.os,
             python=platform.python_version(),
-            cpu_name=platform.processor(),
-            cpu_cores=psutil.cpu_count(logical=False) or 1,
-            cpu_threads=psutil.cpu_count() or 1,
-            ram_total=psutil.virtual_memory().total,
-            ram_used=psutil.virtual_memory().used,
-            gpus=(),
-            gpu_absence=None,
-            gpu_absence_detail="",
-            driver=None,
-            cuda=None,
+            cpu_name=self._machine.facts.cpu_name,
+            cpu_cores=self._machine.facts.cpu_cores,
+            cpu_threads=self._machine.facts.cpu_threads,
+            ram_total=machine.ram_total,
+            ram_used=machine.ram_used,
+            gpus=gpus.gpus,
+            gpu_absence=gpus.absence,
+            gpu_absence_detail=gpus.detail,
+            driver=gpus.driver,
+            cuda=gpus.cuda,
             run_folder=str(self._folders.run),
             data_folder=str(self._folders.data),
             log_folder=str(self._folders.logs),
@@ -255,10 +265,26 @@ class Host:
             places += other_programs()
         return find_models(places, stop=lambda: self._closed)
 
+    def _demo_model(self) -> Path | None:
+        bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
+        return bundled[0].path if bundled else None
+
     def _readings(self) -> Mapping[str, Readings]:
+        """For the graphs: what the engines say, with the requests that wait at our own door."""
         return {
-            engine.id: engine.readings for engine in self.engines.serving() if engine.readings is not None
+            engine.id: engine.readings.model_copy(
+                update={"requests_waiting": self.gateway.book.waiting(engine.id)}
+            )
+            for engine in self.engines.serving()
+            if engine.readings is not None
         }
+
+    def _telemetry(self, names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
+        return self._history.page(names, since, step, seq=self._events.seq)
+
+    def _free_memory(self) -> int:
+        memory = self._machine.read()
+        return memory.ram_total - memory.ram_used
 
     async def _settings_changed(self, names: tuple[str, ...]) -> None:
         self._events.publish(SettingsChangedEvent(names=names))
@@ -266,13 +292,3 @@ class Host:
             await self.models(rescan=True)
         if any(name.startswith("engine.") for name in names):
             self._events.publish(ServersChangedEvent())
-
-
-def demo_model() -> Path | None:
-    """The bundled model's file."""
-    return next(iter(sorted((resources() / "models").rglob("*.gguf"))), None)
-
-
-async def measure(choice: ServerChoice, model: Path, say: Callable[[str], None]) -> tuple[SpeedRow, ...]:
-    """Speed of one server on one model."""
-    raise NotImplementedError

@@ -1,13 +1,17 @@
 """Jobs on llama.cpp's servers: build one for this machine, and measure it against the prebuilt one."""
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from engine_host._errors import HostError
+from engine_host.bench.engine_speed import REPEATS, measure
+from engine_host.engines.llamacpp import LlamaCppSettings
 from engine_host.engines.llamacpp_build import BuildRequest, build
 from engine_host.engines.llamacpp_choice import LlamaCppServers
+from engine_host.engines.temporary_server import temporary_server
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.jobs import JobControl, JobRunner
@@ -19,7 +23,8 @@ from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
 from engine_host.protocol.plans import ServerChoice
 from engine_host.store import Store
 
-Measure = Callable[[ServerChoice, Path, Callable[[str], None]], Awaitable[tuple[SpeedRow, ...]]]
+_STREAMS = (1, 4, 8)
+_CONTEXT = 1024
 
 
 class ServerJobs:
@@ -34,7 +39,6 @@ class ServerJobs:
         log_book: LogBook,
         servers: LlamaCppServers,
         demo_model: Callable[[], Path | None],
-        measure: Measure,
     ) -> None:
         self._folders = folders
         self._jobs = jobs
@@ -43,7 +47,6 @@ class ServerJobs:
         self._log_book = log_book
         self._servers = servers
         self._demo_model = demo_model
-        self._measure = measure
 
     async def page(self) -> ServerPage:
         """The servers, which of them runs next, and the last measured comparison."""
@@ -107,15 +110,20 @@ class ServerJobs:
             raise HostError(Reason.NOT_FOUND, "The bundled model is missing; there is nothing to measure.")
         rows: list[SpeedRow] = []
         for number, choice in enumerate((ServerChoice.PREBUILT, ServerChoice.BUILT), start=1):
-            control.step(number, 2, f"Measure the {choice.value} server")
-            rows += await self._measure(
-                choice,
-                model,
-                lambda text, number=number, choice=choice: control.step(  # type: ignore[misc]
-                    number, 2, f"Measure the {choice.value} server", text
-                ),
-            )
-        comparison = SpeedComparison(model=model.stem, at=time.time(), repeats=3, rows=tuple(rows))
+            name = f"Measure the {choice.value} server"
+            control.step(number, 2, name, "starting")
+            rows += await self._measure(choice, model, partial(control.step, number, 2, name))
+        comparison = SpeedComparison(model=model.stem, at=time.time(), repeats=REPEATS, rows=tuple(rows))
         self._store.put("comparison", "llama.cpp", comparison.at, comparison.model_dump_json())
         self._events.publish(ServersChangedEvent())
         return comparison.model_dump(mode="json")
+
+    async def _measure(
+        self, choice: ServerChoice, model: Path, say: Callable[[str], None]
+    ) -> tuple[SpeedRow, ...]:
+        """Decode speed of one server, started for this alone; raises HostError when it does not work."""
+        server = await self._servers.find(choice)
+        settings = LlamaCppSettings(model, "bench", context=_CONTEXT, streams=max(_STREAMS))
+        async with temporary_server(server, settings) as running:
+            result = await measure(running.client, "bench", streams=_STREAMS, say=say)
+        return tuple(speed.row(choice, server.label) for speed in result.decode)

@@ -152,8 +152,9 @@ def _logging(folders: Folders, log_book: LogBook, level: str) -> Iterator[None]:
     root = logging.getLogger()
     before = root.level
     root.setLevel(level.upper())
-    # httpx tells of every poll of an engine at INFO.
+    # httpx tells of every poll of an engine at INFO, uvicorn of its own start twice.
     logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
     for handler in (to_file, to_book):
         root.addHandler(handler)
     try:

@@ -2,8 +2,6 @@
 
 import asyncio
 import contextlib
-import os
-import signal
 import tempfile
 import time
 from collections.abc import AsyncIterator
@@ -17,6 +15,7 @@ from engine_host.engines.llamacpp import STRIPPED_ENVIRONMENT, LlamaCppSettings,
 from engine_host.engines.llamacpp_log import explain_exit
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
+from engine_host.engines.process import EngineProcess
 from engine_host.protocol.errors import Reason
 
 
@@ -42,24 +41,12 @@ async def temporary_server(
         folder = Path(name)
         socket, log = folder / "engine.sock", folder / "engine.log"
         argv, added = command(settings, server, socket)
-        kept = {key: value for key, value in os.environ.items() if not key.startswith(STRIPPED_ENVIRONMENT)}
         started = time.monotonic()
-        descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
-        try:
-            process = await asyncio.create_subprocess_exec(
-                *argv,
-                env={**kept, **added},
-                stdin=asyncio.subprocess.DEVNULL,
-                stdout=descriptor,
-                stderr=descriptor,
-                start_new_session=True,
-            )
-        finally:
-            os.close(descriptor)
+        process = EngineProcess.start(argv, added, log, keep=False, without=STRIPPED_ENVIRONMENT)
         transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=httpx.Limits(max_connections=None))
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
-                await _until_healthy(client, process, log, settings, server, timeout)
+                await _until_healthy(client, process, settings, server, timeout)
                 ready = time.monotonic() - started
                 yield TemporaryServer(client, process.pid, log, ready)
         finally:
@@ -68,8 +55,7 @@ async def temporary_server(
 
 async def _until_healthy(
     client: httpx.AsyncClient,
-    process: asyncio.subprocess.Process,
-    log: Path,
+    process: EngineProcess,
     settings: LlamaCppSettings,
     server: ServerCapabilities,
     timeout: float,
@@ -77,11 +63,11 @@ async def _until_healthy(
     adapter = LlamaCppAdapter()
     end = time.monotonic() + timeout
     while not await adapter.healthy(client):
-        if process.returncode is not None:
-            text = await asyncio.to_thread(log.read_text, encoding="utf-8", errors="replace")
+        if not process.running:
+            text = await asyncio.to_thread(process.log.read_text, encoding="utf-8", errors="replace")
             lines = text.splitlines()[-200:]
             raise HostError.from_problem(
-                explain_exit(process.returncode, lines, settings.model.name, server.label)
+                explain_exit(process.exit_code, lines, settings.model.name, server.label)
             )
         if time.monotonic() > end:
             raise HostError(
@@ -92,12 +78,6 @@ async def _until_healthy(
         await asyncio.sleep(0.05)
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.send_signal(signal.SIGTERM)
-        with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(process.wait(), 5)
-    with contextlib.suppress(ProcessLookupError, PermissionError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+async def _end(process: EngineProcess) -> None:
+    await process.stop()
+    await process.release()
