@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine_host._errors import HostError
 from engine_host.engines.llamacpp import LlamaCppSettings, command, physical_cores
-from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
 from engine_host.launch import preflight
 from engine_host.launch.memory import kv_bytes_per_token
 from engine_host.launch.resolve import Resolution
@@ -92,6 +92,7 @@ class Planner:
             speculation=str(resolved["speculation"]),
             keep=bool(resolved["keep"]),
             findings=tuple(findings),
+            kv_types={kind: kv_label(kind, model.info.head_dim, server) for kind in server.kv_types},
             changes=_changes(resolved, running),
             command=twin(request),
         )
@@ -135,7 +136,8 @@ class Planner:
             resolved.set("server", server.choice.value, Layer.OVERRIDE)
         for name in ("kv_type_k", "kv_type_v"):
             resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
-            resolved.set_given(name, getattr(asked, name), Layer.OVERRIDE)
+            if kind := getattr(asked, name):
+                resolved.set(name, kind, Layer.OVERRIDE, kv_label(kind, info.head_dim, server))
         resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
         if info.context and info.context < _USUAL_CONTEXT:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")

@@ -96,6 +96,10 @@ class LaunchPlan(Wire):
     speculation: str
     keep: bool
     findings: tuple[Finding, ...]
+    kv_types: dict[str, str] = Field(
+        default_factory=dict,
+        description="KV types that the server offers, each with what it means for this model",
+    )
     changes: tuple[str, ...] = Field((), description="what differs from the engine running now")
     command: str = Field(description="the command line that does the same")
 
