@@ -1,0 +1,260 @@
+"""Every error is OpenAI's object with a status, a code and who says so."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from engine_host.gateway import Target
+from engine_host.gateway.faults import engine_fault
+from engine_host.protocol.engines import RequestState
+from engine_host.protocol.errors import Reason
+
+CHAT = "/v1/chat/completions"
+HELLO: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+
+
+def ask(world: Any, method: str, path: str, prepare: Any = None, **request: Any) -> httpx.Response:
+    """One request to a gateway in front of a FAKE engine."""
+
+    async def go() -> httpx.Response:
+        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+            made.engine.go.set()
+            if prepare:
+                prepare(made)
+            answer = await client.request(method, path, **request)
+            assert answer.headers["x-request-id"].startswith("req_")
+            return answer
+
+    return asyncio.run(go())
+
+
+def code_of(answer: httpx.Response) -> tuple[int, str]:
+    """Status and code, after checking that the object is whole."""
+    error = answer.json()["error"]
+    assert set(error) >= {"message", "type", "param", "code", "src"}
+    assert error["message"]
+    return answer.status_code, error["code"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/", 404, "unknown_route"),
+        ("POST", "/v1/responses", 404, "unknown_route"),
+        ("POST", "/chat/completions", 404, "unknown_route"),
+        ("GET", CHAT, 405, "method_not_allowed"),
+        ("OPTIONS", CHAT, 405, "method_not_allowed"),
+        ("DELETE", "/v1/models", 405, "method_not_allowed"),
+        ("GET", "/v1/models/other", 404, "model_not_found"),
+        ("GET", "/v1/models/", 404, "unknown_route"),
+    ],
+)
+def test_routes_that_are_not_there(world: Any, method: str, path: str, status: int, code: str) -> None:
+    assert code_of(ask(world, method, path)) == (status, code)
+
+
+def test_a_missing_v1_is_pointed_out(world: Any) -> None:
+    message = ask(world, "POST", "/chat/completions").json()["error"]["message"]
+    assert "Did you mean /v1/chat/completions?" in message
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "param"),
+    [
+        (b"{", "invalid_json", None),
+        (b"[]", "invalid_json", None),
+        (b"\xff\xfe\x00", "invalid_json", None),
+        (b"[" * 100_000, "invalid_json", None),
+        (b"{}", "invalid_type", "messages"),
+        (b'{"messages": []}', "invalid_value", "messages"),
+        (b'{"messages": ["hi"]}', "invalid_type", "messages[0]"),
+        (b'{"messages": [{"role": "user"}], "stream": "yes"}', "invalid_type", "stream"),
+        (b'{"messages": [{"role": "user"}], "max_tokens": true}', "invalid_type", "max_tokens"),
+        (b'{"messages": [{"role": "user"}], "max_tokens": 1.5}', "invalid_type", "max_tokens"),
+        (b'{"messages": [{"role": "user"}], "temperature": "hot"}', "invalid_type", "temperature"),
+        (b'{"messages": [{"role": "user"}], "model": 7}', "invalid_type", "model"),
+    ],
+)
+def test_wrong_requests(world: Any, body: bytes, code: str, param: str | None) -> None:
+    answer = ask(world, "POST", CHAT, content=body)
+    assert code_of(answer) == (400, code)
+    assert answer.json()["error"]["param"] == param
+
+
+def test_an_unknown_model_lists_what_runs(world: Any) -> None:
+    answer = ask(world, "POST", CHAT, json={**HELLO, "model": "gpt-4"})
+    assert code_of(answer) == (404, "model_not_found")
+    assert "Running now: m." in answer.json()["error"]["message"]
+
+
+def test_a_missing_model_is_the_only_one(world: Any) -> None:
+    assert ask(world, "POST", CHAT, json={"messages": HELLO["messages"]}).status_code == 200
+
+
+def test_no_engine_says_how_to_start_one(world: Any) -> None:
+    answer = ask(world, "POST", CHAT, lambda made: made.running.clear(), json=HELLO)
+    assert code_of(answer) == (503, "no_engine_runs")
+    assert "sndr start" in answer.json()["error"]["message"]
+
+
+def test_a_loading_engine_says_when_to_come_back(world: Any) -> None:
+    def prepare(made: Any) -> None:
+        made.running.clear()
+        made.loading = ("m",)
+
+    answer = ask(world, "POST", CHAT, prepare, json=HELLO)
+    assert code_of(answer) == (503, "engine_not_ready")
+    assert int(answer.headers["retry-after"]) > 0
+
+
+def test_an_engine_that_takes_no_connection(world: Any, home: Any) -> None:
+    def prepare(made: Any) -> None:
+        made.running[:] = [Target("e2", "m", 1, 1, 0.0, socket=str(home / "nothing.sock"))]
+
+    assert code_of(ask(world, "POST", CHAT, prepare, json=HELLO)) == (503, "engine_unreachable")
+
+
+def test_embeddings_and_infill_need_an_engine_that_can(world: Any) -> None:
+    def no_infill(made: Any) -> None:
+        made.running[:] = [Target("e1", "m", 1, 1, 0.0, socket=made.engine.socket, fill_in_the_middle=False)]
+
+    embeddings = ask(world, "POST", "/v1/embeddings", json={"model": "m", "input": "x"})
+    assert code_of(embeddings) == (501, "embeddings_off")
+    middle = ask(world, "POST", "/v1/completions", no_infill, json={"prompt": "a", "suffix": "b"})
+    assert code_of(middle) == (501, "fill_in_the_middle_unsupported")
+
+
+def test_host_names(world: Any) -> None:
+    for name in ("localhost", "127.0.0.1:8020", "[::1]:8020", "LOCALHOST:1"):
+        assert ask(world, "GET", "/v1/models", headers={"host": name}).status_code == 200
+    for name in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""):
+        assert code_of(ask(world, "GET", "/v1/models", headers={"host": name})) == (403, "host_not_allowed")
+
+    def allow(made: Any) -> None:
+        made.hosts = frozenset({"workstation.lan"})
+
+    assert ask(world, "GET", "/health", allow, headers={"host": "Workstation.lan:8020"}).status_code == 200
+
+
+def test_keys(world: Any) -> None:
+    def lock(made: Any) -> None:
+        made.keys = frozenset({"key-a", "ключ"})
+
+    assert ask(world, "GET", "/v1/models", headers={"authorization": "Bearer sk-local"}).status_code == 200
+    assert ask(world, "GET", "/v1/models", lock, headers={"authorization": "bearer key-a"}).status_code == 200
+    assert ask(world, "GET", "/v1/models", lock, headers={"x-api-key": "key-a"}).status_code == 200
+    for headers in ({}, {"authorization": "Bearer key-b"}, {"x-api-key": "key-"}, {"authorization": "key-a"}):
+        answer = ask(world, "GET", "/v1/models", lock, headers=headers)
+        assert code_of(answer) == (401, "invalid_api_key")
+        assert answer.headers["www-authenticate"] == "Bearer"
+
+
+def test_no_cors_headers(world: Any) -> None:
+    answer = ask(world, "GET", "/v1/models", headers={"origin": "https://evil.example"})
+    assert not [name for name in answer.headers if name.startswith("access-control")]
+
+
+def test_a_request_that_is_too_large(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    from engine_host.gateway import Limits
+
+    async def go() -> None:
+        async with world(limits=Limits(body=1000)) as made, httpx.AsyncClient(base_url=made.url) as client:
+            answer = await client.post(CHAT, content=b" " * 2000)
+            assert code_of(answer) == (413, "request_too_large")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bool) -> None:
+    error = {
+        "code": 400,
+        "message": "too long",
+        "type": "exceed_context_size_error",
+        "n_prompt_tokens": 9,
+        "n_ctx": 4,
+    }
+
+    async def go() -> None:
+        script = scripts.answers(400, json.dumps({"error": error}).encode())
+        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+            answer = await client.post(CHAT, json={**HELLO, "stream": stream})
+            assert code_of(answer) == (400, "context_length_exceeded")
+            assert answer.json()["error"] == {
+                **error,
+                "code": "context_length_exceeded",
+                "param": None,
+                "src": "engine",
+            }
+            (request,) = made.gateway.book.requests()
+            assert request.state is RequestState.FAILED
+            assert request.problem.reason is Reason.CONTEXT_TOO_LONG
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "code", "message"),
+    [
+        (
+            503,
+            b'{"error":{"code":503,"message":"Loading model","type":"unavailable_error"}}',
+            "engine_not_ready",
+            "Loading",
+        ),
+        (500, b'{"error":{"code":500,"message":"x","type":"server_error"}}', "server_error", "x"),
+        (500, b"plain words", "engine_500", "plain words"),
+        (500, b"", "engine_500", "status 500"),
+        (404, b'{"error":"File Not Found"}', "engine_404", "File Not Found"),
+        (400, b'{"error":{"code":"custom","message":"y","type":"t"}}', "custom", "y"),
+        (400, b"[]", "engine_400", "status 400"),
+    ],
+)
+def test_engine_errors_in_openais_form(status: int, body: bytes, code: str, message: str) -> None:
+    fault = engine_fault(status, body)
+    assert (fault.status, fault.code, fault.source) == (status, code, "engine")
+    assert message in fault.message
+
+
+def test_models_tell_only_what_is_known(world: Any) -> None:
+    def know(made: Any) -> None:
+        made.running.append(
+            Target(
+                "e2",
+                "big/one",
+                4,
+                8192,
+                1234.5,
+                url="http://127.0.0.1:1",
+                parameters=7,
+                fill_in_the_middle=True,
+                tools=True,
+            )
+        )
+
+    answer = ask(world, "GET", "/v1/models", know).json()
+    assert answer["object"] == "list"
+    plain, big = answer["data"]
+    assert plain == {
+        "id": "m",
+        "object": "model",
+        "created": 1000,
+        "owned_by": "llamacpp",
+        "max_model_len": 4096,
+        "context_length": 4096,
+        "capabilities": ["completion", "chat"],
+        "meta": {"n_ctx": 4096, "slots": 2},
+    }
+    assert big["capabilities"] == ["completion", "chat", "tool_use", "fill_in_the_middle"]
+    assert big["meta"]["n_params"] == 7
+    assert ask(world, "GET", "/v1/models/big/one", know).json() == big
+
+
+def test_health(world: Any) -> None:
+    assert ask(world, "GET", "/health").json() == {"status": "ok", "models": ["m"], "starting": []}
+    assert (
+        ask(world, "GET", "/health", lambda made: made.running.clear()).json()["status"] == "no_engine_runs"
+    )
