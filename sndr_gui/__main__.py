@@ -1,0 +1,24 @@
+"""The entry: the window, or with --engine-host the engine host (which a frozen build needs)."""
+
+import sys
+
+
+def main(argv: list[str] | None = None) -> int:
+    """Run the window until it is closed; the exit code."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["--engine-host"]:
+        from engine_host.__main__ import main as host
+
+        return int(host(arguments[1:]) or 0)
+    from sndr_gui.versions import refusal_here
+
+    if (sentence := refusal_here()) is not None:
+        print(sentence, file=sys.stderr)
+        return 3
+    from sndr_gui.app import main as window
+
+    return window(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

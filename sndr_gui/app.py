@@ -1,0 +1,138 @@
+"""The program's life: window first, then the engine host, and an orderly end whatever ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import importlib
+import json
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+
+os.environ.setdefault("QT_API", "pyside6")
+
+from PySide6.QtCore import QEvent, QObject
+from PySide6.QtWidgets import QApplication
+
+from sndr_gui import theme
+from sndr_gui.errors import HostError
+from sndr_gui.folders import Folders
+from sndr_gui.host_process import HostProcess
+from sndr_gui.notices import Notices
+from sndr_gui.settings import SettingsFile
+from sndr_gui.tasks import Tasks
+from sndr_gui.window import Window
+
+
+class _QuitFilter(QObject):
+    """Turns QApplication.quit(), a log-out and the system's Quit into an orderly end."""
+
+    def __init__(self, quit_wanted: Callable[[], None]) -> None:
+        super().__init__()
+        self._quit_wanted = quit_wanted
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        if event.type() == QEvent.Type.Quit:
+            self._quit_wanted()
+            event.ignore()
+            return True
+        return False
+
+
+def main(arguments: list[str]) -> int:
+    """Run the window until it is closed; the exit code."""
+    import qasync
+
+    app = QApplication([sys.argv[0], *arguments])
+    app.setQuitOnLastWindowClosed(False)
+    app.setApplicationName("sndr")
+    app.setApplicationDisplayName("SNDR Control Center")
+    app.setDesktopFileName("sndr")
+    folders = Folders.resolve()
+    file = SettingsFile(folders.window_settings)
+    theme.setup(app, file.current.theme)
+    loop = qasync.QEventLoop(app)
+    asyncio.set_event_loop(loop)
+    with loop:
+        loop.run_until_complete(_run(app, folders, file, "--say-ready" in arguments))
+    return 0
+
+
+async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_ready: bool) -> None:
+    done = asyncio.Event()
+    quit_filter = _QuitFilter(done.set)
+    app.installEventFilter(quit_filter)
+    if sys.platform != "win32":
+        for number in (signal.SIGINT, signal.SIGTERM):
+            asyncio.get_running_loop().add_signal_handler(number, done.set)
+    notices = Notices()
+    tasks = Tasks(_Report(notices))
+    window = Window(file, notices)
+    painted = asyncio.Event()
+    window.painted.connect(painted.set)
+    window.closing.connect(done.set)
+    window.show()
+    process = HostProcess(folders)
+    # The host starts while the window paints; the link then finds it.
+    early = tasks.start(_start_early(process), "start the engine host")
+    await painted.wait()
+    if say_ready:
+        _say_painted()
+    if file.damaged is not None:
+        notices.warning(
+            "damaged settings",
+            f"The window's settings could not be read and were put aside as {file.damaged.name}.",
+        )
+    # 0.4 s of imports that the first picture does not need.
+    await asyncio.to_thread(importlib.import_module, "sndr_gui.pages")
+    from sndr_gui.link import Link
+    from sndr_gui.pages import Pages
+    from sndr_gui.session import Session
+    from sndr_gui.settings_page import keep
+    from sndr_gui.state import HostState
+
+    state = HostState()
+    link = Link(state, process)
+    session = Session(state, link, tasks, notices)
+    pages = Pages(session, file, window.go)
+    window.attach(pages)
+    connection = tasks.start(link.run(), "link")
+    await done.wait()
+    keep(file, notices.warning, geometry=window.geometry_text, page=window.current)
+    window.hide()
+    for task in (early, connection):
+        task.cancel()
+    await asyncio.gather(early, connection, return_exceptions=True)
+    await link.close()
+    await tasks.close()
+    app.removeEventFilter(quit_filter)
+    window.deleteLater()
+
+
+async def _start_early(process: HostProcess) -> None:
+    # The link tries again and tells the person why it fails.
+    with contextlib.suppress(HostError):
+        await process.find_or_start()
+
+
+class _Report:
+    """Tells the person and the terminal about a task that failed unexpectedly."""
+
+    def __init__(self, notices: Notices) -> None:
+        self._notices = notices
+
+    def __call__(self, error: BaseException) -> None:
+        traceback.print_exception(error)
+        self._notices.error("defect", f"Something in the window failed: {error or type(error).__name__}.")
+
+
+def _say_painted() -> None:
+    import time
+
+    import psutil
+
+    seconds = time.time() - psutil.Process().create_time()
+    print(json.dumps({"event": "painted", "seconds": round(seconds, 3)}), flush=True)

@@ -1,0 +1,293 @@
+"""The typed client of the engine host's API; the only importer of httpx, and where errors get their names."""
+
+import asyncio
+import contextlib
+import json
+import uuid
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar
+
+import httpx
+from pydantic import ValidationError
+
+from engine_host.protocol import (
+    EVENT,
+    PROTOCOL_MAJOR,
+    Action,
+    Engine,
+    EnginePage,
+    ErrorAnswer,
+    Event,
+    HostInfo,
+    Job,
+    JobPage,
+    LaunchPlan,
+    LaunchRequest,
+    LogPage,
+    ModelPage,
+    Problem,
+    Reason,
+    Request,
+    RequestPage,
+    ServerPage,
+    SettingPage,
+    SettingsChange,
+    StartRequest,
+    TelemetryPage,
+    Version,
+    Wire,
+)
+from sndr_gui.errors import HostGone, HostMismatch, HostRefused, HostUnreachable
+from sndr_gui.local_http import LocalTransport
+from sndr_gui.sse import SseMessage, messages
+
+Answer = TypeVar("Answer", bound=Wire)
+HEARTBEAT_LIMIT = 25.0
+
+
+class HostClient:
+    """Everything that the window asks of a host, over its local socket."""
+
+    def __init__(self, socket: str, token: str) -> None:
+        self._http = httpx.AsyncClient(
+            transport=LocalTransport(socket),
+            base_url="http://sndr",
+            headers={"Authorization": f"Bearer {token}"},
+            timeout=httpx.Timeout(10, connect=5),
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    # Reads.
+
+    async def version(self) -> Version:
+        """What the host speaks. Raises HostMismatch when this window cannot speak it."""
+        version = await self._get("/v1/version", Version)
+        if version.major != PROTOCOL_MAJOR:
+            older = "the window" if version.major > PROTOCOL_MAJOR else "the engine host"
+            raise HostMismatch(
+                f"The engine host speaks protocol {version.major}, this window speaks {PROTOCOL_MAJOR}: "
+                f"update {older}."
+            )
+        return version
+
+    async def host(self) -> HostInfo:
+        """The machine and the program."""
+        return await self._get("/v1/host", HostInfo)
+
+    async def models(self) -> ModelPage:
+        """The model files known."""
+        return await self._get("/v1/models", ModelPage)
+
+    async def servers(self) -> ServerPage:
+        """The llama.cpp servers known."""
+        return await self._get("/v1/servers", ServerPage)
+
+    async def engines(self) -> EnginePage:
+        """The engines."""
+        return await self._get("/v1/engines", EnginePage)
+
+    async def requests(self, engine: str) -> RequestPage:
+        """Live and recent requests of one engine."""
+        return await self._get(f"/v1/engines/{engine}/requests", RequestPage)
+
+    async def jobs(self) -> JobPage:
+        """The jobs, newest first."""
+        return await self._get("/v1/jobs", JobPage)
+
+    async def settings(self) -> SettingPage:
+        """The host's settings with their provenance."""
+        return await self._get("/v1/settings", SettingPage)
+
+    async def telemetry(self, names: tuple[str, ...], since: float, step: float) -> TelemetryPage:
+        """Series from a time on."""
+        query: dict[str, str | float] = {"since": since, "step": step}
+        if names:
+            query["names"] = ",".join(names)
+        return await self._get("/v1/telemetry", TelemetryPage, query)
+
+    async def logs(
+        self, source: str = "", severity: str = "", after: int | None = None, limit: int = 2000
+    ) -> LogPage:
+        """Log lines, oldest first."""
+        query: dict[str, str | float] = {"limit": limit}
+        if source:
+            query["source"] = source
+        if severity:
+            query["severity"] = severity
+        if after is not None:
+            query["after"] = after
+        return await self._get("/v1/logs", LogPage, query)
+
+    # Commands.
+
+    async def plan(self, request: LaunchRequest) -> LaunchPlan:
+        """The plan that a launch request becomes."""
+        return await self._command("POST", "/v1/plans", LaunchPlan, request.model_dump(mode="json"))
+
+    async def start(self, plan: str) -> Engine:
+        """Start a plan, replacing what runs."""
+        return await self._command("POST", "/v1/engines", Engine, StartRequest(plan=plan).model_dump())
+
+    async def stop(self, engine: str, now: bool = False) -> Engine:
+        """Drain and stop an engine, or end it now."""
+        return await self._command("DELETE", f"/v1/engines/{engine}" + ("?now=true" if now else ""), Engine)
+
+    async def cancel_request(self, engine: str, request: str) -> Request:
+        """Cancel one request."""
+        return await self._command("DELETE", f"/v1/engines/{engine}/requests/{request}", Request)
+
+    async def scan_models(self) -> ModelPage:
+        """Look through the model folders again."""
+        return await self._command("POST", "/v1/models/scan", ModelPage, timeout=60)
+
+    async def build_server(self) -> Job:
+        """Build the engine for this machine."""
+        return await self._command("POST", "/v1/servers/build", Job)
+
+    async def compare_servers(self) -> Job:
+        """Measure the prebuilt server against the built one."""
+        return await self._command("POST", "/v1/servers/compare", Job)
+
+    async def cancel_job(self, job: str) -> Job:
+        """Cancel a job."""
+        return await self._command("DELETE", f"/v1/jobs/{job}", Job)
+
+    async def change_settings(self, values: Mapping[str, Any]) -> SettingPage:
+        """Set values; None brings a default back."""
+        change = SettingsChange(values=dict(values))
+        return await self._command("PUT", "/v1/settings", SettingPage, change.model_dump(mode="json"))
+
+    async def send(self, action: Action) -> None:
+        """Send the request that mends a problem."""
+        await self._send(action.method, action.path, action.body or None)
+
+    async def quit(self) -> None:
+        """Stop the engines that are not kept, then the host."""
+        await self._send("POST", "/v1/host/quit", None)
+
+    # Streams.
+
+    async def events(self, after: int, run: str) -> AsyncIterator[Event]:
+        """The events after a number. Raises HostGone when the host is silent for 25 s."""
+        query: dict[str, str | int] = {"after": after, "run": run}
+        async for message in self._stream("GET", "/v1/events", params=query, quiet=HEARTBEAT_LIMIT):
+            if message.data:
+                try:
+                    yield EVENT.validate_json(message.data)
+                except ValidationError:
+                    # A kind of event that a newer host has and this window does not know.
+                    continue
+
+    async def chat(self, body: Mapping[str, Any]) -> AsyncIterator[SseMessage]:
+        """The raw messages of a streamed chat completion."""
+        async for message in self._stream("POST", "/openai/v1/chat/completions", json_body=body):
+            yield message
+
+    async def _stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        params: Mapping[str, str | int] | None = None,
+        json_body: Mapping[str, Any] | None = None,
+        quiet: float | None = None,
+    ) -> AsyncIterator[SseMessage]:
+        timeout = httpx.Timeout(10, connect=5, read=quiet)
+        try:
+            async with self._http.stream(
+                method, path, params=params, json=json_body, timeout=timeout
+            ) as response:
+                if response.status_code >= 400:
+                    await response.aread()
+                    raise _refusal(response)
+                lines = response.aiter_lines()
+                async with contextlib.aclosing(messages(lines)) as stream:  # type: ignore[type-var]
+                    async for message in stream:
+                        yield message
+        except httpx.ConnectError as error:
+            raise HostUnreachable("No engine host answers at its socket.") from error
+        except httpx.ReadTimeout as error:
+            raise HostGone("The engine host has been silent for 25 seconds.") from error
+        except httpx.HTTPError as error:
+            raise HostGone("The connection to the engine host ended.") from error
+
+    # One request and its answer.
+
+    async def _get(
+        self, path: str, answer: type[Answer], params: Mapping[str, str | float] | None = None
+    ) -> Answer:
+        try:
+            response = await self._http.get(path, params=params)
+        except httpx.ConnectError as error:
+            raise HostUnreachable("No engine host answers at its socket.") from error
+        except httpx.HTTPError as error:
+            raise HostGone("The connection to the engine host ended.") from error
+        return _parsed(response, answer)
+
+    async def _command(
+        self, method: str, path: str, answer: type[Answer], body: Any = None, timeout: float = 10
+    ) -> Answer:
+        return _parsed(await self._send(method, path, body, timeout), answer)
+
+    async def _send(self, method: str, path: str, body: Any, timeout: float = 10) -> httpx.Response:
+        headers = {"Idempotency-Key": uuid.uuid4().hex}
+        for last in (False, True):
+            try:
+                response = await self._http.request(
+                    method, path, json=body, headers=headers, timeout=httpx.Timeout(timeout, connect=5)
+                )
+            except httpx.ConnectError as error:
+                if last:
+                    raise HostUnreachable("No engine host answers at its socket.") from error
+            except httpx.HTTPError as error:
+                # The key makes a second try safe: the host does the thing once.
+                if last:
+                    raise HostGone("The connection to the engine host ended.") from error
+            else:
+                if response.status_code >= 400:
+                    raise _refusal(response)
+                return response
+            await asyncio.sleep(0.2)
+        raise AssertionError("unreachable")
+
+
+def _parsed(response: httpx.Response, answer: type[Answer]) -> Answer:
+    if response.status_code >= 400:
+        raise _refusal(response)
+    try:
+        return answer.model_validate_json(response.content)
+    except ValidationError as error:
+        raise HostGone(f"The engine host's answer to {response.url.path} could not be read.") from error
+
+
+def _refusal(response: httpx.Response) -> HostRefused:
+    """The problem in an answer; also one in OpenAI's form, or in none."""
+    try:
+        body = response.json()
+        return HostRefused(ErrorAnswer.model_validate(body).error, response.status_code)
+    except (ValueError, ValidationError):
+        pass
+    return HostRefused(problem_from_openai(response.text, response.status_code), response.status_code)
+
+
+def problem_from_openai(text: str, status: int = 0) -> Problem:
+    """The problem in an error of OpenAI's form."""
+    message, reason, evidence = text.strip()[:500], "internal", {}
+    with contextlib.suppress(ValueError):
+        error = json.loads(text).get("error", {})
+        if isinstance(error, dict):
+            message = str(error.get("message") or message)
+            reason = str(error.get("code") or error.get("type") or reason)
+            evidence = error
+        else:
+            message = str(error)
+    known = Reason(reason) if reason in set(Reason) else Reason.INTERNAL
+    return Problem(
+        reason=known,
+        message=message or f"The engine host answered with status {status}.",
+        evidence={"status": status, **evidence},
+    )

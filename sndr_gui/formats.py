@@ -1,0 +1,84 @@
+"""Numbers as people read them; what was not measured is a dash and never 0."""
+
+UNMEASURED = "—"
+_UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
+
+
+def size(count: float | None) -> str:
+    """Bytes with a binary unit: `21.4 GiB`."""
+    if count is None:
+        return UNMEASURED
+    step = 0
+    value = float(count)
+    while value >= 1024 and step < len(_UNITS) - 1:
+        value /= 1024
+        step += 1
+    return f"{_short(value)} {_UNITS[step]}" if step else f"{int(value)} B"
+
+
+def used_of(used: float | None, total: float | None) -> str:
+    """Two amounts of memory in the unit of the second: `21.4 / 24 GiB`."""
+    if used is None or not total:
+        return UNMEASURED
+    step = 0
+    scale = 1.0
+    while total / scale >= 1024 and step < len(_UNITS) - 1:
+        scale *= 1024
+        step += 1
+    return f"{_short(used / scale)} / {_short(total / scale)} {_UNITS[step]}"
+
+
+def rate(tokens: float | None) -> str:
+    """Tokens a second."""
+    return UNMEASURED if tokens is None else f"{_short(tokens)} tok/s"
+
+
+def share(part: float | None, whole: float | None = 1.0) -> str:
+    """A share in per cent."""
+    if part is None or not whole:
+        return UNMEASURED
+    return f"{100 * part / whole:.0f} %"
+
+
+def count(number: float | None) -> str:
+    """A number of tokens or parameters: `512`, `32.8k`, `1.2M`, `35B`."""
+    if number is None:
+        return UNMEASURED
+    for scale, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
+        if abs(number) >= scale:
+            return f"{_short(number / (1e3 if unit == 'k' else scale))}{unit}"
+    return f"{number:.0f}"
+
+
+def duration(seconds: float | None) -> str:
+    """A length of time: `840 ms`, `4.2 s`, `3 min 5 s`, `3 h 12 min`."""
+    if seconds is None:
+        return UNMEASURED
+    if seconds < 1:
+        return f"{max(0, seconds) * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    if seconds < 3600:
+        return f"{int(seconds // 60)} min {int(seconds % 60)} s"
+    if seconds < 86400:
+        return f"{int(seconds // 3600)} h {int(seconds % 3600 // 60)} min"
+    return f"{int(seconds // 86400)} d {int(seconds % 86400 // 3600)} h"
+
+
+def age(seconds: float) -> str:
+    """How long ago something was read."""
+    if seconds < 90:
+        return f"{max(0, seconds):.0f} s ago"
+    if seconds < 5400:
+        return f"{seconds / 60:.0f} min ago"
+    return f"{seconds / 3600:.0f} h ago"
+
+
+def plural(number: int, one: str, many: str | None = None) -> str:
+    """A count with its word: `1 request`, `3 requests`."""
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
+def _short(value: float) -> str:
+    text = f"{value:.1f}" if abs(value) < 1000 else f"{value:.0f}"
+    return text.removesuffix(".0")

@@ -1,0 +1,435 @@
+"""The view-model of Home: the engine that runs, how it does, who can reach it, and which server runs it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import (
+    Endpoint,
+    Engine,
+    EngineState,
+    Job,
+    JobKind,
+    JobState,
+    Problem,
+    Reach,
+    ServerChoice,
+    ServerInfo,
+    ServerPage,
+    StageTime,
+)
+from sndr_gui import formats
+from sndr_gui.actions import Actions
+from sndr_gui.link import Phase
+from sndr_gui.session import Session
+
+SERVER_NAMES = {
+    ServerChoice.PREBUILT: "Prebuilt",
+    ServerChoice.BUILT: "Built here",
+    ServerChoice.OWN: "Your own",
+    ServerChoice.AUTO: "Automatic",
+}
+STATE_WORDS = {
+    EngineState.PREPARING: "Preparing",
+    EngineState.STARTING: "Starting",
+    EngineState.READY: "Ready",
+    EngineState.BUSY: "Answering",
+    EngineState.DRAINING: "Finishing requests",
+    EngineState.STOPPING: "Stopping",
+    EngineState.FAILED: "Failed",
+    EngineState.UNLOADED: "Stopped",
+}
+STATE_TONES = {
+    EngineState.READY: "good",
+    EngineState.BUSY: "good",
+    EngineState.FAILED: "bad",
+    EngineState.UNLOADED: "muted",
+}
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number on a card, and what stands below it."""
+
+    caption: str
+    value: str
+    note: str
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """One stage of a start, as shown."""
+
+    name: str
+    detail: str
+    time: str
+    state: str
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """One llama.cpp server, as shown."""
+
+    name: str
+    version: str
+    state: str
+    tone: str
+    speed: str
+
+
+def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) -> tuple[StageRow, ...]:
+    """The stages of a start with their durations."""
+    rows = []
+    for stage in stages:
+        end = stage.ended_at if stage.ended_at is not None else now
+        state = "done" if stage.ended_at is not None else "failed" if failed else "running"
+        rows.append(
+            StageRow(stage.name, stage.detail, formats.duration(max(0.0, end - stage.started_at)), state)
+        )
+    return tuple(rows)
+
+
+class HomeModel(QObject):
+    """What Home shows.
+
+    Signals:
+        changed: something shown is new
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        super().__init__()
+        self.session, self.actions = session, actions
+        self.confirming = ""
+        state = session.state
+        for signal in (
+            state.host_changed,
+            state.engines_changed,
+            state.jobs_changed,
+            state.servers_changed,
+            state.models_changed,
+            session.link.changed,
+            actions.changed,
+        ):
+            signal.connect(self.changed)
+        state.sampled.connect(self._on_news)
+        state.request_changed.connect(self._on_news)
+        self._forget = QTimer(self)
+        self._forget.setSingleShot(True)
+        self._forget.setInterval(6000)
+        self._forget.timeout.connect(self._on_forget)
+        # Durations of a running start count up, and ages grow, without any event.
+        self._clock = QTimer(self)
+        self._clock.setInterval(1000)
+        self._clock.timeout.connect(self.changed)
+
+    def set_shown(self, shown: bool) -> None:
+        """Count time only while somebody looks."""
+        if shown:
+            self._clock.start()
+        else:
+            self._clock.stop()
+
+    def _on_news(self, _news: object) -> None:
+        self.changed.emit()
+
+    def _on_forget(self) -> None:
+        self.confirming = ""
+        self.changed.emit()
+
+    # What is shown.
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine on the page."""
+        return self.session.state.engine
+
+    @property
+    def mode(self) -> str:
+        """Which face the page shows: connecting, lost, empty, starting, running, stopping or failed."""
+        link = self.session.link
+        if self.session.state.host is None:
+            return "connecting" if link.phase in (Phase.STARTING, Phase.RECONNECTING) else "lost"
+        engine = self.engine
+        if engine is None:
+            return "empty"
+        if engine.state is EngineState.FAILED:
+            return "failed"
+        if engine.state in (EngineState.PREPARING, EngineState.STARTING):
+            return "starting"
+        if engine.state in (EngineState.DRAINING, EngineState.STOPPING):
+            return "stopping"
+        return "running"
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        engine = self.engine
+        if self.session.state.host is None:
+            return self.session.link.sentence
+        if engine is None:
+            return self.machine
+        parts = [engine.name, f"llama.cpp {SERVER_NAMES[engine.server].lower()}"]
+        if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
+            parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
+        else:
+            parts.append(STATE_WORDS[engine.state].lower())
+        if self.session.link.lost_at is not None:
+            parts.append(f"last seen {formats.age(time.time() - self.session.link.lost_at)}")
+        return "  ·  ".join(parts)
+
+    @property
+    def machine(self) -> str:
+        """This machine in a few words."""
+        host = self.session.state.host
+        if host is None:
+            return ""
+        if host.gpus:
+            names: dict[str, int] = {}
+            for gpu in host.gpus:
+                names[gpu.name] = names.get(gpu.name, 0) + 1
+            gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in names.items())
+        else:
+            gpus = "no GPU"
+        return f"{host.hostname}  ·  {gpus}  ·  {host.cpu_threads} CPU threads  ·  {formats.size(host.ram_total)} RAM"
+
+    def values(self) -> tuple[Value, ...]:
+        """The four cards: decode, memory, KV cache, requests."""
+        return (self._decode(), self._memory(), self._kv(), self._requests())
+
+    def _decode(self) -> Value:
+        engine = self.engine
+        readings = engine.readings if engine else None
+        if readings is None or readings.decode_rate is None:
+            note = "no engine runs" if engine is None else "not measured yet"
+            return Value("Decode", formats.UNMEASURED, note)
+        parts = []
+        if readings.prefill_rate is not None:
+            parts.append(f"prefill {formats.rate(readings.prefill_rate)}")
+        if readings.acceptance_length is not None:
+            parts.append(f"{readings.acceptance_length:.2f} tokens a step")
+        return Value("Decode", formats.rate(readings.decode_rate), self._aged(readings.at, " · ".join(parts)))
+
+    def _aged(self, at: float, note: str) -> str:
+        old = time.time() - at
+        return f"{formats.age(old)} · {note}".rstrip(" ·") if old > 15 else note
+
+    def _memory(self) -> Value:
+        host, engine = self.session.state.host, self.engine
+        readings = engine.readings if engine else None
+        if host is None:
+            return Value("Memory", formats.UNMEASURED, "")
+        if host.gpus:
+            used = sum(gpu.memory_used for gpu in host.gpus)
+            total = sum(gpu.memory_total for gpu in host.gpus)
+            where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
+            return Value("VRAM", formats.used_of(used, total), f"{where} · {formats.size(total - used)} free")
+        note = f"{formats.size(host.ram_total - host.ram_used)} free"
+        if readings is not None and readings.memory is not None:
+            note = f"engine {formats.size(readings.memory)} · {note}"
+        return Value("RAM", formats.used_of(host.ram_used, host.ram_total), note)
+
+    def _kv(self) -> Value:
+        engine = self.engine
+        readings = engine.readings if engine else None
+        if engine is None or readings is None or readings.kv_capacity is None or readings.kv_tokens is None:
+            return Value("KV cache", formats.UNMEASURED, "not measured" if engine else "no engine runs")
+        note = f"{formats.count(readings.kv_tokens)} of {formats.count(readings.kv_capacity)} tokens"
+        return Value(
+            "KV cache", formats.share(readings.kv_tokens, readings.kv_capacity), self._aged(readings.at, note)
+        )
+
+    def _requests(self) -> Value:
+        engine = self.engine
+        readings = engine.readings if engine else None
+        if engine is None or readings is None or readings.slots_total is None or readings.slots_busy is None:
+            return Value("Requests", formats.UNMEASURED, "not measured" if engine else "no engine runs")
+        waiting = readings.requests_waiting or 0
+        note = f"{waiting} waiting" if waiting else "none waiting"
+        return Value(
+            "Requests", f"{readings.slots_busy} of {readings.slots_total}", self._aged(readings.at, note)
+        )
+
+    def stages(self) -> tuple[StageRow, ...]:
+        """The stages of the newest start."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        return stage_rows(engine.stages, engine.ended_at or time.time(), engine.state is EngineState.FAILED)
+
+    @property
+    def start_age(self) -> str:
+        """How long the start has taken until now."""
+        engine = self.engine
+        return formats.duration(time.time() - engine.created_at) if engine else ""
+
+    def problem(self) -> Problem | None:
+        """Why the engine failed."""
+        engine = self.engine
+        return engine.problem if engine is not None and engine.state is EngineState.FAILED else None
+
+    # The endpoint.
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where editors connect."""
+        host = self.session.state.host
+        return host.endpoint if host else None
+
+    def reach(self) -> str:
+        """Who can reach the endpoint, in a sentence."""
+        endpoint = self.endpoint
+        if endpoint is None:
+            return ""
+        if endpoint.url is None:
+            return f"Not being served. Port {endpoint.wanted_port} could not be used."
+        who = "Only programs on this machine can reach it."
+        if endpoint.reach is Reach.NETWORK:
+            who = "Everyone on your network can reach it."
+        key = " An API key is needed." if endpoint.key_required else " No API key is needed."
+        moved = f" Port {endpoint.wanted_port} was taken." if endpoint.port != endpoint.wanted_port else ""
+        return who + key + moved
+
+    def snippet(self, language: str) -> str:
+        """A program that talks to the endpoint, ready to paste."""
+        endpoint, engine = self.endpoint, self.session.state.running
+        url = (endpoint.url if endpoint else None) or "http://127.0.0.1:8020/v1"
+        model = engine.name if engine else "local"
+        if language == "curl":
+            return (
+                f"curl {url}/chat/completions \\\n"
+                f"  -H 'Content-Type: application/json' \\\n"
+                f"""  -d '{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'"""
+            )
+        return (
+            "from openai import OpenAI\n"
+            f'client = OpenAI(base_url="{url}", api_key="local")\n'
+            "answer = client.chat.completions.create(\n"
+            f'    model="{model}", messages=[{{"role": "user", "content": "Hello"}}])'
+        )
+
+    # The llama.cpp servers.
+
+    def servers(self) -> tuple[ServerRow, ...]:
+        """The servers that are here or could be."""
+        page = self.session.state.servers
+        if page is None:
+            return ()
+        runs = self.session.state.running
+        rows = []
+        for server in page.servers:
+            if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
+                continue
+            state, tone = self._server_state(server, page, runs)
+            version = server.version or ("—" if server.present else "")
+            rows.append(
+                ServerRow(SERVER_NAMES[server.choice], version, state, tone, speed_of(page, server.choice))
+            )
+        return tuple(rows)
+
+    @staticmethod
+    def _server_state(server: ServerInfo, page: ServerPage, runs: Engine | None) -> tuple[str, str]:
+        if not server.present:
+            return (server.problem.message, "warn") if server.problem else ("not here", "muted")
+        if server.problem is not None:
+            return server.problem.message, "bad"
+        if runs is not None and runs.server is server.choice:
+            return "runs now", "good"
+        return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
+
+    def gain(self) -> str:
+        """What the measured comparison says, or that there is none."""
+        page = self.session.state.servers
+        if page is None:
+            return ""
+        comparison = page.comparison
+        if comparison is None:
+            return "Not measured on this machine."
+        built = {row.streams: row for row in comparison.rows if row.server is ServerChoice.BUILT}
+        plain = {row.streams: row for row in comparison.rows if row.server is ServerChoice.PREBUILT}
+        parts = []
+        for streams in sorted(set(built) & set(plain)):
+            before, after = plain[streams].decode_rate, built[streams].decode_rate
+            if before > 0:
+                parts.append(
+                    f"{100 * (after - before) / before:+.0f} % at {formats.plural(streams, 'stream')}"
+                )
+        if not parts:
+            return "Measured, but only one server was there to measure."
+        age = formats.age(time.time() - comparison.at)
+        return f"Built against prebuilt: {', '.join(parts)} ({comparison.model}, {comparison.repeats} repeats, {age})."
+
+    def job(self) -> Job | None:
+        """The build or measurement under way, or one that failed and is the newest."""
+        state = self.session.state
+        live = state.live_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+        if live is not None:
+            return live
+        newest = state.newest_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+        ended_badly = newest is not None and newest.state in (JobState.FAILED, JobState.CANCELLED)
+        return newest if ended_badly else None
+
+    @property
+    def can_build(self) -> bool:
+        """Whether the faster engine could be built now."""
+        page = self.session.state.servers
+        return self.session.link.connected and page is not None and self.actions.live_job() is None
+
+    @property
+    def built(self) -> bool:
+        """Whether a built server is here."""
+        page = self.session.state.servers
+        servers = page.servers if page else ()
+        return any(server.choice is ServerChoice.BUILT and server.present for server in servers)
+
+    @property
+    def can_measure(self) -> bool:
+        """Whether both servers are here to be measured."""
+        return self.can_build and self.built
+
+    # What can be done.
+
+    def stop(self) -> None:
+        """Stop the engine; asks once more while it answers requests."""
+        engine = self.session.state.running
+        if engine is None:
+            return
+        count = self.session.state.open_requests(engine.id)
+        if count and not self.confirming:
+            running = "request is running" if count == 1 else "requests are running"
+            self.confirming = f"{count} {running}. Stop anyway"
+            self._forget.start()
+            self.changed.emit()
+            return
+        self._forget.stop()
+        self.confirming = ""
+        self.actions.stop(engine)
+
+    def relaunch(self) -> None:
+        """Start the same again."""
+        if (engine := self.engine) is not None:
+            self.actions.relaunch(engine)
+
+    def start_demo(self) -> None:
+        """Start the model that came with the program."""
+        if (model := self.actions.demo_model()) is not None:
+            self.actions.start_model(model.id)
+
+    def cancel(self) -> None:
+        """Give up the start."""
+        if (engine := self.engine) is not None:
+            self.actions.cancel_start(engine)
+
+
+def speed_of(page: ServerPage, choice: ServerChoice) -> str:
+    """The measured decode speed of one server, with its spread."""
+    rows = [row for row in (page.comparison.rows if page.comparison else ()) if row.server is choice]
+    if not rows:
+        return "not measured"
+    row = min(rows, key=lambda entry: entry.streams)
+    spread = max(row.high - row.decode_rate, row.decode_rate - row.low)
+    return f"{formats.rate(row.decode_rate)} ± {spread:.1f} at {formats.plural(row.streams, 'stream')}"

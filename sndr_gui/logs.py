@@ -1,0 +1,142 @@
+"""The view-model of Logs: lines of the host, the builds and the engines, filtered in Python."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import LogLine, Severity
+from sndr_gui.client import HostClient
+from sndr_gui.session import Session
+
+KEPT = 10_000
+_ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class LogsModel(QObject):
+    """What Logs shows.
+
+    Signals:
+        reset: every line shown is new
+        appended: lines to add at the end
+        sources_changed: the list of sources is new
+        revealed: the place of a line to show
+    """
+
+    reset = Signal()
+    appended = Signal(object)
+    sources_changed = Signal()
+    revealed = Signal(int)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.lines: deque[LogLine] = deque(maxlen=KEPT)
+        self.sources: tuple[str, ...] = ()
+        self.source = ""
+        self.severity = Severity.INFO
+        self.search = ""
+        self.loaded = False
+        self._reveal_failure = False
+        self._shown = False
+        session.state.logged.connect(self._on_logged)
+        session.link.changed.connect(self._on_link)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read the lines when the page is first looked at."""
+        self._shown = shown
+        if shown and not self.loaded:
+            self.load()
+
+    def load(self) -> None:
+        """Read the newest lines of every source."""
+
+        async def work(client: HostClient) -> None:
+            page = await client.logs(limit=5000)
+            self.lines = deque(page.lines, maxlen=KEPT)
+            self.loaded = True
+            self._set_sources(page.sources)
+            self.reset.emit()
+            if self._reveal_failure:
+                self._reveal()
+
+        if self.session.link.connected:
+            self.session.command("logs", work)
+
+    def _on_link(self) -> None:
+        if self.session.link.connected and self._shown:
+            self.load()
+
+    def _set_sources(self, sources: Iterable[str]) -> None:
+        known = tuple(dict.fromkeys(sources))
+        if known != self.sources:
+            self.sources = known
+            self.sources_changed.emit()
+
+    def source_title(self, source: str) -> str:
+        """A source by a name that people know."""
+        engine = self.session.state.engines.get(source)
+        return (
+            f"{engine.name} ({source})"
+            if engine
+            else {"host": "Engine host", "build": "Build"}.get(source, source)
+        )
+
+    def _on_logged(self, lines: tuple[LogLine, ...]) -> None:
+        if not self.loaded:
+            return
+        self.lines.extend(lines)
+        self._set_sources((*self.sources, *(line.source for line in lines)))
+        if shown := [line for line in lines if self.matches(line)]:
+            self.appended.emit(shown)
+
+    def matches(self, line: LogLine) -> bool:
+        """Whether a line passes the filters."""
+        if self.source and line.source != self.source:
+            return False
+        if _ORDER[line.severity] < _ORDER[self.severity]:
+            return False
+        return not self.search or self.search in line.text.casefold()
+
+    def shown(self) -> list[LogLine]:
+        """The lines that pass the filters, oldest first."""
+        return [line for line in self.lines if self.matches(line)]
+
+    def set_filters(
+        self, *, source: str | None = None, severity: Severity | None = None, search: str | None = None
+    ) -> None:
+        """Change what is shown; None keeps a filter."""
+        before = (self.source, self.severity, self.search)
+        self.source = self.source if source is None else source
+        self.severity = self.severity if severity is None else severity
+        self.search = self.search if search is None else search.casefold()
+        if before != (self.source, self.severity, self.search):
+            self.reset.emit()
+
+    def open_failure(self, source: str) -> None:
+        """Show a source at the line of its failure."""
+        self.source, self.severity, self.search = source, Severity.INFO, ""
+        self.sources_changed.emit()
+        self._reveal_failure = True
+        self.load()
+
+    def _reveal(self) -> None:
+        self._reveal_failure = False
+        shown = self.shown()
+        errors = [place for place, line in enumerate(shown) if line.severity is Severity.ERROR]
+        if shown:
+            self.revealed.emit(errors[0] if errors else len(shown) - 1)
+
+    def command(self) -> str:
+        """The command line that shows the same."""
+        return "sndr logs -f" + (f" --source {self.source}" if self.source else "")
+
+
+def line_text(line: LogLine, with_source: bool) -> str:
+    """A line as shown and copied."""
+    clock = time.strftime("%H:%M:%S", time.localtime(line.at))
+    source = f"{line.source:<10.10} " if with_source else ""
+    return f"{clock} {source}{line.text}"

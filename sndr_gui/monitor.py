@@ -1,0 +1,229 @@
+"""The view-model of Monitor: measured series over a range, then live; and the requests."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import Request, RequestState, Sample, TelemetryPage
+from sndr_gui import formats
+from sndr_gui.client import HostClient
+from sndr_gui.rows import Column, RowsModel
+from sndr_gui.session import Session
+from sndr_gui.state import OPEN_REQUESTS
+
+RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
+_POINTS = 600
+_TONES = {
+    RequestState.DONE: "good",
+    RequestState.FAILED: "bad",
+    RequestState.CANCELLED: "warn",
+    RequestState.WAITING: "muted",
+}
+
+
+@dataclass
+class Line:
+    """One series as it is drawn; a gap is None and is drawn as a gap."""
+
+    name: str
+    unit: str
+    title: str
+    source: str
+    at: list[float] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+
+    @property
+    def latest(self) -> float | None:
+        """The newest value that was measured."""
+        return next((value for value in reversed(self.values) if value is not None), None)
+
+
+def request_columns() -> list[Column[Request]]:
+    """The columns of the list of requests."""
+
+    def muted(_request: Request) -> str:
+        return "muted"
+
+    def tip(request: Request) -> str:
+        return request.problem.sentence() if request.problem else f"{request.route} · {request.id}"
+
+    return [
+        Column(
+            "Time",
+            lambda r: time.strftime("%H:%M:%S", time.localtime(r.created_at)),
+            lambda r: r.created_at,
+            muted,
+        ),
+        Column("State", lambda r: r.state.value, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
+        Column("Model", lambda r: r.model, tip=tip),
+        Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
+        Column("First token", lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True),
+        Column("Decode", lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
+        Column(
+            "In", lambda r: formats.count(r.prompt_tokens), lambda r: r.prompt_tokens or 0, muted, right=True
+        ),
+        Column(
+            "Out",
+            lambda r: formats.count(r.generated_tokens),
+            lambda r: r.generated_tokens or 0,
+            muted,
+            right=True,
+        ),
+        Column(
+            "Client",
+            lambda r: r.client.split(" ")[0] or formats.UNMEASURED,
+            None,
+            muted,
+            tip=lambda r: r.client,
+        ),
+    ]
+
+
+class MonitorModel(QObject):
+    """What Monitor shows.
+
+    Signals:
+        history_changed: every line is new
+        sampled: new points at the end of the lines
+        requests_changed: the list of requests is new
+        changed: whether something is being read, or is stale
+    """
+
+    history_changed = Signal()
+    sampled = Signal()
+    requests_changed = Signal()
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.lines: dict[str, Line] = {}
+        self.range_seconds = RANGES[0][1]
+        self.step = 1.0
+        self.loaded = False
+        self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
+        self._shown = False
+        # Requests change with every token; the table is drawn at most four times a second.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(250)
+        self._soon.timeout.connect(self._fill_requests)
+        session.state.sampled.connect(self._on_sample)
+        session.state.request_changed.connect(self._on_request)
+        session.state.host_changed.connect(self._on_connected)
+        session.link.changed.connect(self._on_link)
+
+    @property
+    def stale(self) -> str:
+        """How old the graphs are, while the host is away."""
+        lost = self.session.link.lost_at
+        return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
+
+    def set_shown(self, shown: bool) -> None:
+        """Read the history when the page is first looked at."""
+        self._shown = shown
+        if shown:
+            if not self.loaded:
+                self.load()
+            self._fill_requests()
+
+    def set_range(self, seconds: int) -> None:
+        """Look further back, or closer."""
+        if seconds != self.range_seconds:
+            self.range_seconds = seconds
+            self.load()
+
+    def load(self) -> None:
+        """Read the history of the range."""
+
+        async def work(client: HostClient) -> None:
+            step = max(1.0, self.range_seconds / _POINTS)
+            since = time.time() - self.range_seconds
+            self._take(await client.telemetry((), since, step))
+
+        if self.session.link.connected:
+            self.session.command("telemetry", work)
+
+    def _take(self, page: TelemetryPage) -> None:
+        self.loaded = True
+        self.step = page.step
+        self.lines = {
+            entry.name: Line(
+                entry.name, entry.unit, entry.title, entry.source, list(entry.at), list(entry.values)
+            )
+            for entry in page.series
+        }
+        self.history_changed.emit()
+
+    def _on_connected(self) -> None:
+        if self._shown and self.loaded:
+            return
+        if self._shown:
+            self.load()
+
+    def _on_link(self) -> None:
+        if self.session.link.connected and self._shown:
+            self.load()
+            self._fill_requests()
+        self.changed.emit()
+
+    def _on_sample(self, sample: Sample) -> None:
+        if not self.loaded:
+            return
+        unknown = False
+        cut = sample.at - self.range_seconds
+        for name, value in sample.values.items():
+            line = self.lines.get(name)
+            if line is None:
+                unknown = True
+                continue
+            if line.at and sample.at - line.at[-1] < self.step * 0.5:
+                continue
+            if line.at and sample.at - line.at[-1] > max(5.0, 3 * self.step):
+                line.at.append(line.at[-1] + self.step)
+                line.values.append(None)
+            line.at.append(sample.at)
+            line.values.append(value)
+            while line.at and line.at[0] < cut:
+                line.at.pop(0)
+                line.values.pop(0)
+        if unknown and self._shown:
+            self.load()
+        elif self._shown:
+            self.sampled.emit()
+
+    def group(self, unit: str) -> list[Line]:
+        """The lines of one unit, those with values first."""
+        return [line for line in self.lines.values() if line.unit == unit]
+
+    def memory(self) -> list[Line]:
+        """What the memory graph shows: VRAM where there is any, else RAM; and the engine's part."""
+        lines = self.group("bytes")
+        graphics = [line for line in lines if line.name.startswith("gpu") and line.latest is not None]
+        others = [line for line in lines if not line.name.startswith("gpu")]
+        if graphics:
+            return graphics[:3] + [line for line in others if "engine" in line.name][:1]
+        return [line for line in others if "total" not in line.name and "free" not in line.name][:4]
+
+    # Requests.
+
+    def _on_request(self, _request: Request) -> None:
+        if self._shown and not self._soon.isActive():
+            self._soon.start()
+
+    def _fill_requests(self) -> None:
+        rows = sorted(self.session.state.requests.values(), key=lambda entry: entry.created_at, reverse=True)
+        rows.sort(key=lambda entry: entry.state not in OPEN_REQUESTS)
+        self.requests.set_rows(rows)
+        self.requests_changed.emit()
+
+    def cancel(self, request: Request) -> None:
+        """Cancel one request."""
+
+        async def work(client: HostClient) -> None:
+            await client.cancel_request(request.engine, request.id)
+
+        self.session.command("cancel request", work)

@@ -1,0 +1,61 @@
+"""Sentences for the person at the window: info, warning and error, replaced by key, with an optional action."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QObject, Signal
+
+if TYPE_CHECKING:
+    from engine_host.protocol import Problem
+
+
+@dataclass(frozen=True)
+class Notice:
+    """One sentence; a later one with the same key takes its place."""
+
+    key: str
+    severity: str
+    text: str
+    action_text: str = ""
+    action: Callable[[], object] | None = None
+
+
+class Notices(QObject):
+    """Collects notices for whoever shows them.
+
+    Signals:
+        posted: a Notice, to show or to put in place of the one with its key
+        withdrawn: the key of a notice that no longer holds
+    """
+
+    posted = Signal(object)
+    withdrawn = Signal(str)
+
+    def info(
+        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+    ) -> None:
+        """Say that something happened."""
+        self.posted.emit(Notice(key, "info", text, action_text, action))
+
+    def warning(
+        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+    ) -> None:
+        """Say that something deserves a look."""
+        self.posted.emit(Notice(key, "warning", text, action_text, action))
+
+    def error(
+        self, key: str, text: str, *, action_text: str = "", action: Callable[[], object] | None = None
+    ) -> None:
+        """Say that something failed."""
+        self.posted.emit(Notice(key, "error", text, action_text, action))
+
+    def problem(self, key: str, problem: Problem) -> None:
+        """Say what failed, why, and what to do."""
+        self.error(key, problem.sentence())
+
+    def withdraw(self, key: str) -> None:
+        """Take a notice back."""
+        self.withdrawn.emit(key)

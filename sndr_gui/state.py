@@ -1,0 +1,260 @@
+"""What the window knows of the engine host: a snapshot and the events after it, applied in one place."""
+
+from collections import deque
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    Engine,
+    EnginePage,
+    EngineState,
+    Event,
+    Finding,
+    HostInfo,
+    Job,
+    JobKind,
+    JobPage,
+    ModelPage,
+    Request,
+    RequestPage,
+    RequestState,
+    Sample,
+    ServerPage,
+    Setting,
+    SettingPage,
+)
+from engine_host.protocol.events import (
+    EngineRequestEvent,
+    EngineStageEvent,
+    EngineStateEvent,
+    FindingEvent,
+    HeartbeatEvent,
+    HostStateEvent,
+    JobDoneEvent,
+    JobStepEvent,
+    LogLineEvent,
+    MissedEvent,
+    ModelsChangedEvent,
+    NoticeEvent,
+    ResetEvent,
+    ServersChangedEvent,
+    SettingsChangedEvent,
+    TelemetryEvent,
+)
+
+RECENT_REQUESTS = 200
+LIVE_STATES = frozenset(
+    {
+        EngineState.PREPARING,
+        EngineState.STARTING,
+        EngineState.READY,
+        EngineState.BUSY,
+        EngineState.DRAINING,
+        EngineState.STOPPING,
+    }
+)
+OPEN_REQUESTS = frozenset({RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE})
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """Everything read at once after connecting; `seq` is the number that the events go on from."""
+
+    run_id: str
+    seq: int
+    host: HostInfo
+    engines: EnginePage
+    jobs: JobPage
+    models: ModelPage
+    servers: ServerPage
+    settings: SettingPage
+    requests: RequestPage | None = None
+
+
+class HostState(QObject):
+    """The newest known state of one host, kept when the host goes away and then marked by its age.
+
+    Signals:
+        host_changed, engines_changed, jobs_changed, models_changed, servers_changed, settings_changed:
+            that part is new
+        request_changed: a Request that moved on
+        sampled: a Sample
+        logged: new LogLines
+        noticed: a NoticeEvent
+        found: a Finding
+        outdated: the name of a part that has to be read again
+        job_ended: a Job in a final state
+    """
+
+    host_changed = Signal()
+    engines_changed = Signal()
+    jobs_changed = Signal()
+    models_changed = Signal()
+    servers_changed = Signal()
+    settings_changed = Signal()
+    request_changed = Signal(object)
+    sampled = Signal(object)
+    logged = Signal(object)
+    noticed = Signal(object)
+    found = Signal(object)
+    outdated = Signal(str)
+    job_ended = Signal(object)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.run_id = ""
+        self.seq = 0
+        self.closing = False
+        self.host: HostInfo | None = None
+        self.engines: dict[str, Engine] = {}
+        self.jobs: dict[str, Job] = {}
+        self.models: ModelPage | None = None
+        self.servers: ServerPage | None = None
+        self.settings: SettingPage | None = None
+        self.requests: dict[str, Request] = {}
+        self.sample: Sample | None = None
+        self.findings: deque[Finding] = deque(maxlen=50)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that matters: the one that runs, or else the newest that ended."""
+        live = [engine for engine in self.engines.values() if engine.state in LIVE_STATES]
+        if live:
+            return max(live, key=lambda engine: engine.created_at)
+        return max(self.engines.values(), key=lambda engine: engine.created_at, default=None)
+
+    @property
+    def running(self) -> Engine | None:
+        """The engine that runs, if one does."""
+        engine = self.engine
+        return engine if engine is not None and engine.state in LIVE_STATES else None
+
+    def open_requests(self, engine: str) -> int:
+        """How many requests this engine is answering or has waiting."""
+        return sum(
+            1
+            for request in self.requests.values()
+            if request.engine == engine and request.state in OPEN_REQUESTS
+        )
+
+    def live_job(self, *kinds: JobKind) -> Job | None:
+        """The job of one of these kinds that has not ended."""
+        return next((job for job in self.jobs.values() if job.kind in kinds and not job.ended), None)
+
+    def newest_job(self, *kinds: JobKind) -> Job | None:
+        """The newest job of one of these kinds."""
+        jobs = [job for job in self.jobs.values() if job.kind in kinds]
+        return max(jobs, key=lambda job: job.created_at, default=None)
+
+    def setting(self, name: str) -> Setting | None:
+        """One setting of the host by its dotted name."""
+        entries = self.settings.settings if self.settings else ()
+        return next((entry for entry in entries if entry.name == name), None)
+
+    def load(self, snapshot: Snapshot) -> None:
+        """Take over a snapshot."""
+        self.run_id, self.seq, self.closing = snapshot.run_id, snapshot.seq, False
+        self.host = snapshot.host
+        self.engines = {engine.id: engine for engine in snapshot.engines.engines}
+        self.jobs = {job.id: job for job in snapshot.jobs.jobs}
+        self.models, self.servers, self.settings = snapshot.models, snapshot.servers, snapshot.settings
+        requests = snapshot.requests.requests if snapshot.requests else ()
+        self.requests = {request.id: request for request in reversed(requests)}
+        self.host_changed.emit()
+        self.settings_changed.emit()
+        self.models_changed.emit()
+        self.servers_changed.emit()
+        self.jobs_changed.emit()
+        self.engines_changed.emit()
+
+    def apply(self, event: Event) -> None:
+        """Take over one event; numbers that were already applied are skipped."""
+        if event.seq:
+            if event.seq <= self.seq:
+                return
+            self.seq = event.seq
+        match event:
+            case EngineStateEvent():
+                self.set_engine(event.engine)
+            case EngineStageEvent():
+                self._stage(event)
+            case EngineRequestEvent():
+                self._request(event.request)
+            case TelemetryEvent():
+                self.sample = event.sample
+                self.sampled.emit(event.sample)
+            case JobStepEvent() | JobDoneEvent():
+                self.set_job(event.job)
+            case HostStateEvent():
+                self.closing = event.state == "closing"
+                if self.host is not None:
+                    self.host = self.host.model_copy(update={"endpoint": event.endpoint})
+                self.host_changed.emit()
+            case ModelsChangedEvent():
+                self.outdated.emit("models")
+            case ServersChangedEvent():
+                self.outdated.emit("servers")
+            case SettingsChangedEvent():
+                self.outdated.emit("settings")
+            case LogLineEvent():
+                self.logged.emit(event.lines)
+            case FindingEvent():
+                self.findings.append(event.finding)
+                self.found.emit(event.finding)
+            case NoticeEvent():
+                self.noticed.emit(event)
+            case MissedEvent() | ResetEvent():
+                self.outdated.emit("all")
+            case HeartbeatEvent():
+                pass
+
+    def set_engine(self, engine: Engine) -> None:
+        """Take over one engine."""
+        if engine.state is EngineState.UNLOADED:
+            self.engines.pop(engine.id, None)
+        else:
+            self.engines[engine.id] = engine
+        self.engines_changed.emit()
+
+    def set_job(self, job: Job) -> None:
+        """Take over one job."""
+        known = self.jobs.get(job.id)
+        self.jobs[job.id] = job
+        self.jobs_changed.emit()
+        if job.ended and (known is None or not known.ended):
+            self.job_ended.emit(job)
+
+    def set_models(self, page: ModelPage) -> None:
+        """Take over the list of models."""
+        self.models = page
+        self.models_changed.emit()
+
+    def set_servers(self, page: ServerPage) -> None:
+        """Take over the list of servers."""
+        self.servers = page
+        self.servers_changed.emit()
+
+    def set_settings(self, page: SettingPage) -> None:
+        """Take over the host's settings."""
+        self.settings = page
+        self.settings_changed.emit()
+
+    def _stage(self, event: EngineStageEvent) -> None:
+        engine = self.engines.get(event.engine)
+        if engine is None:
+            return
+        others = tuple(
+            stage.model_copy(update={"ended_at": event.stage.started_at}) if stage.ended_at is None else stage
+            for stage in engine.stages
+            if stage.name != event.stage.name
+        )
+        self.engines[engine.id] = engine.model_copy(update={"stages": (*others, event.stage)})
+        self.engines_changed.emit()
+
+    def _request(self, request: Request) -> None:
+        self.requests.pop(request.id, None)
+        self.requests[request.id] = request
+        while len(self.requests) > RECENT_REQUESTS:
+            self.requests.pop(next(iter(self.requests)))
+        self.request_changed.emit(request)

@@ -1,0 +1,32 @@
+"""Background tasks of the window: strong references, one error report, cancelled together."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
+
+
+class Tasks:
+    """Owns every task that a view-model starts, so that none is collected or forgotten."""
+
+    def __init__(self, report: Callable[[BaseException], None]) -> None:
+        self._live: set[asyncio.Task[Any]] = set()
+        self._report = report
+
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
+        """Run a coroutine in the background; its exception goes to the one error report."""
+        task = asyncio.get_event_loop().create_task(work, name=name)
+        self._live.add(task)
+        task.add_done_callback(self._done)
+        return task
+
+    def _done(self, task: asyncio.Task[Any]) -> None:
+        self._live.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._report(error)
+
+    async def close(self) -> None:
+        """Cancel everything and wait for it to end."""
+        live = list(self._live)
+        for task in live:
+            task.cancel()
+        await asyncio.gather(*live, return_exceptions=True)

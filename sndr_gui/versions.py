@@ -1,0 +1,25 @@
+"""The start-up guard against versions of Qt for Python that end the process."""
+
+import sys
+
+
+def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
+    """Why this pair of versions cannot run the window, or None when it can.
+
+    From 6.12 on PySide6 gives away references of True and None; before Python 3.12 these are counted, so the
+    process is aborted after a few hundred signals.
+    """
+    if python[:2] >= (3, 12) or pyside[:2] < (6, 12):
+        return None
+    return (
+        f"PySide6 {'.'.join(map(str, pyside[:3]))} ends the program on Python {'.'.join(map(str, python[:2]))} "
+        "after a few hundred signals. Install PySide6-Essentials 6.11.3 "
+        "(pip install 'PySide6-Essentials==6.11.3'), or use Python 3.12 or newer."
+    )
+
+
+def refusal_here() -> str | None:
+    """Why the window cannot run with what is installed here, or None."""
+    import PySide6
+
+    return refusal(sys.version_info[:3], PySide6.__version_info__[:3])

@@ -1,0 +1,190 @@
+"""Logs: one text of the newest 10,000 lines, with filters above."""
+
+from PySide6.QtCore import QTimer
+from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QStackedWidget
+
+from engine_host.protocol import LogLine, Severity
+from sndr_gui import formats, theme
+from sndr_gui.logs import KEPT, LogsModel, line_text
+from sndr_gui.views.copying import CommandLine, copy
+from sndr_gui.views.parts import EmptyState, Page, button, row, set_text
+
+_LEVELS = (("All levels", Severity.INFO), ("Warnings", Severity.WARNING), ("Errors", Severity.ERROR))
+
+
+class LogsView(Page):
+    """The page of log lines."""
+
+    def __init__(self, model: LogsModel) -> None:
+        super().__init__("Logs")
+        self.model = model
+        self.sources = QComboBox()
+        self.sources.setAccessibleName("Source")
+        self.sources.setMinimumWidth(210)
+        self.levels = QComboBox()
+        self.levels.setAccessibleName("Level")
+        for name, _level in _LEVELS:
+            self.levels.addItem(name)
+        self.search = QLineEdit()
+        self.search.setPlaceholderText("Search  (Ctrl+F)")
+        self.search.setAccessibleName("Search the log")
+        self.search.setClearButtonEnabled(True)
+        self.follow = QCheckBox("Follow")
+        self.follow.setChecked(True)
+        self.follow.setToolTip("Stay at the newest line")
+        self.copy = button("Copy", self._on_copy, icon="copy", hint="Copy the lines shown, or the selection")
+        self.lines = QPlainTextEdit()
+        self.lines.setReadOnly(True)
+        self.lines.setAccessibleName("Log lines")
+        self.lines.setMaximumBlockCount(KEPT)
+        self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.lines.setFont(theme.mono_font(12))
+        self.lines.setUndoRedoEnabled(False)
+        self._empty = EmptyState("terminal", "Nothing to show", "No line passes these filters.")
+        self._stack = QStackedWidget()
+        self._stack.addWidget(self.lines)
+        self._stack.addWidget(self._empty)
+        self._twin = CommandLine(model.command(), "the command that follows this log")
+        self._twin.setFixedWidth(260)
+        self.tools.addWidget(self._twin)
+        tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
+        tools.setStretch(2, 1)
+        self.body.addLayout(tools)
+        self.body.addWidget(self._stack, 1)
+        self._waiting: list[LogLine] = []
+        self._count = 0
+        # Lines may come by the hundred a second; they are drawn ten times a second.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(100)
+        self._soon.timeout.connect(self._draw_waiting)
+        self._typed = QTimer(self)
+        self._typed.setSingleShot(True)
+        self._typed.setInterval(150)
+        self._typed.timeout.connect(self._on_search)
+        self.search.textChanged.connect(self._typed.start)
+        self.sources.currentIndexChanged.connect(self._on_source)
+        self.levels.currentIndexChanged.connect(self._on_level)
+        self.follow.toggled.connect(self._on_follow)
+        model.reset.connect(self._redraw)
+        model.appended.connect(self._on_appended)
+        model.sources_changed.connect(self._fill_sources)
+        model.revealed.connect(self._on_revealed)
+        theme.notifier.changed.connect(self._on_theme)
+        self._fill_sources()
+        self._redraw()
+
+    def focus_filter(self) -> None:
+        self.search.setFocus()
+        self.search.selectAll()
+
+    def set_shown(self, shown: bool) -> None:
+        self.model.set_shown(shown)
+
+    def _fill_sources(self) -> None:
+        wanted = [("All sources", "")] + [
+            (self.model.source_title(name), name) for name in self.model.sources
+        ]
+        if self.model.source and self.model.source not in self.model.sources:
+            wanted.append((self.model.source_title(self.model.source), self.model.source))
+        self.sources.blockSignals(True)
+        self.sources.clear()
+        for title, name in wanted:
+            self.sources.addItem(title, name)
+        self.sources.setCurrentIndex(max(0, self.sources.findData(self.model.source)))
+        self.levels.setCurrentIndex([level for _, level in _LEVELS].index(self.model.severity))
+        self.sources.blockSignals(False)
+        self._twin.set_content(self.model.command())
+
+    def _on_source(self) -> None:
+        self.model.set_filters(source=self.sources.currentData() or "")
+        self._twin.set_content(self.model.command())
+
+    def _on_level(self, place: int) -> None:
+        self.model.set_filters(severity=_LEVELS[place][1])
+
+    def _on_search(self) -> None:
+        self.model.set_filters(search=self.search.text())
+
+    def _on_follow(self, follow: bool) -> None:
+        if follow:
+            self._to_end()
+
+    def _on_theme(self) -> None:
+        self.lines.setFont(theme.mono_font(12))
+        self._redraw()
+
+    def _redraw(self) -> None:
+        self._waiting.clear()
+        self.lines.clear()
+        self._count = 0
+        self._write(self.model.shown())
+
+    def _on_appended(self, lines: list[LogLine]) -> None:
+        self._waiting.extend(lines)
+        if not self._soon.isActive():
+            self._soon.start()
+
+    def _draw_waiting(self) -> None:
+        lines, self._waiting = self._waiting[-KEPT:], []
+        self._write(lines)
+
+    def _write(self, lines: list[LogLine]) -> None:
+        with_source = not self.model.source
+        colours = {
+            Severity.INFO: theme.color("text"),
+            Severity.WARNING: theme.color("warn"),
+            Severity.ERROR: theme.color("bad"),
+        }
+        bar = self.lines.verticalScrollBar()
+        before = bar.value()
+        cursor = QTextCursor(self.lines.document())
+        cursor.movePosition(QTextCursor.MoveOperation.End)
+        cursor.beginEditBlock()
+        run: list[str] = []
+        colour: QColor = colours[Severity.INFO]
+        for line in lines:
+            if colours[line.severity] != colour:
+                self._insert(cursor, run, colour)
+                run, colour = [], colours[line.severity]
+            run.append(line_text(line, with_source))
+        self._insert(cursor, run, colour)
+        cursor.endEditBlock()
+        if self.follow.isChecked():
+            self._to_end()
+        else:
+            bar.setValue(before)
+        total = len(self.model.lines)
+        shown = f"{formats.plural(self._count, 'line')}" + (f" of {total}" if self._count < total else "")
+        set_text(self.subtitle, f"{shown}  ·  the newest {KEPT:,} are kept here")
+        self._stack.setCurrentIndex(0 if self._count else 1)
+
+    def _insert(self, cursor: QTextCursor, run: list[str], colour: QColor) -> None:
+        if not run:
+            return
+        look = QTextCharFormat()
+        look.setForeground(colour)
+        if self._count:
+            cursor.insertBlock()
+        cursor.insertText("\n".join(run), look)
+        self._count += len(run)
+
+    def _to_end(self) -> None:
+        bar = self.lines.verticalScrollBar()
+        bar.setValue(bar.maximum())
+
+    def _on_copy(self) -> None:
+        chosen = self.lines.textCursor().selectedText().replace("\u2029", "\n")
+        copy(chosen or self.lines.toPlainText())
+        what = "The selection is" if chosen else "The lines shown are"
+        self.model.session.notices.info("log copy", f"{what} on the clipboard.")
+
+    def _on_revealed(self, place: int) -> None:
+        self.follow.setChecked(False)
+        block = self.lines.document().findBlockByNumber(place)
+        cursor = QTextCursor(block)
+        cursor.select(QTextCursor.SelectionType.LineUnderCursor)
+        self.lines.setTextCursor(cursor)
+        self.lines.centerCursor()
+        self.lines.setFocus()

@@ -1,0 +1,218 @@
+"""Monitor: memory, KV cache and token rates over time, and the requests."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QStackedLayout, QWidget
+
+from sndr_gui import formats, theme
+from sndr_gui.monitor import RANGES, Line, MonitorModel
+from sndr_gui.state import OPEN_REQUESTS
+from sndr_gui.views.copying import Switcher
+from sndr_gui.views.parts import (
+    GAP,
+    Card,
+    Dot,
+    EmptyState,
+    Page,
+    button,
+    clear,
+    row,
+    set_text,
+    set_tone,
+    text,
+)
+from sndr_gui.views.tables import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sndr_gui.views.plots import Graph
+
+
+class _SeriesDot(Dot):
+    """The colour of one line of a graph."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("accent", 9)
+        self._number = number
+
+    def paintEvent(self, event: object) -> None:
+        from PySide6.QtGui import QColor, QPainter
+
+        colours = theme.current().series
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(0, 0, 0, 0))
+        painter.setBrush(QColor(colours[self._number % len(colours)]))
+        painter.drawEllipse(1, 1, 7, 7)
+        painter.end()
+
+
+class GraphCard(Card):
+    """One graph with its title, its legend with newest values, and the reading under the pointer."""
+
+    def __init__(self, title: str, word: Callable[[float], str]) -> None:
+        self._legend_host = QWidget()
+        self._legend = QHBoxLayout(self._legend_host)
+        self._legend.setContentsMargins(0, 0, 0, 0)
+        self._legend.setSpacing(6)
+        super().__init__(title, self._legend_host)
+        self._word = word
+        self._reading = text("", "muted")
+        self._reading.setMinimumWidth(10)
+        self._stack = QStackedLayout()
+        self._note = EmptyState("activity", "", "Nothing was measured in this time.")
+        self._note.sentence.setFixedWidth(260)
+        self._note.heading.hide()
+        self._stack.addWidget(self._note)
+        self.body.addLayout(self._stack, 1)
+        self.body.setSpacing(4)
+        self.setMinimumHeight(180)
+        self.graph: Graph | None = None
+        self._names: tuple[str, ...] = ()
+        self._values: list[tuple[Line, object]] = []
+
+    def make_graph(self, scale: float, top: float | None) -> None:
+        """Make the graph, when it is first looked at."""
+        from sndr_gui.views.plots import Graph
+
+        self.graph = Graph(self.title.text(), scale, top, self._word)
+        self.graph.on_reading(self._on_reading)
+        self._stack.addWidget(self.graph)
+
+    def _on_reading(self, sentence: str) -> None:
+        self.setToolTip(sentence)
+
+    def show_lines(self, title: str, lines: list[Line], seconds: float) -> None:
+        """Draw the lines, or say that there are none."""
+        set_text(self.title, title)
+        measured = [line for line in lines if any(value is not None for value in line.values)]
+        self._show_legend(measured)
+        if self.graph is None:
+            return
+        self._stack.setCurrentIndex(1 if measured else 0)
+        if measured:
+            self.graph.show_lines(measured, seconds)
+
+    def _show_legend(self, lines: list[Line]) -> None:
+        names = tuple(line.name for line in lines)
+        if names != self._names:
+            self._names = names
+            clear(self._legend)
+            self._values = []
+            for number, line in enumerate(lines):
+                name = text(line.title, "muted")
+                name.setToolTip(f"Measured by: {line.source}")
+                value = text("")
+                self._values.append((line, value))
+                self._legend.addWidget(_SeriesDot(number))
+                self._legend.addWidget(name)
+                self._legend.addWidget(value)
+                self._legend.addSpacing(8)
+        for line, (_old, label) in zip(lines, self._values, strict=True):
+            shown = formats.UNMEASURED if line.latest is None else self._word(line.latest)
+            set_text(label, shown)  # type: ignore[arg-type]
+
+
+class MonitorView(Page):
+    """The page of graphs and requests."""
+
+    def __init__(self, model: MonitorModel) -> None:
+        super().__init__("Monitor")
+        self.model = model
+        self.ranges = Switcher(tuple(name for name, _ in RANGES), "Time shown")
+        for number, choice in enumerate(self.ranges.buttons):
+            choice.clicked.connect(self._on_range)
+            choice.setToolTip(f"Show the last {RANGES[number][0]}")
+        self.tools.addWidget(self.ranges)
+        self.memory = GraphCard("Memory used, GiB", formats.size)
+        self.kv = GraphCard("KV cache, %", formats.share)
+        self.rates = GraphCard("Tokens a second", formats.rate)
+        grid = QGridLayout()
+        grid.setSpacing(GAP)
+        grid.addWidget(self.memory, 0, 0)
+        grid.addWidget(self.kv, 0, 1)
+        grid.addWidget(self.rates, 1, 0, 1, 2)
+        grid.setColumnStretch(0, 1)
+        grid.setColumnStretch(1, 1)
+        self.body.addLayout(grid, 3)
+        self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="End the chosen request")
+        self.cancel.setEnabled(False)
+        self._count = text("", "muted")
+        self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.cancel))
+        widths = {0: 84, 1: 92, 3: 84, 4: 104, 5: 104, 6: 72, 7: 72, 8: 150}
+        self.table = Table(model.requests, "Requests", 2, widths)  # type: ignore[arg-type]
+        self.table.setMinimumHeight(150)
+        self.table.row_chosen.connect(self._on_chosen)
+        self._empty = text(
+            "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl.",
+            "muted",
+        )
+        self.body.addWidget(self.table, 2)
+        self.body.addWidget(self._empty)
+        model.history_changed.connect(self._draw)
+        model.sampled.connect(self._draw_soon)
+        model.requests_changed.connect(self._on_requests)
+        model.changed.connect(self._on_changed)
+        # Two drawings a second are plenty; samples may come faster.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(500)
+        self._soon.timeout.connect(self._draw)
+        self._on_requests()
+        self._on_changed()
+
+    def set_shown(self, shown: bool) -> None:
+        if shown and self.memory.graph is None:
+            self.memory.make_graph(1 / 2**30, None)
+            self.kv.make_graph(100.0, 100.0)
+            self.rates.make_graph(1.0, None)
+        self.model.set_shown(shown)
+        if shown:
+            self._draw()
+            self._on_changed()
+
+    def _on_range(self) -> None:
+        self.model.set_range(RANGES[self.ranges.place][1])
+
+    def _draw_soon(self) -> None:
+        if self.isVisible() and not self._soon.isActive():
+            self._soon.start()
+
+    def _draw(self) -> None:
+        model, seconds = self.model, float(self.model.range_seconds)
+        memory = model.memory()
+        vram = any(line.name.startswith("gpu") for line in memory)
+        self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds)
+        self.kv.show_lines(
+            "KV cache, %", [line for line in model.group("share") if "kv" in line.name], seconds
+        )
+        self.rates.show_lines("Tokens a second", model.group("tokens/s"), seconds)
+
+    def _on_requests(self) -> None:
+        total = self.model.requests.total
+        live = sum(1 for request in self.model.requests.shown if request.state in OPEN_REQUESTS)
+        set_text(self._count, f"{live} live, {total} shown" if total else "")
+        self.table.setVisible(total > 0)
+        self._empty.setVisible(total == 0)
+        self._on_chosen(self.table.chosen)
+
+    def _on_chosen(self, place: int) -> None:
+        request = self.model.requests.row_at(place)
+        self.cancel.setEnabled(request is not None and request.state in OPEN_REQUESTS)
+
+    def _on_cancel(self) -> None:
+        request = self.model.requests.row_at(self.table.chosen)
+        if request is not None:
+            self.cancel.setEnabled(False)
+            self.model.cancel(request)
+
+    def _on_changed(self) -> None:
+        stale = self.model.stale
+        engine = self.model.session.state.running
+        plain = f"{engine.name}  ·  live" if engine else "no engine runs"
+        set_text(self.subtitle, stale or plain)
+        set_tone(self.subtitle, "warn" if stale else "muted")

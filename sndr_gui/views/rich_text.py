@@ -1,0 +1,193 @@
+"""The text of one message: plain while it grows, Markdown a paragraph at a time; opens nothing by itself."""
+
+from PySide6.QtCore import QSize, Qt, QUrl, Signal
+from PySide6.QtGui import QFont, QResizeEvent, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtWidgets import QSizePolicy, QTextBrowser
+
+from sndr_gui import theme
+from sndr_gui.paragraphs import split_finished
+
+_FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
+
+
+class MessageText(QTextBrowser):
+    """Grows with its text, and has no scroll bars of its own.
+
+    Signals:
+        link_chosen: a link that was clicked; it is not opened here
+    """
+
+    link_chosen = Signal(str)
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setObjectName("message")
+        self.setAccessibleName(name)
+        self.setOpenLinks(False)
+        self.setFrameShape(QTextBrowser.Shape.NoFrame)
+        self.setVerticalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        self.document().setDocumentMargin(0)
+        self._pending = ""
+        self._source = ""
+        self._tail = 0
+        self.anchorClicked.connect(self._on_anchor)
+        self.document().documentLayout().documentSizeChanged.connect(self._fit)
+        theme.notifier.changed.connect(self.render_again)
+
+    def loadResource(self, kind: int, url: QUrl | str) -> object:
+        """Load nothing: an image in an answer must not reach out to the network or the disk."""
+        return None
+
+    def _on_anchor(self, url: QUrl) -> None:
+        self.link_chosen.emit(url.toString())
+
+    @property
+    def written(self) -> str:
+        """The whole text as it came."""
+        return self._source
+
+    def append_text(self, text: str) -> None:
+        """Add text that came; paragraphs that ended become Markdown."""
+        self._source += text
+        self._pending += text
+        finished, rest = split_finished(self._pending)
+        cursor = self._tail_cursor()
+        if not finished:
+            cursor.movePosition(QTextCursor.MoveOperation.End)
+            cursor.insertText(text, QTextCharFormat())
+            return
+        cursor.beginEditBlock()
+        cursor.removeSelectedText()
+        for paragraph in finished:
+            self._insert(cursor, paragraph)
+        self._tail = cursor.position()
+        self._pending = rest
+        cursor.insertText(rest, QTextCharFormat())
+        cursor.endEditBlock()
+
+    def finish(self) -> None:
+        """The text is complete: its last paragraph becomes Markdown too."""
+        if not self._pending.strip():
+            cursor = self._tail_cursor()
+            cursor.removeSelectedText()
+            self._drop_empty_end()
+            self._pending = ""
+            return
+        cursor = self._tail_cursor()
+        cursor.beginEditBlock()
+        cursor.removeSelectedText()
+        self._insert(cursor, self._pending)
+        self._tail = cursor.position()
+        self._pending = ""
+        cursor.endEditBlock()
+        self._drop_empty_end()
+
+    def set_plain(self, text: str) -> None:
+        """Show a text literally."""
+        self._source = text
+        self.setPlainText(text)
+
+    def render_again(self) -> None:
+        """Draw in the colours of now."""
+        if self._tail == 0 and not self._pending:
+            return
+        source, growing = self._source, bool(self._pending)
+        self.clear()
+        self._source = self._pending = ""
+        self._tail = 0
+        self.append_text(source)
+        if not growing:
+            self.finish()
+
+    def _tail_cursor(self) -> QTextCursor:
+        cursor = QTextCursor(self.document())
+        cursor.setPosition(min(self._tail, max(0, self.document().characterCount() - 1)))
+        cursor.movePosition(QTextCursor.MoveOperation.End, QTextCursor.MoveMode.KeepAnchor)
+        return cursor
+
+    def _insert(self, cursor: QTextCursor, markdown: str) -> None:
+        made = QTextDocument()
+        made.setDefaultFont(self.font())
+        made.setMarkdown(markdown, _FEATURES)
+        _decorate(made)
+        start = cursor.position()
+        cursor.insertFragment(_fragment(made))
+        self._space(start, cursor.position())
+        cursor.insertBlock(QTextBlockFormat(), QTextCharFormat())
+
+    def _space(self, start: int, end: int) -> None:
+        block = self.document().findBlock(start)
+        while block.isValid() and block.position() <= end:
+            shape = QTextBlockFormat()
+            shape.setLineHeight(140, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+            if block.textList() is None and not shape.hasProperty(QTextBlockFormat.Property.BlockCodeFence):
+                shape.setBottomMargin(6)
+            QTextCursor(block).mergeBlockFormat(shape)
+            block = block.next()
+
+    def _drop_empty_end(self) -> None:
+        last = self.document().lastBlock()
+        if last.text() or self.document().blockCount() < 2:
+            return
+        cursor = QTextCursor(last)
+        cursor.deletePreviousChar()
+
+    def _fit(self) -> None:
+        height = int(self.document().size().height()) + 2
+        if height != self.height():
+            self.setFixedHeight(height)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._fit()
+
+    def sizeHint(self) -> QSize:
+        return QSize(400, int(self.document().size().height()) + 2)
+
+
+def _fragment(document: QTextDocument):  # type: ignore[no-untyped-def]
+    from PySide6.QtGui import QTextDocumentFragment
+
+    return QTextDocumentFragment(document)
+
+
+def _decorate(document: QTextDocument) -> None:
+    """Give code its ground and font; Qt's Markdown reader marks it, but shows it as ordinary text."""
+    mono = theme.mono_font(12)
+    raised, accent = theme.color("raised"), theme.color("accent")
+    block = document.begin()
+    while block.isValid():
+        shape = block.blockFormat()
+        code = shape.hasProperty(QTextBlockFormat.Property.BlockCodeFence) or shape.hasProperty(
+            QTextBlockFormat.Property.BlockCodeLanguage
+        )
+        if code:
+            shape.setBackground(raised)
+            shape.setLeftMargin(0)
+            QTextCursor(block).setBlockFormat(shape)
+        spans = []
+        iterator = block.begin()
+        while not iterator.atEnd():
+            piece = iterator.fragment()
+            if piece.isValid():
+                spans.append((piece.position(), piece.length(), piece.charFormat()))
+            iterator += 1
+        for start, length, look in spans:
+            cursor = QTextCursor(document)
+            cursor.setPosition(start)
+            cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+            change = QTextCharFormat()
+            if code or look.fontFixedPitch():
+                change.setFontFamilies([mono.family()])
+                change.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
+                if not code:
+                    change.setBackground(raised)
+            if look.isAnchor():
+                change.setForeground(accent)
+            if level := shape.headingLevel():
+                change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 18, 2: 16}.get(level, 14))
+                change.setFontWeight(QFont.Weight.DemiBold)
+            cursor.mergeCharFormat(change)
+        block = block.next()
