@@ -13,9 +13,9 @@ compile() { # output, inputs and options
 }
 
 compile requirements/bootstrap.lock requirements/bootstrap.in "$@"
-compile requirements/test.lock pyproject.toml requirements/build.in --extra engines --extra test "$@"
+compile requirements/test.lock pyproject.toml --extra engines --extra test "$@"
 # The versions of test.lock bind run.lock, so that the two never disagree.
-compile requirements/run.lock pyproject.toml requirements/build.in --extra engines \
+compile requirements/run.lock pyproject.toml --extra engines \
     --constraint requirements/test.lock "$@"
 
 if grep -n '://' requirements/*.lock; then

@@ -75,14 +75,18 @@ install_packages() { # names; each may hold alternatives
         stop "system packages are missing" "Only root may install them: ${names[*]}" \
             "sudo sh -c '$(install_command "${names[@]}")'"
     fi
-    say "Installing ${#missing[@]} system packages …"
     export DEBIAN_FRONTEND=noninteractive
     local log
     log=$(mktemp)
     # Another apt may be at work on a fresh machine (unattended-upgrades): wait for it, up to five minutes.
     local -a apt=(apt-get -q -y -o DPkg::Lock::Timeout=300 -o Acquire::Retries=3)
-    "${apt[@]}" update >"$log" 2>&1 || say "apt-get update had failures; trying with the lists that are here."
+    if [ -z "${lists_are_fresh:-}" ]; then
+        say "Reading the lists of system packages …"
+        "${apt[@]}" update >"$log" 2>&1 || say "apt-get update had failures; trying with the lists that are here."
+        lists_are_fresh=yes
+    fi
     for package in "${missing[@]}"; do names+=("$(first_known "$package")"); done
+    say "Installing system packages: ${names[*]} …"
     if ! "${apt[@]}" install --no-install-recommends "${names[@]}" </dev/null >>"$log" 2>&1; then
         tail -n 15 "$log" >&2
         stop "apt-get could not install: ${names[*]}" "Its last lines are above; all of them are in $log." \
@@ -98,13 +102,20 @@ packages_of() { # groups; prints one package a line, alternatives joined by |
     done
 }
 
+# Debian and Ubuntu ship Python without pip; python3.x-venv brings what uv is installed with.
+needed_by_uv() {
+    python=$(find_python) || return 0
+    has_module pip || has_module ensurepip ||
+        "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+}
+
 ensure_system_packages() {
     local sum packages
     sum=$(checksum "$list")
     done_already "system-$profile" "$sum" && return 0
     if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
         # shellcheck disable=SC2086  # The groups are words.
-        mapfile -t packages < <(packages_of $groups)
+        mapfile -t packages < <(packages_of $groups; needed_by_uv)
         install_packages "${packages[@]}"
     else
         say "This is not Debian or Ubuntu: the system packages in $list are not checked."
@@ -151,10 +162,8 @@ ensure_uv() {
     uv_home=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}/uv-$version
     uv=$uv_home/bin/uv
     "$uv" --version >/dev/null 2>&1 && return 0
-    if ! has_module pip && ! has_module ensurepip; then
-        # Debian and Ubuntu ship Python without both; python3.x-venv brings ensurepip.
-        install_packages "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
-    fi
+    # A Python that this script has only just installed may still lack it.
+    has_module pip || has_module ensurepip || install_packages "$(needed_by_uv)"
     local part=$uv_home.part.$$
     rm -rf "$part"
     if has_module pip; then
@@ -186,18 +195,41 @@ install_with_uv() {
         "$uv" venv -q --clear --python "$python" $venv || return 1
     fi
     # The locks are supersets of one another: a set-up for `run` after one for `test` removes nothing.
-    "$uv" pip install -q --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock" &&
-        "$uv" pip install -q --python $venv/bin/python --no-deps --no-build-isolation -e .
+    "$uv" pip install -q --python $venv/bin/python --require-hashes --compile-bytecode -r "$lock"
 }
 
 install_with_pip() {
     say "uv did not do it; trying with pip (slower) …"
-    if ! has_module ensurepip; then
+    has_module ensurepip ||
         install_packages "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
-    fi
     "$python" -m venv --clear $venv &&
-        $venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock" &&
-        $venv/bin/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .
+        $venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock"
+}
+
+# The clone is used where it is. An installed copy (also an "editable" one) would hold the resources twice.
+install_ourselves() {
+    local folder
+    folder=$($venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+    printf '%s\n' "$PWD" >"$folder/sndr-control-center.pth"
+    write_program sndr engine_host.cli
+    write_program sndr-gui sndr_gui.__main__
+    $venv/bin/python -m compileall -q engine_host sndr_gui || true
+}
+
+write_program() { # name, module with main()
+    # Through sh, because the kernel takes neither a long path nor one with spaces behind #!.
+    cat >"$venv/bin/$1" <<END
+#!/bin/sh
+'''exec' "\$(dirname "\$(readlink -f "\$0")")/python" "\$0" "\$@"
+' '''
+import sys
+
+from $2 import main
+
+sys.argv[0] = "$1"
+sys.exit(main())
+END
+    chmod 755 "$venv/bin/$1"
 }
 
 ensure_packages() {
@@ -209,7 +241,7 @@ ensure_packages() {
     install_with_uv || install_with_pip ||
         stop "the Python packages could not be installed" "pip's and uv's messages are above." \
             "Check the network (or the mirror in pip's settings) and run the same command again."
-    $venv/bin/python -m compileall -q engine_host sndr_gui || true
+    install_ourselves
     mark_done "packages-${lock//\//-}" "$sum"
     [ ! -x "${uv:-}" ] || mark_done uv "$uv"
     # What was installed for `test` is also enough for `run`.

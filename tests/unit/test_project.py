@@ -30,7 +30,7 @@ def locked(name: str) -> dict[str, list[tuple[str, str]]]:
 def wanted(*extras: str) -> list[Requirement]:
     """What pyproject.toml asks for."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-    lines = list(project["project"]["dependencies"]) + list(project["build-system"]["requires"])
+    lines = list(project["project"]["dependencies"])
     for extra in extras:
         lines += project["project"]["optional-dependencies"][extra]
     return [Requirement(line) for line in lines]
