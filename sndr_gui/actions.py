@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import (
     Engine,
+    Finding,
     JobKind,
     LaunchPlan,
     LaunchRequest,
@@ -136,7 +137,7 @@ class Actions(QObject):
         else:
             self.stop(engine, now=True)
 
-    def mend(self, problem: Problem) -> None:
+    def mend(self, problem: Problem | Finding) -> None:
         """Send the request that a problem's fix carries."""
         if problem.fix is None or problem.fix.action is None:
             return

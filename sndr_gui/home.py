@@ -195,7 +195,8 @@ class HomeModel(QObject):
             gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in names.items())
         else:
             gpus = "no GPU"
-        return f"{host.hostname}  ·  {gpus}  ·  {host.cpu_threads} CPU threads  ·  {formats.size(host.ram_total)} RAM"
+        threads = f"{host.cpu_threads} CPU threads"
+        return "  ·  ".join((host.hostname, gpus, threads, f"{formats.size(host.ram_total)} RAM"))
 
     def values(self) -> tuple[Value, ...]:
         """The four cards: decode, memory, KV cache, requests."""
@@ -361,7 +362,8 @@ class HomeModel(QObject):
         if not parts:
             return "Measured, but only one server was there to measure."
         age = formats.age(time.time() - comparison.at)
-        return f"Built against prebuilt: {', '.join(parts)} ({comparison.model}, {comparison.repeats} repeats, {age})."
+        how = f"{comparison.model}, {formats.plural(comparison.repeats, 'repeat')}, {age}"
+        return f"Built against prebuilt: {', '.join(parts)} ({how})."
 
     def job(self) -> Job | None:
         """The build or measurement under way, or one that failed and is the newest."""

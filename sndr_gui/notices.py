@@ -1,4 +1,4 @@
-"""Sentences for the person at the window: info, warning and error, replaced by key, with an optional action."""
+"""Sentences for the person at the window, replaced by key, each with an optional action."""
 
 from __future__ import annotations
 

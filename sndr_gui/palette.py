@@ -15,7 +15,7 @@ class Entry:
 
 
 def matching(entries: Sequence[Entry], typed: str) -> list[Entry]:
-    """The entries that fit, best first: a title that begins so, then one whose words do, then one with it inside."""
+    """The entries that fit; first a title that begins so, then one whose words do, then the rest."""
     wanted = typed.casefold().split()
     if not wanted:
         return list(entries)

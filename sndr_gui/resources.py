@@ -1,4 +1,4 @@
-"""Where icons, fonts and other files of the program are found, in a source tree, a wheel or a frozen build."""
+"""Where icons and fonts are found, in a source tree, a wheel or a frozen build."""
 
 import sys
 from functools import cache

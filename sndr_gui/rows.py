@@ -1,4 +1,4 @@
-"""A table model over a Python list, filtered and sorted in Python because a proxy model is ten times slower."""
+"""A table model over a Python list, filtered and sorted in Python: a proxy model is ten times slower."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -19,7 +19,7 @@ class ThemeChoice(StrEnum):
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """What the window remembers; a dataclass and not pydantic, which would delay the first paint by 170 ms."""
+    """What the window remembers; not a pydantic model, which would delay the first paint by 170 ms."""
 
     theme: ThemeChoice = ThemeChoice.SYSTEM
     page: str = "home"

@@ -11,8 +11,9 @@ def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
     """
     if python[:2] >= (3, 12) or pyside[:2] < (6, 12):
         return None
+    found, interpreter = ".".join(map(str, pyside[:3])), ".".join(map(str, python[:2]))
     return (
-        f"PySide6 {'.'.join(map(str, pyside[:3]))} ends the program on Python {'.'.join(map(str, python[:2]))} "
+        f"PySide6 {found} ends the program on Python {interpreter} "
         "after a few hundred signals. Install PySide6-Essentials 6.11.3 "
         "(pip install 'PySide6-Essentials==6.11.3'), or use Python 3.12 or newer."
     )

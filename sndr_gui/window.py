@@ -1,8 +1,9 @@
-"""The main window: sidebar, pages, shortcuts, command palette, status bar; paints before the host is known."""
+"""The window: sidebar, pages, shortcuts, command palette, status bar; paints before the host is known."""
 
 from __future__ import annotations
 
 import base64
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QByteArray, QEvent, Qt, Signal
@@ -228,7 +229,7 @@ class Window(QMainWindow):
             entries[len(PAGES) : len(PAGES)] = self._pages.entries()
         return entries
 
-    def _theme_setter(self, choice: ThemeChoice) -> object:
+    def _theme_setter(self, choice: ThemeChoice) -> Callable[[], None]:
         def choose() -> None:
             if self._pages is not None:
                 self._pages.settings.set_theme(choice)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import (
     QHBoxLayout,
     QLineEdit,
     QPlainTextEdit,
+    QPushButton,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -170,8 +171,8 @@ class ChatView(Page):
 
     def _on_example(self) -> None:
         example = self.sender()
-        if example in self.examples:
-            self.model.send(EXAMPLES[self.examples.index(example)])  # type: ignore[arg-type]
+        if isinstance(example, QPushButton) and example in self.examples:
+            self.model.send(EXAMPLES[self.examples.index(example)])
 
     def _on_options(self) -> None:
         self.panel.setVisible(self.options.isChecked())
@@ -223,8 +224,8 @@ class ChatView(Page):
 
     def _on_curl(self) -> None:
         view = self.sender()
-        if view in self._views:
-            copy(self.model.as_curl(self._views.index(view)))  # type: ignore[arg-type]
+        if isinstance(view, MessageView):
+            copy(self.model.as_curl(self._views.index(view)))
             self.model.session.notices.info("curl", "The request is on the clipboard as a curl command.")
 
     def _on_link(self, address: str) -> None:

@@ -1,4 +1,4 @@
-"""One message of a conversation: its text, its tool calls, what was measured, and what can be done with it."""
+"""One message of a conversation: its text, its tool calls, what was measured, and what to do with it."""
 
 import json
 

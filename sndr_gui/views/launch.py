@@ -1,6 +1,7 @@
 """Launch: the models at the left; what to set, the plan and the start at the right."""
 
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
@@ -253,10 +254,8 @@ class _FormCard(Card):
         self.refresh_planned()
 
     @staticmethod
-    def _fill(
-        combo: QComboBox, entries: list[tuple[str, str]] | list[tuple[str, object]], value: object
-    ) -> None:
-        if [(combo.itemText(i), combo.itemData(i)) for i in range(combo.count())] != entries:
+    def _fill(combo: QComboBox, entries: Sequence[tuple[str, object]], value: object) -> None:
+        if [(combo.itemText(i), combo.itemData(i)) for i in range(combo.count())] != list(entries):
             combo.clear()
             for label, data in entries:
                 combo.addItem(label, data)

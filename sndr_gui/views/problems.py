@@ -105,7 +105,7 @@ class ProblemBox(QFrame):
 class Findings(QWidget):
     """A list of findings, worst first."""
 
-    def __init__(self, mend: Callable[[object], object]) -> None:
+    def __init__(self, mend: Callable[[Problem | Finding], object]) -> None:
         super().__init__()
         self._mend = mend
         self._shown: tuple[Finding, ...] = ()

@@ -1,4 +1,4 @@
-"""Notices at the window's lower right; each leaves by itself unless the pointer is on it or it is an error."""
+"""Notices at the window's lower right; each leaves by itself unless the pointer is on it."""
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
