@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+import psutil
+
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Meter
 from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
@@ -34,7 +36,10 @@ class Side:
 
 @dataclass(frozen=True)
 class OverheadRow:
-    """One number of streams; `ratio` is the median over the rounds of endpoint / bare, with its extremes."""
+    """One number of streams; `ratio` is the median over the rounds of endpoint / bare, with its extremes.
+
+    `cpu_per_token` is the endpoint's processor time in seconds, where its process is known.
+    """
 
     streams: int
     bare: Side
@@ -42,6 +47,7 @@ class OverheadRow:
     ratio: float
     ratio_low: float
     ratio_high: float
+    cpu_per_token: float | None = None
 
     @property
     def reached(self) -> bool:
@@ -70,6 +76,7 @@ async def run(
     streams: Sequence[int] = (1, 4, 8),
     tokens: int = 128,
     repeats: int = 5,
+    endpoint_pid: int | None = None,
 ) -> OverheadReport:
     """Measure both sides in turns; `bare` and `endpoint` are each a URL or the path of a Unix socket.
 
@@ -82,18 +89,31 @@ async def run(
         for side in sides:
             await _round(side, count, min(tokens, 16), salt=f"warm {count}")
         rounds: tuple[list[_Round], list[_Round]] = ([], [])
+        before = _processor_time(endpoint_pid)
         for repeat in range(repeats):
             # Each side goes first as often as the other, so that drift favours neither.
             for place in (0, 1) if repeat % 2 == 0 else (1, 0):
                 salt = f"{time.monotonic_ns()} {repeat} {place}"
                 rounds[place].append(await _round(sides[place], count, tokens, salt=salt))
-        ratios = [after.rate / before.rate for before, after in zip(*rounds, strict=True)]
-        rows.append(
-            OverheadRow(
-                count, _side(rounds[0]), _side(rounds[1]), statistics.median(ratios), min(ratios), max(ratios)
-            )
+        after = _processor_time(endpoint_pid)
+        spent = (
+            (after - before) / (count * tokens * repeats)
+            if after is not None and before is not None
+            else None
         )
+        ratios = [through.rate / bare_.rate for bare_, through in zip(*rounds, strict=True)]
+        middle = statistics.median(ratios)
+        sides_measured = (_side(rounds[0]), _side(rounds[1]))
+        rows.append(OverheadRow(count, *sides_measured, middle, min(ratios), max(ratios), spent))
     return OverheadReport(tuple(rows), tokens, repeats)
+
+
+def _processor_time(pid: int | None) -> float | None:
+    """Seconds of processor time a process has used; None when it is not known."""
+    if pid is None:
+        return None
+    times = psutil.Process(pid).cpu_times()
+    return float(times.user + times.system)
 
 
 def _target(address: str) -> Target:
@@ -147,7 +167,8 @@ def table(report: OverheadReport) -> str:
             f"endpoint {through.rate:.1f} ({through.low:.1f}-{through.high:.1f}), "
             f"ratio {row.ratio:.3f} ({row.ratio_low:.3f}-{row.ratio_high:.3f}), "
             f"TTFT {bare.ttft * 1000:.1f} and {through.ttft * 1000:.1f} ms, "
-            f"{'reached' if row.reached else 'NOT reached'}"
+            + (f"{row.cpu_per_token * 1e6:.0f} us of CPU a token, " if row.cpu_per_token is not None else "")
+            + f"{'reached' if row.reached else 'NOT reached'}"
         )
     return "\n".join(lines)
 
@@ -231,7 +252,7 @@ async def _measure(options: argparse.Namespace) -> OverheadReport:
                 port = int(await process.stdout.readline())
                 url = f"http://127.0.0.1:{port}"
                 await _wait_ready(_target(url), 20)
-                return await run(socket, url, options.streams, options.tokens, options.repeats)
+                return await run(socket, url, options.streams, options.tokens, options.repeats, process.pid)
             finally:
                 process.terminate()
                 await process.wait()

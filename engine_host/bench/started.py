@@ -1,6 +1,8 @@
 """A llama.cpp server of one's own for a measurement or a test: started, and ended with the block."""
 
 import asyncio
+import contextlib
+import os
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -42,4 +44,5 @@ async def started_server(
             process.kill()
         await process.wait()
         # llama.cpp's server leaves its socket behind, and cannot start again where one lies.
-        Path(socket).unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(socket)
