@@ -55,9 +55,11 @@ is_installed() { # one package, or alternatives separated by |
 }
 
 first_known() { # of the alternatives, the one that this release has; the last one when apt knows none
-    local name
+    local name policy
     for name in ${1//|/ }; do
-        apt-cache policy "$name" 2>/dev/null | grep -q 'Candidate: [^(]' && break
+        # Not through a pipe to grep -q: with pipefail its early end counts as a failure.
+        policy=$(apt-cache policy "$name" 2>/dev/null)
+        [[ $policy == *"Candidate: "[^\(]* ]] && break
     done
     printf '%s' "$name"
 }
