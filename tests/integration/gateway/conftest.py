@@ -1,0 +1,116 @@
+"""The gateway in front of a real llama.cpp server with a small random-weight model."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.bench.random_model import SMALL, Shape, write_random_model
+from engine_host.bench.started import started_server
+from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
+from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.protocol.events import EventBase
+from engine_host.serving import HttpServer
+
+CONTEXT = 2048
+
+
+@dataclass
+class Real:
+    """A gateway over one real engine."""
+
+    gateway: Gateway
+    url: str
+    target: Target
+    process: asyncio.subprocess.Process
+    events: list[EventBase] = field(default_factory=list)
+
+    async def get(self, path: str) -> bytes:
+        """Ask the engine itself, past the gateway."""
+        status, body = await fetch(self.target, "GET", path)
+        assert status == 200
+        return body
+
+
+RealMaker = Callable[..., contextlib.AbstractAsyncContextManager[Real]]
+
+
+@pytest.fixture(scope="session")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Shape], Path]:
+    """Random-weight models, one file a shape."""
+    folder = tmp_path_factory.mktemp("models")
+    made: dict[Shape, Path] = {}
+
+    def model(shape: Shape = SMALL) -> Path:
+        if shape not in made:
+            made[shape] = write_random_model(folder / f"random-{len(made)}.gguf", shape)
+        return made[shape]
+
+    return model
+
+
+@pytest.fixture
+def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
+    """Makes a gateway over a real engine; both gone when the block ends."""
+    pytest.importorskip("xllamacpp", reason="the prebuilt server is not installed")
+
+    @asynccontextmanager
+    async def make(
+        *, slots: int = 8, context: int = CONTEXT, limits: Limits | None = None, **more: Any
+    ) -> AsyncIterator[Real]:
+        socket = str(home / "engine.sock")
+        model = random_model()
+        async with started_server(model, socket, slots=slots, context=slots * context, **more) as process:
+            target = Target(
+                "e1",
+                "random",
+                slots,
+                context,
+                time.time(),
+                socket=socket,
+                fill_in_the_middle=True,
+                embeddings=bool(more.get("embeddings")),
+            )
+            await _ready(target)
+            events: list[EventBase] = []
+            gateway = Gateway(_One(target), events.append, limits=limits)
+            bound = bind_endpoint("127.0.0.1", 0)
+            endpoint = HttpServer(gateway.app, bound.socket, name="endpoint")
+            await endpoint.started()
+            try:
+                yield Real(gateway, f"http://127.0.0.1:{bound.port}/v1", target, process, events)
+            finally:
+                await gateway.aclose()
+                await endpoint.close()
+                await asyncio.sleep(0.02)
+
+    yield make  # noqa: PT022
+
+
+@dataclass(frozen=True)
+class _One:
+    target: Target
+
+    def targets(self) -> tuple[Target, ...]:
+        """The engine."""
+        return (self.target,)
+
+    def starting(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+
+async def _ready(target: Target) -> None:
+    async with asyncio.timeout(60):
+        while True:
+            with contextlib.suppress(UpstreamLostError):
+                status, _ = await fetch(target, "GET", "/health")
+                if status == 200:
+                    return
+            await asyncio.sleep(0.05)

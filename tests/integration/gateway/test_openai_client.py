@@ -1,0 +1,239 @@
+"""The real OpenAI client against a real llama.cpp server, through the gateway."""
+
+import asyncio
+import json
+import re
+import time
+from typing import Any
+
+import openai
+import pytest
+
+from engine_host.protocol.engines import RequestState
+
+MESSAGES: Any = [{"role": "user", "content": "hello there"}]
+ENDLESS = {"ignore_eos": True}
+TOOL: Any = {
+    "type": "function",
+    "function": {
+        "name": "weather",
+        "description": "The weather in a city",
+        "parameters": {
+            "type": "object",
+            "properties": {"rain": {"type": "boolean"}},
+            "required": ["rain"],
+            "additionalProperties": False,
+        },
+    },
+}
+
+
+def client(url: str) -> openai.AsyncOpenAI:
+    """The client as an editor would make it; any key will do on this machine."""
+    return openai.AsyncOpenAI(base_url=url, api_key="sk-local", max_retries=0, timeout=60)
+
+
+def test_models_chat_and_usage(real: Any) -> None:
+    async def go() -> None:
+        async with real() as made, client(made.url) as ai:
+            models = [model async for model in ai.models.list()]
+            assert [model.id for model in models] == ["random"]
+            assert (await ai.models.retrieve("random")).owned_by == "llamacpp"
+            whole = await ai.chat.completions.create(
+                model="random", messages=MESSAGES, max_tokens=5, extra_body=ENDLESS
+            )
+            assert whole.choices[0].finish_reason == "length"
+            assert whole.usage is not None
+            assert whole.usage.completion_tokens == 5
+            stream = await ai.chat.completions.create(
+                model="random",
+                messages=MESSAGES,
+                max_tokens=20,
+                stream=True,
+                stream_options={"include_usage": True},
+                extra_body=ENDLESS,
+            )
+            chunks = [chunk async for chunk in stream]
+            assert "".join(c.choices[0].delta.content or "" for c in chunks if c.choices)
+            assert chunks[-1].choices == []
+            assert chunks[-1].usage is not None
+            assert chunks[-1].usage.completion_tokens == 20
+            request = made.gateway.book.requests("e1")[0]
+            assert request.state is RequestState.DONE
+            assert (request.generated_tokens, request.finish) == (20, "length")
+            assert request.ttft is not None
+            assert request.decode_rate is not None
+            assert request.client.startswith("AsyncOpenAI/Python")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
+    async def go() -> None:
+        async with real() as made, client(made.url) as ai:
+            answer: Any = await ai.completions.create(
+                model="random",
+                prompt="def add(a, b):\n    ",
+                suffix="\n    return total\n",
+                max_tokens=12,
+                stream=stream,
+                extra_body=ENDLESS,
+            )
+            if stream:
+                chunks = [chunk async for chunk in answer]
+                assert chunks[-1].choices[0].finish_reason == "length"
+                text = "".join(chunk.choices[0].text for chunk in chunks)
+            else:
+                assert answer.usage.completion_tokens == 12
+                text = answer.choices[0].text
+            assert text
+            assert made.gateway.book.requests()[0].generated_tokens == 12
+            # The engine saw both sides of the gap: a suffix that was dropped would leave it shorter.
+            prompt = made.gateway.book.requests()[0].prompt_tokens
+            assert prompt > len("def add")
+
+    asyncio.run(go())
+
+
+def test_a_tool_call_in_a_stream(real: Any) -> None:
+    async def go() -> None:
+        async with real() as made, client(made.url) as ai:
+            stream = await ai.chat.completions.create(
+                model="random",
+                messages=MESSAGES,
+                tools=[TOOL],
+                tool_choice="required",
+                max_tokens=400,
+                stream=True,
+            )
+            name, arguments, finish = "", "", None
+            async for chunk in stream:
+                choice = chunk.choices[0]
+                finish = choice.finish_reason or finish
+                for call in choice.delta.tool_calls or ():
+                    assert call.function is not None
+                    name += call.function.name or ""
+                    arguments += call.function.arguments or ""
+            assert name == "weather"
+            assert set(json.loads(arguments)) == {"rain"}
+            assert finish == "tool_calls"
+            assert made.gateway.book.requests()[0].finish == "tool_calls"
+
+    asyncio.run(go())
+
+
+def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
+    async def go() -> None:
+        async with real() as made, client(made.url) as ai:
+            firsts: list[float] = []
+            ends: list[float] = []
+
+            async def ask(number: int) -> str:
+                answer = await ai.chat.completions.with_raw_response.create(
+                    model="random",
+                    messages=[{"role": "user", "content": f"count {number}"}],
+                    max_tokens=300,
+                    stream=True,
+                    extra_body=ENDLESS,
+                )
+                seen = False
+                async for chunk in answer.parse():
+                    if not seen and chunk.choices and chunk.choices[0].delta.content:
+                        firsts.append(time.monotonic())
+                        seen = True
+                ends.append(time.monotonic())
+                return answer.headers.get("x-sndr-waiting", "")
+
+            tasks = [asyncio.create_task(ask(number)) for number in range(8)]
+            async with asyncio.timeout(30):
+                while made.gateway.book.active("e1") < 8:
+                    await asyncio.sleep(0.001)
+            ninth = asyncio.create_task(ask(9))
+            waited = await asyncio.gather(*tasks)
+            assert max(firsts[:8]) < min(ends)
+            assert waited == [""] * 8
+            assert await ninth == "1"
+            assert firsts[8] > min(ends)
+            assert all(request.generated_tokens == 300 for request in made.gateway.book.requests())
+
+    asyncio.run(go())
+
+
+def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1, context=8192) as made, client(made.url) as ai:
+
+            async def generated() -> int:
+                found = re.search(
+                    rb"^llamacpp:tokens_predicted_total (\d+)", await made.get("/metrics"), re.M
+                )
+                assert found is not None
+                return int(found[1])
+
+            async def busy() -> bool:
+                return any(slot["is_processing"] for slot in json.loads(await made.get("/slots")))
+
+            stream = await ai.chat.completions.create(
+                model="random", messages=MESSAGES, max_tokens=7000, stream=True, extra_body=ENDLESS
+            )
+            async for chunk in stream:
+                if chunk.choices[0].delta.content:
+                    break
+            assert await busy()
+            await stream.close()
+            await asyncio.sleep(0.1)
+            assert not await busy()
+            at_once = await generated()
+            await asyncio.sleep(0.2)
+            assert await generated() == at_once
+            assert made.gateway.book.requests()[0].state is RequestState.CANCELLED
+            assert made.gateway.book.active("e1") == 0
+
+    asyncio.run(go())
+
+
+def test_errors_become_the_clients_own(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1) as made, client(made.url) as ai:
+            with pytest.raises(openai.NotFoundError, match="Running now: random") as missing:
+                await ai.chat.completions.create(model="gpt-4", messages=MESSAGES)
+            assert missing.value.code == "model_not_found"
+            with pytest.raises(openai.BadRequestError) as long:
+                await ai.completions.create(model="random", prompt="a" * 5000)
+            assert long.value.code == "context_length_exceeded"
+            with pytest.raises(openai.BadRequestError) as empty:
+                await ai.chat.completions.create(model="random", messages=[])
+            assert empty.value.param == "messages"
+            with pytest.raises(openai.InternalServerError) as off:
+                await ai.embeddings.create(model="random", input="x")
+            assert (off.value.status_code, off.value.code) == (501, "embeddings_off")
+            with pytest.raises(openai.NotFoundError):
+                await ai.responses.create(model="random", input="x")
+
+    asyncio.run(go())
+
+
+def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1, context=8192) as made, client(made.url) as ai:
+            stream = await ai.chat.completions.create(
+                model="random", messages=MESSAGES, max_tokens=7000, stream=True, extra_body=ENDLESS
+            )
+            with pytest.raises(openai.APIError, match="ended before the answer was complete"):
+                async for chunk in stream:
+                    if chunk.choices[0].delta.content and made.process.returncode is None:
+                        made.process.kill()
+            assert made.gateway.book.requests()[0].state is RequestState.FAILED
+
+    asyncio.run(go())
+
+
+def test_embeddings_of_an_engine_started_for_them(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1, embeddings=True) as made, client(made.url) as ai:
+            answer = await ai.embeddings.create(model="random", input=["one", "two"], encoding_format="float")
+            assert len(answer.data) == 2
+            assert len(answer.data[0].embedding) == 256
+
+    asyncio.run(go())
