@@ -75,10 +75,15 @@ class SettingsFile:
 
         Raises HostError(setting_invalid) that names the key and the file, and leaves the file alone.
         """
+        written = self._read()
+        self.current = self._check(written)
+        self._written = written
+
+    def _read(self) -> dict[str, Any]:
         try:
-            written = tomllib.loads(self.path.read_text(encoding="utf-8"))
+            return tomllib.loads(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            written = {}
+            return {}
         except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
@@ -94,15 +99,15 @@ class SettingsFile:
                 fix="Make the file readable for you.",
                 evidence={"file": str(self.path), "errno": error.errno},
             ) from error
-        self.current = self._check(written)
-        self._written = written
 
     def change(self, values: dict[str, Any]) -> tuple[str, ...]:
         """Set dotted names to values (None removes the user's value) and save; the names that changed.
 
         Raises HostError(setting_invalid), HostError(disk_full), HostError(not_writable): nothing changed.
         """
-        written = {group: dict(entries) for group, entries in self._written.items()}
+        # Read anew: what was written into the file by hand meanwhile must not be lost.
+        written = self._read()
+        self._check(written)
         for name, value in values.items():
             group, _, key = name.partition(".")
             if value is None:
@@ -110,7 +115,7 @@ class SettingsFile:
             else:
                 written.setdefault(group, {})[key] = value
         checked = self._check(written)
-        written = {group: entries for group, entries in written.items() if entries}
+        written = {group: entries for group, entries in written.items() if entries != {}}
         atomic_file.write(self.path, tomli_w.dumps(written))
         before = dict(_flat(self.current))
         self._written, self.current = written, checked
@@ -169,11 +174,12 @@ def read_api_keys(config: Path) -> frozenset[str]:
         lines = path.read_text(encoding="utf-8").splitlines()
     except FileNotFoundError:
         return frozenset()
-    except OSError as error:
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{path} cannot be read: {error.strerror}.",
-            fix="Make the file readable for you.",
+            f"{path} cannot be read: {why}.",
+            fix="Make the file readable for you, one key a line.",
             evidence={"file": str(path)},
         ) from error
     if os.name == "posix" and mode & 0o077:

@@ -24,6 +24,10 @@ _MIGRATIONS: tuple[str, ...] = (
 )
 
 
+# The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
+_FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
+
+
 class Store:
     """Documents by kind and id, as JSON, in SQLite; safe against a kill at any moment."""
 
@@ -78,16 +82,18 @@ class Store:
 
     def get(self, kind: str, identifier: str) -> str | None:
         """One document, or None."""
-        row = self._db.execute(
-            "SELECT body FROM document WHERE kind = ? AND id = ?", (kind, identifier)
-        ).fetchone()
+        with self._clear_errors():
+            row = self._db.execute(
+                "SELECT body FROM document WHERE kind = ? AND id = ?", (kind, identifier)
+            ).fetchone()
         return None if row is None else str(row[0])
 
     def newest(self, kind: str, limit: int) -> list[str]:
         """Documents of a kind, newest first."""
-        rows = self._db.execute(
-            "SELECT body FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?", (kind, limit)
-        )
+        with self._clear_errors():
+            rows = self._db.execute(
+                "SELECT body FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?", (kind, limit)
+            ).fetchall()
         return [str(row[0]) for row in rows]
 
     def prune(self, kind: str, keep: int) -> None:
@@ -108,11 +114,12 @@ class Store:
         try:
             yield
         except sqlite3.DatabaseError as error:
-            full = error.sqlite_errorname == "SQLITE_FULL" if hasattr(error, "sqlite_errorname") else False
+            name = getattr(error, "sqlite_errorname", "")
+            full = name in _FULL
             raise HostError(
                 Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
-                f"The database {self.path} could not be written: {error}.",
+                f"The database {self.path} could not be used: {error}.",
                 cause="The disk is full." if full else "The file is not writable, locked, or damaged.",
                 fix="Free some space and try again." if full else "Make it writable, or move it away.",
-                evidence={"path": str(self.path)},
+                evidence={"path": str(self.path), "sqlite": name},
             ) from error
