@@ -53,8 +53,9 @@ class EventLog:
         while True:
             grown = self._grown
             if place < self._oldest() - 1:
-                yield MissedEvent(at=time.time(), first=place + 1, last=self._oldest() - 1)
-                place = self._oldest() - 1
+                # Set before the yield: while the reader looks at it, the ring may move on.
+                first, place = place + 1, self._oldest() - 1
+                yield MissedEvent(at=time.time(), first=first, last=place)
             while place < self._latest and place >= self._oldest() - 1:
                 event = self._ring[place + 1 - self._oldest()]
                 place = event.seq
