@@ -5,12 +5,18 @@ import fcntl
 import os
 import secrets
 import socket
+import time
 from pathlib import Path
+
+import psutil
 
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.folders import Folders
 from engine_host.protocol.errors import Fix, Reason
+
+_TRIES = 20
+_MOMENT = 0.05
 
 
 class Instance:
@@ -27,6 +33,7 @@ class Instance:
         Raises HostError(second_instance), HostError(disk_full), HostError(not_writable).
         """
         path = self._folders.lock
+        tries = 0
         while True:
             try:
                 self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -38,6 +45,11 @@ class Instance:
                 holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
                 os.close(self._lock)
                 self._lock = -1
+                # The reaper of a killed host holds the lock for a moment while it removes the files.
+                if tries < _TRIES and not _alive(holder):
+                    tries += 1
+                    time.sleep(_MOMENT)
+                    continue
                 raise self._second(holder) from error
             # The host before may have removed the file between our open and our lock.
             with contextlib.suppress(FileNotFoundError):
@@ -48,13 +60,21 @@ class Instance:
             os.ftruncate(self._lock, 0)
             os.pwrite(self._lock, f"{os.getpid()}\n".encode(), 0)
         except OSError as error:
+            self.release()
             raise atomic_file.saving_failed(path, error) from error
-        atomic_file.write(self._folders.token, self.token)
+        try:
+            atomic_file.write(self._folders.token, self.token)
+        except HostError:
+            self.release()
+            raise
 
     def bind(self) -> socket.socket:
         """The control socket, 0600; a stale one of a killed host is replaced."""
         path = self._folders.socket
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
         control = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         # The mode must hold from the first moment: uvicorn itself would make the socket 0666.
         before = os.umask(0o177)
@@ -78,7 +98,8 @@ class Instance:
         if self._lock < 0:
             return
         for path in self.files():
-            path.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                path.unlink()
         os.close(self._lock)
         self._lock = -1
         with contextlib.suppress(OSError):
@@ -90,5 +111,10 @@ class Instance:
             f"An engine host runs already in {self._folders.run} (pid {holder or 'unknown'}).",
             cause="One host serves every window and command of a user.",
             fix=Fix(text="Use that one, or end it first.", command="sndr quit"),
-            evidence={"pid": int(holder) if holder.isdigit() else None, "run": str(self._folders.run)},
+            evidence={"pid": int(holder) if holder.isdecimal() else None, "run": str(self._folders.run)},
         )
+
+
+def _alive(holder: str) -> bool:
+    """Whether the process named in a lock file runs."""
+    return holder.isdecimal() and psutil.pid_exists(int(holder))

@@ -6,6 +6,7 @@ When stdin closes, the host is gone: every watched process group that is still t
 """
 
 import contextlib
+import fcntl
 import json
 import os
 import signal
@@ -46,6 +47,42 @@ def _end(groups: dict[int, int | None]) -> None:
             time.sleep(0.02)
 
 
+def _lock(descriptor: int) -> None:
+    """Take a lock, waiting a second: the kernel closes our pipe before it lets go of a dead host's locks.
+
+    Raises BlockingIOError when a living process holds it.
+    """
+    deadline = time.monotonic() + 1.0
+    while True:
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(0.01)
+        else:
+            return
+
+
+def _remove(paths: list[str]) -> None:
+    """Remove the files, unless a new host holds one of the locks among them: then all of them are its own."""
+    held: list[int] = []
+    try:
+        for path in paths:
+            if path.endswith(".lock"):
+                held.append(os.open(path, os.O_RDWR))
+                _lock(held[-1])
+    except BlockingIOError:
+        paths = []
+    except OSError:
+        pass  # The lock is gone already; what lies beside it is as dead.
+    for path in paths:
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+    for descriptor in held:
+        os.close(descriptor)
+
+
 def main() -> None:
     """Read commands until stdin closes, then clean up."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -53,7 +90,10 @@ def main() -> None:
     groups: dict[int, int | None] = {}
     files: list[str] = []
     for line in sys.stdin:
-        command = json.loads(line)
+        try:
+            command = json.loads(line)
+        except ValueError:
+            continue  # The host died in the middle of a line.
         if "watch" in command:
             groups[command["watch"]] = command["started"]
         elif "forget" in command:
@@ -64,9 +104,7 @@ def main() -> None:
             groups.clear()
             files.clear()
     _end(groups)
-    for path in files:
-        with contextlib.suppress(OSError):
-            os.unlink(path)
+    _remove(files)
 
 
 if __name__ == "__main__":
