@@ -1,6 +1,8 @@
 """Log lines of the host, the builds and the engines: kept in memory, published in batches."""
 
 import asyncio
+import contextlib
+import heapq
 import itertools
 import logging
 import re
@@ -62,7 +64,8 @@ class LogBook:
     ) -> list[LogLine]:
         """The newest `limit` lines of a source (None: of all), of at least this severity, oldest first."""
         if source is None:
-            lines = sorted(itertools.chain.from_iterable(self._sources.values()), key=lambda line: line.at)
+            # Merged, not sorted: a clock that was set back must not mix up the lines of one source.
+            lines = list(heapq.merge(*self._sources.values(), key=lambda line: line.at))
         else:
             lines = [line for line in self._sources.get(source, ()) if line.number > after]
         wanted = [line for line in lines if _RANK[line.severity] >= _RANK[severity]]
@@ -72,6 +75,11 @@ class LogBook:
         """The last lines of a source, as text."""
         lines = self._sources.get(source, deque())
         return tuple(line.text for line in itertools.islice(lines, max(0, len(lines) - count), None))
+
+    def forget(self, source: str) -> None:
+        """Drop the lines of a source that is not told of any more."""
+        self._sources.pop(source, None)
+        self._numbers.pop(source, None)
 
     def sources(self) -> tuple[str, ...]:
         """Every source that has lines."""
@@ -108,5 +116,5 @@ class LogBookHandler(logging.Handler):
             else Severity.INFO
         )
         texts = self.format(record).splitlines()
-        if not self._loop.is_closed():
+        with contextlib.suppress(RuntimeError):  # The loop is closed.
             self._loop.call_soon_threadsafe(self._book.add, "host", texts, severity)
