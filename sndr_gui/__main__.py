@@ -7,9 +7,9 @@ def main(argv: list[str] | None = None) -> int:
     """Run the window until it is closed; the exit code."""
     arguments = sys.argv[1:] if argv is None else argv
     if arguments[:1] == ["--engine-host"]:
-        from engine_host.__main__ import main as host
+        from engine_host.cli import main as host
 
-        return int(host(arguments[1:]) or 0)
+        return host(arguments[1:])
     from sndr_gui.versions import refusal_here
 
     if (sentence := refusal_here()) is not None:

@@ -74,7 +74,7 @@ class ServerRow:
     """One llama.cpp server, as shown."""
 
     name: str
-    version: str
+    about: str
     state: str
     tone: str
     speed: str
@@ -224,15 +224,18 @@ class HomeModel(QObject):
         readings = engine.readings if engine else None
         if host is None:
             return Value("Memory", formats.UNMEASURED, "")
+        sample = self.session.state.sample
+        now = sample.values if sample else {}
         if host.gpus:
-            used = sum(gpu.memory_used for gpu in host.gpus)
+            used = sum(now.get(f"gpu.{gpu.index}.memory.used", gpu.memory_used) for gpu in host.gpus)
             total = sum(gpu.memory_total for gpu in host.gpus)
             where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
             return Value("VRAM", formats.used_of(used, total), f"{where} · {formats.size(total - used)} free")
-        note = f"{formats.size(host.ram_total - host.ram_used)} free"
+        ram = now.get("ram.used", host.ram_used)
+        note = f"{formats.size(host.ram_total - ram)} free"
         if readings is not None and readings.memory is not None:
             note = f"engine {formats.size(readings.memory)} · {note}"
-        return Value("RAM", formats.used_of(host.ram_used, host.ram_total), note)
+        return Value("RAM", formats.used_of(ram, host.ram_total), note)
 
     def _kv(self) -> Value:
         engine = self.engine
@@ -326,18 +329,20 @@ class HomeModel(QObject):
             if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
                 continue
             state, tone = self._server_state(server, page, runs)
-            version = server.version or ("—" if server.present else "")
-            rows.append(
-                ServerRow(SERVER_NAMES[server.choice], version, state, tone, speed_of(page, server.choice))
-            )
+            about = server.version or server.path
+            if server.problem is not None:
+                fix = f" {server.problem.fix.text}" if server.problem.fix else ""
+                about = server.problem.message + fix
+            speed = speed_of(page, server.choice) if server.present else ""
+            rows.append(ServerRow(SERVER_NAMES[server.choice], about, state, tone, speed))
         return tuple(rows)
 
     @staticmethod
     def _server_state(server: ServerInfo, page: ServerPage, runs: Engine | None) -> tuple[str, str]:
         if not server.present:
-            return (server.problem.message, "warn") if server.problem else ("not here", "muted")
+            return "not here", "muted"
         if server.problem is not None:
-            return server.problem.message, "bad"
+            return "does not work", "bad"
         if runs is not None and runs.server is server.choice:
             return "runs now", "good"
         return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")

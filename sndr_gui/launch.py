@@ -260,7 +260,9 @@ class LaunchModel(QObject):
         server, model = self.server(), self.selected
         kinds = server.speculation if server else ()
         has_mtp = model is not None and model.mtp_layers > 0
-        return tuple(kind for kind in kinds if kind != "off" and (kind != "draft-mtp" or has_mtp))
+        return tuple(
+            kind for kind in kinds if kind not in ("off", "none") and (kind != "draft-mtp" or has_mtp)
+        )
 
     # The plan.
 

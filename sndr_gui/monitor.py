@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from dataclasses import dataclass, field
 
@@ -82,6 +83,21 @@ def request_columns() -> list[Column[Request]]:
     ]
 
 
+def line_name(series: str) -> str:
+    """The line that a series belongs to: engines that ran one after the other share their lines."""
+    return re.sub(r"\Aengine\.[^.]+\.", "engine.", series)
+
+
+def joined(one: Line, other: Line) -> Line:
+    """Two series as one line, in order of time; a measured value wins over a gap at the same time."""
+    points: dict[float, float | None] = dict(zip(one.at, one.values, strict=True))
+    for at, value in zip(other.at, other.values, strict=True):
+        if value is not None or at not in points:
+            points[at] = value
+    order = sorted(points)
+    return Line(one.name, one.unit, one.title, one.source, order, [points[at] for at in order])
+
+
 class MonitorModel(QObject):
     """What Monitor shows.
 
@@ -150,12 +166,11 @@ class MonitorModel(QObject):
     def _take(self, page: TelemetryPage) -> None:
         self.loaded = True
         self.step = page.step
-        self.lines = {
-            entry.name: Line(
-                entry.name, entry.unit, entry.title, entry.source, list(entry.at), list(entry.values)
-            )
-            for entry in page.series
-        }
+        self.lines = {}
+        for entry in page.series:
+            name = line_name(entry.name)
+            line = Line(name, entry.unit, entry.title, entry.source, list(entry.at), list(entry.values))
+            self.lines[name] = joined(self.lines[name], line) if name in self.lines else line
         self.history_changed.emit()
 
     def _on_connected(self) -> None:
@@ -176,7 +191,7 @@ class MonitorModel(QObject):
         unknown = False
         cut = sample.at - self.range_seconds
         for name, value in sample.values.items():
-            line = self.lines.get(name)
+            line = self.lines.get(line_name(name))
             if line is None:
                 unknown = True
                 continue
@@ -202,7 +217,7 @@ class MonitorModel(QObject):
     def memory(self) -> list[Line]:
         """What the memory graph shows: VRAM where there is any, else RAM; and the engine's part."""
         lines = self.group("bytes")
-        graphics = [line for line in lines if line.name.startswith("gpu") and line.latest is not None]
+        graphics = [line for line in lines if line.name.startswith("gpu") and line.name.endswith("used")]
         others = [line for line in lines if not line.name.startswith("gpu")]
         if graphics:
             return graphics[:3] + [line for line in others if "engine" in line.name][:1]

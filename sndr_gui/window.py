@@ -85,6 +85,8 @@ class Window(QMainWindow):
         outer.addLayout(middle, 1)
         outer.addWidget(self._make_status())
         self.setCentralWidget(center)
+        # Nothing is marked at first; Tab goes to the first page.
+        center.setFocus()
         self.palette_box = Palette(self, self._entries)
         self.toasts = Toasts(self, notices)
         self._shortcut("Ctrl+K", self.palette_box.open)
@@ -111,6 +113,7 @@ class Window(QMainWindow):
         for number, (name, title, icon) in enumerate(PAGES, start=1):
             entry = QPushButton(f"  {title}")
             entry.setObjectName("nav")
+            entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             entry.setCheckable(True)
             entry.setAccessibleName(title)
             entry.setToolTip(tip(title, f"Ctrl+{number}"))

@@ -20,6 +20,7 @@ class CopyButton(QPushButton):
         super().__init__(label)
         self._name = f"Copy {what}"
         self._content = ""
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
         self.setProperty("flat", "true")
         if not label:
             self.setProperty("square", "true")
@@ -94,6 +95,7 @@ class Switcher(QWidget):
         for name in names:
             made = QPushButton(name)
             made.setProperty("flat", "true")
+            made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             made.setCheckable(True)
             made.setAutoExclusive(True)
             made.setAccessibleName(f"{what}: {name}")

@@ -16,12 +16,13 @@ from sndr_gui.views.parts import (
     EmptyState,
     Page,
     ValueCard,
+    badge,
     button,
     clear,
+    column,
     restyle,
     row,
     set_text,
-    set_tone,
     text,
 )
 from sndr_gui.views.problems import ProblemBox
@@ -258,9 +259,7 @@ class _ServersCard(Card):
         super().__init__("llama.cpp server")
         self._model = model
         self._grid = QGridLayout()
-        self._grid.setHorizontalSpacing(14)
-        self._grid.setVerticalSpacing(8)
-        self._grid.setColumnStretch(1, 1)
+        self._grid.setVerticalSpacing(10)
         self._shown: tuple[ServerRow, ...] = ()
         self._gain = text("", "muted", wrap=True)
         self._job = JobView("job")
@@ -313,12 +312,6 @@ class _ServersCard(Card):
             self.measure.setToolTip("There is one server only: build the other, then measure both.")
 
     def _fill(self, place: int, entry: ServerRow) -> None:
-        name = text(entry.name)
-        state = text(entry.state, entry.tone)
-        state.setToolTip(entry.state)
-        state.setMinimumWidth(10)
-        version = text(entry.version, "muted")
-        speed = text(entry.speed, "muted")
-        for number, label in enumerate((name, state, version, speed)):
-            self._grid.addWidget(label, place, number)
-        set_tone(state, entry.tone)
+        line = row(text(entry.name), badge(entry.state, entry.tone), None, text(entry.speed, "muted"))
+        about = text(entry.about, "bad" if entry.tone == "bad" else "muted", wrap=True)
+        self._grid.addLayout(column(line, about, spacing=2), place, 0)

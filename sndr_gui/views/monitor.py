@@ -65,7 +65,7 @@ class GraphCard(Card):
         self._reading.setMinimumWidth(10)
         self._stack = QStackedLayout()
         self._note = EmptyState("activity", "", "Nothing was measured in this time.")
-        self._note.sentence.setFixedWidth(260)
+        self._note.sentence.set_width(260)
         self._note.heading.hide()
         self._stack.addWidget(self._note)
         self.body.addLayout(self._stack, 1)

@@ -72,6 +72,27 @@ def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
     return sentence + keys + (f"\n{command}" if command else "")
 
 
+class Button(QPushButton):
+    """A push button that leaves some room between its icon and its text."""
+
+    def __init__(self, label: str, has_icon: bool = False) -> None:
+        super().__init__()
+        self._lead = " " if has_icon else ""
+        # Clicking must not move the focus away from what the person types in; Tab still comes here.
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAutoDefault(False)
+        self.setText(label)
+
+    def setText(self, text: str) -> None:
+        """Show a text, when it is new."""
+        if self.text() != text:
+            super().setText(self._lead + text)
+
+    def text(self) -> str:
+        """The text without the room before it."""
+        return super().text().strip()
+
+
 def button(
     label: str,
     clicked: Callable[[], object] | None = None,
@@ -81,9 +102,9 @@ def button(
     hint: str = "",
     shortcut: str = "",
     command: str = "",
-) -> QPushButton:
+) -> Button:
     """A button; `kind` is primary, danger or flat, `command` its command-line twin for the tooltip."""
-    made = QPushButton(label)
+    made = Button(label, bool(icon))
     made.setAccessibleName(label.replace("&", ""))
     if kind:
         made.setProperty(kind, "true")
@@ -96,13 +117,12 @@ def button(
         made.setToolTip(tip(hint or label, shortcut, command))
     if clicked is not None:
         made.clicked.connect(clicked)
-    made.setAutoDefault(False)
     return made
 
 
 def icon_button(icon: str, name: str, clicked: Callable[[], object] | None = None) -> QPushButton:
     """A small button that is only an icon; its name is said to screen readers and in the tooltip."""
-    made = QPushButton()
+    made = Button("")
     made.setProperty("flat", "true")
     made.setProperty("square", "true")
     made.setAccessibleName(name)
@@ -292,15 +312,36 @@ def scrolling(canvas: QWidget) -> QScrollArea:
     return area
 
 
+class Paragraph(QLabel):
+    """A muted, centred text of a fixed width that is always as high as it needs."""
+
+    def __init__(self, content: str, width: int) -> None:
+        super().__init__(content)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setProperty("tone", "muted")
+        self.setAlignment(Qt.AlignmentFlag.AlignHCenter)
+        self.setWordWrap(True)
+        self.set_width(width)
+
+    def set_width(self, width: int) -> None:
+        """Take another width."""
+        self.setFixedWidth(width)
+        self.setText(self.text())
+
+    def setText(self, content: str) -> None:
+        """Show a text and take the height that it needs."""
+        super().setText(content)
+        self.ensurePolished()
+        self.setFixedHeight(self.heightForWidth(self.maximumWidth()))
+
+
 class EmptyState(QWidget):
     """What a page shows before there is anything: what is missing, and the one thing to do."""
 
     def __init__(self, icon: str, heading: str, sentence: str, *extras: QWidget | QLayout) -> None:
         super().__init__()
         self.heading = text(heading, name="big")
-        self.sentence = text(sentence, "muted", wrap=True)
-        self.sentence.setAlignment(Qt.AlignmentFlag.AlignHCenter)
-        self.sentence.setFixedWidth(460)
+        self.sentence = Paragraph(sentence, 460)
         outer = QVBoxLayout(self)
         outer.setSpacing(10)
         outer.addStretch(1)
