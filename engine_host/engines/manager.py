@@ -4,12 +4,12 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
 from typing import Any
 
 import httpx
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from engine_host._errors import HostError
 from engine_host.engines.adapter import Adapter
@@ -42,7 +42,7 @@ class _Remembered(BaseModel):
 
     engine: Engine
     pid: int
-    created: float
+    born: str
 
 
 class EngineManager:
@@ -125,6 +125,7 @@ class EngineManager:
             _TOUCHES,
             plan.command,
             lambda control: self._start(engine.id, control),
+            lambda _job: self._never_started(engine.id),
         )
         return self._change(engine.id, job=job.id)
 
@@ -135,6 +136,8 @@ class EngineManager:
             return engine
         if engine.state in {EngineState.PREPARING, EngineState.STARTING} and engine.job:
             self._jobs.cancel(engine.job)
+            return self.get(engine.id)
+        if not now and engine.job and self._stops(engine.job):
             return engine
         job = self._jobs.start(
             JobKind.ENGINE_STOP,
@@ -161,13 +164,17 @@ class EngineManager:
     async def adopt(self) -> None:
         """Find the engines of an earlier run: kept ones are taken up again, the others are ended."""
         for body in self._store.newest("engine", 100):
-            remembered = _Remembered.model_validate_json(body)
+            try:
+                remembered = _Remembered.model_validate_json(body)
+            except ValidationError as error:
+                _log.warning("an engine of another version of this program is left alone: %s", error)
+                continue
             engine = remembered.engine
             process = EngineProcess.adopt(
-                ProcessRecord(remembered.pid, remembered.created), self._log_file(engine.id)
+                ProcessRecord(remembered.pid, remembered.born), self._log_file(engine.id)
             )
             if process is None:
-                self._store.remove("engine", engine.id)
+                self._forget(engine)
                 continue
             if not engine.keep:
                 _log.warning("ending %s (pid %d), left behind by a killed host", engine.name, process.pid)
@@ -179,8 +186,11 @@ class EngineManager:
             running = self._attach(engine.id, process)
             try:
                 await running.wait_until_healthy(30.0)
+                if not process.running:
+                    raise HostError.from_problem(await running.exit_problem())
             except HostError as error:
-                self._change(engine.id, state=EngineState.FAILED, problem=error.problem)
+                # A process that does not answer would hold its memory where nobody can stop it.
+                await self._fail(engine.id, error.problem)
                 continue
             self._change(engine.id, state=EngineState.READY)
             running.poll()
@@ -201,8 +211,11 @@ class EngineManager:
         try:
             others = [engine for engine in self.alive() if engine.id != engine_id and engine.pid]
             for other in others:
+                if other.id not in self._running:
+                    continue  # It was stopped while the one before it was drained.
                 control.step(1, 4, "Stop what runs", other.name)
-                await self._drain_and_end(other.id, _DRAIN)
+                await self._drained(other.id, _DRAIN)
+                await self._end(other.id, 5.0)
             control.step(2, 4, "Start the process", plan.server_version)
             running = self._spawn(engine_id, plan)
             control.step(3, 4, "Load the model", plan.model_path)
@@ -210,6 +223,8 @@ class EngineManager:
             await running.wait_until_healthy(None)
             control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
             verified = await running.verify(plan)
+            if not running.process.running:
+                raise HostError.from_problem(await running.exit_problem())
             self._change(engine_id, state=EngineState.READY, ready_at=time.time(), verified=verified)
             running.poll()
         except asyncio.CancelledError:
@@ -219,25 +234,51 @@ class EngineManager:
         except HostError as error:
             await self._fail(engine_id, error.problem)
             raise
-        self._remember(engine_id)
+        except Exception as error:
+            await self._fail(engine_id, _defect(error))
+            raise
+        try:
+            self._remember(engine_id)
+        except HostError as error:
+            # It serves, and what was saved when it was started finds its process again.
+            _log.warning("%s", error.problem.sentence())
         return {"engine": engine_id, "name": plan.name, "ready_after": verified.ready_after}
 
     async def _stop(self, engine_id: str, control: JobControl, now: bool) -> dict[str, Any]:
+        if engine_id not in self._running:
+            return {"engine": engine_id}
         if now:
             control.step(1, 1, "End the process")
             await self._end(engine_id, 0.0)
         else:
             control.step(1, 2, "Let running requests finish", f"at most {_DRAIN:.0f} s")
-            self._change(engine_id, state=EngineState.DRAINING)
-            await self._drain(engine_id, _DRAIN)
+            control.undone = "Nothing was ended; the engine goes on."
+            await self._drained(engine_id, _DRAIN)
+            control.undone = ""
             control.step(2, 2, "End the process")
             await self._end(engine_id, 5.0)
         return {"engine": engine_id}
 
-    async def _drain_and_end(self, engine_id: str, seconds: float) -> None:
-        self._change(engine_id, state=EngineState.DRAINING)
-        await self._drain(engine_id, seconds)
-        await self._end(engine_id, 5.0)
+    async def _drained(self, engine_id: str, seconds: float) -> None:
+        """Let an engine's requests finish; cancelled meanwhile, it serves on."""
+        before = self._change(engine_id, state=EngineState.DRAINING)
+        try:
+            await self._drain(engine_id, seconds)
+        except asyncio.CancelledError:
+            if self._engines[engine_id].state is EngineState.DRAINING:
+                self._change(engine_id, state=EngineState.READY if before.ready_at else EngineState.STARTING)
+            raise
+
+    def _stops(self, job_id: str) -> bool:
+        """Whether this job is a stop that has not ended."""
+        known = (job for job in self._jobs.all() if job.id == job_id)
+        return any(job.kind is JobKind.ENGINE_STOP and not job.ended for job in known)
+
+    def _never_started(self, engine_id: str) -> None:
+        """Its job has ended: one that was cancelled while it was queued left the engine as it was."""
+        engine = self._engines.get(engine_id)
+        if engine and engine.state is EngineState.PREPARING:
+            self._change(engine_id, state=EngineState.UNLOADED, ended_at=time.time())
 
     def _spawn(self, engine_id: str, plan: LaunchPlan) -> RunningEngine:
         self._reaper.ensure()
@@ -250,7 +291,7 @@ class EngineManager:
             without=self._adapters[plan.engine].stripped_environment,
         )
         if not plan.keep:
-            self._reaper.watch(process.pid)
+            self._reaper.watch(process.pid, Path(self.socket(self._engines[engine_id])))
         self._change(engine_id, state=EngineState.STARTING, pid=process.pid)
         running = self._attach(engine_id, process)
         running.begin_stage(START)
@@ -284,10 +325,38 @@ class EngineManager:
             problem = problem.model_copy(
                 update={"fix": problem.fix or Fix(text="Start it again.", command="sndr run")}
             )
-            asyncio.get_running_loop().create_task(self._fail(engine_id, problem))
+            self._begin(self._failed(engine_id, problem))
 
     async def _fail(self, engine_id: str, problem: Problem) -> None:
+        await self._surely(self._failed(engine_id, problem))
+
+    async def _end(self, engine_id: str, grace: float) -> None:
+        await self._surely(self._ended(engine_id, grace))
+
+    async def _surely(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do this to its end: whoever waits for it may be cancelled, but hears of it only then."""
+        task = self._begin(work)
+        cancelled: asyncio.CancelledError | None = None
+        while not task.done():
+            try:
+                await asyncio.wait({task})
+            except asyncio.CancelledError as error:
+                cancelled = error
+        task.result()
+        if cancelled is not None:
+            raise cancelled
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Begin work on an engine that the end of the host waits for."""
+        task = asyncio.create_task(work)
+        self._endings.add(task)
+        task.add_done_callback(self._endings.discard)
+        return task
+
+    async def _failed(self, engine_id: str, problem: Problem) -> None:
         await self._take_down(engine_id, 0.0)
+        if self._engines[engine_id].state in _GONE:
+            return
         self._change(
             engine_id,
             state=EngineState.FAILED,
@@ -297,7 +366,7 @@ class EngineManager:
             last_lines=self._log_book.tail(engine_id, 200),
         )
 
-    async def _end(self, engine_id: str, grace: float) -> None:
+    async def _ended(self, engine_id: str, grace: float) -> None:
         if self._engines[engine_id].state not in _GONE:
             self._change(engine_id, state=EngineState.STOPPING)
         await self._take_down(engine_id, grace)
@@ -305,20 +374,25 @@ class EngineManager:
             self._change(engine_id, state=EngineState.UNLOADED, ended_at=time.time(), pid=None)
 
     async def _take_down(self, engine_id: str, grace: float) -> None:
-        if running := self._running.pop(engine_id, None):
+        if running := self._running.get(engine_id):
             await running.process.stop(grace)
             self._reaper.forget(running.process.pid)
             await running.release()
-        self._forget(self._engines[engine_id])
+            self._running.pop(engine_id, None)
+            self._forget(self._engines[engine_id])
 
     def _forget(self, engine: Engine) -> None:
-        self._store.remove("engine", engine.id)
+        try:
+            self._store.remove("engine", engine.id)
+        except HostError as error:
+            # A record of a process that is gone does no harm: it is told by its birth.
+            _log.warning("%s", error.problem.sentence())
         (self._folders.run / f"{engine.plan.id}.sock").unlink(missing_ok=True)
 
     def _remember(self, engine_id: str) -> None:
         process = self._running[engine_id].process
         remembered = _Remembered(
-            engine=self._engines[engine_id], pid=process.record.pid, created=process.record.created
+            engine=self._engines[engine_id], pid=process.record.pid, born=process.record.born
         )
         self._store.put("engine", engine_id, remembered.engine.created_at, remembered.model_dump_json())
 
@@ -330,7 +404,16 @@ class EngineManager:
         ended = [one for one in self.all() if one.state in _GONE]
         for old in ended[_KEPT_ENDED:]:
             del self._engines[old.id]
+            self._log_book.forget(old.id)
         return engine
 
     def _log_file(self, engine_id: str) -> Path:
         return self._folders.logs / "engines" / f"{engine_id}.log"
+
+
+def _defect(error: Exception) -> Problem:
+    return Problem(
+        reason=Reason.INTERNAL,
+        message=f"The engine host made a mistake: {type(error).__name__}: {error}",
+        cause="This is a defect of the program; the host's log has the details.",
+    )

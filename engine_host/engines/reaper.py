@@ -17,7 +17,7 @@ class Reaper:
 
     def __init__(self) -> None:
         self._process: subprocess.Popen[bytes] | None = None
-        self._groups: dict[int, int | None] = {}
+        self._groups: dict[int, tuple[int | None, Path]] = {}
         self._files: list[Path] = []
 
     @property
@@ -25,10 +25,10 @@ class Reaper:
         """The reaper's process, while it runs."""
         return self._process.pid if self._process and self._process.poll() is None else None
 
-    def watch(self, group: int) -> None:
-        """End this process group when the host dies."""
-        self._groups[group] = reaper_main.start_ticks(group)
-        self._say({"watch": group, "started": self._groups[group]})
+    def watch(self, group: int, socket: Path) -> None:
+        """End this process group when the host dies, and remove the socket it listened on."""
+        self._groups[group] = (reaper_main.start_ticks(group), socket)
+        self._say(_watch(group, *self._groups[group]))
 
     def forget(self, group: int) -> None:
         """Leave this process group alone from now on."""
@@ -74,8 +74,8 @@ class Reaper:
             start_new_session=True,
             cwd="/",
         )
-        for group, started in self._groups.items():
-            self._write({"watch": group, "started": started})
+        for group, (started, socket) in self._groups.items():
+            self._write(_watch(group, started, socket))
         for path in self._files:
             self._write({"file": str(path)})
 
@@ -93,3 +93,7 @@ class Reaper:
             self._process.stdin.flush()
         except OSError:
             _log.warning("the reaper does not listen; it is started again at the next change")
+
+
+def _watch(group: int, started: int | None, socket: Path) -> dict[str, object]:
+    return {"watch": group, "started": started, "socket": str(socket)}

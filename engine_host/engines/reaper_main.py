@@ -1,6 +1,7 @@
 """Cleans up after a host that was killed: `python -I -S reaper_main.py`, commands on stdin.
 
-Standard library only. Lines are JSON: {"watch": pgid, "started": ticks}, {"forget": pgid}, {"file": path}.
+Standard library only. Lines are JSON: {"watch": pgid, "started": ticks, "socket": path}, {"forget": pgid},
+{"file": path}.
 When stdin closes, the host is gone: every watched process group that is still the same one is ended
 (SIGTERM, then SIGKILL after two seconds) and the files are removed. An orderly host forgets everything first.
 """
@@ -88,6 +89,7 @@ def main() -> None:
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     groups: dict[int, int | None] = {}
+    sockets: dict[int, str] = {}
     files: list[str] = []
     for line in sys.stdin:
         try:
@@ -96,14 +98,20 @@ def main() -> None:
             continue  # The host died in the middle of a line.
         if "watch" in command:
             groups[command["watch"]] = command["started"]
+            sockets[command["watch"]] = command["socket"]
         elif "forget" in command:
             groups.pop(command["forget"], None)
+            sockets.pop(command["forget"], None)
         elif "file" in command:
             files.append(command["file"])
         elif "release" in command:
             groups.clear()
+            sockets.clear()
             files.clear()
     _end(groups)
+    for path in sockets.values():
+        with contextlib.suppress(OSError):
+            os.unlink(path)
     _remove(files)
 
 

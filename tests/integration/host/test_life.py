@@ -1,0 +1,200 @@
+"""Engines live and die with their host, however it ends, unless they are kept."""
+
+import os
+import signal
+import threading
+from collections.abc import Callable
+
+import psutil
+import pytest
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EngineStateEvent
+from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.logs import LogPage
+from tests.integration.host.conftest import RunningHost, alive, files_below, wait_for
+
+NewHost = Callable[..., RunningHost]
+
+
+def test_start_is_verified_and_stop_leaves_nothing(host: RunningHost) -> None:
+    engine = host.start()
+    assert engine.verified is not None
+    assert engine.verified.model_listed
+    assert engine.verified.token_generated
+    assert engine.stages[0].name == "Start process"
+    assert all(stage.ended_at is not None for stage in engine.stages)
+    assert engine.buffers, "the engine's own buffer sizes are shown"
+    assert engine.pid is not None
+
+    host.client.delete(f"/v1/engines/{engine.id}", Engine)
+    ended = host.until(engine.id, EngineState.UNLOADED)
+
+    assert not alive(engine.pid)
+    assert ended.pid is None
+    assert not [name for name in files_below(host.folders.run) if name.startswith("plan-")]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
+def test_end_of_the_host_ends_its_engine(host: RunningHost, number: signal.Signals) -> None:
+    engine = host.start()
+    assert engine.pid is not None
+
+    code = host.end(number)
+
+    assert code == (0 if number is not signal.SIGKILL else -signal.SIGKILL)
+    wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
+    wait_for(lambda: not host.folders.run.exists() or not files_below(host.folders.run), "empty folder", 10)
+
+
+def test_killed_together_with_its_reaper_the_kernel_ends_the_engine(host: RunningHost) -> None:
+    engine = host.start()
+    assert engine.pid is not None
+    reaper = [
+        p for p in psutil.Process(host.process.pid).children() if "reaper_main.py" in " ".join(p.cmdline())
+    ]
+    assert len(reaper) == 1
+
+    os.kill(reaper[0].pid, signal.SIGKILL)
+    host.end(signal.SIGKILL)
+
+    wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
+    for name in ("control.sock", "token", "host.lock"):
+        (host.folders.run / name).unlink(missing_ok=True)
+    for path in host.folders.run.glob("plan-*.sock"):
+        path.unlink()
+
+
+def test_a_host_starts_over_what_a_killed_one_left(host: RunningHost, new_host: NewHost) -> None:
+    reaper = next(p for p in psutil.Process(host.process.pid).children() if "reaper" in " ".join(p.cmdline()))
+    os.kill(reaper.pid, signal.SIGKILL)
+    host.end(signal.SIGKILL)
+    assert "control.sock" in files_below(host.folders.run)
+
+    again = new_host().connect()
+
+    assert again.client.get("/v1/engines", EnginePage).engines == ()
+
+
+def test_owner_that_goes_takes_the_host_along(new_host: NewHost) -> None:
+    host = new_host("--owner-stdin").connect()
+    engine = host.start()
+    assert engine.pid is not None
+    assert host.process.stdin is not None
+
+    host.process.stdin.close()
+
+    assert host.process.wait(20) == 0
+    assert not alive(engine.pid)
+    assert not host.folders.run.exists() or not files_below(host.folders.run)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_kept_engine_outlives_its_host_and_is_found_again(
+    host: RunningHost, new_host: NewHost, number: signal.Signals
+) -> None:
+    engine = host.start(keep=True)
+    assert engine.pid is not None
+    host.end(number)
+    wait_for(lambda: not host.folders.socket.exists(), "the control socket's end", 10)
+    assert alive(engine.pid)
+
+    again = new_host().connect()
+    found = again.until(engine.id, EngineState.READY)
+
+    assert found.adopted
+    assert found.pid == engine.pid
+    again.client.delete(f"/v1/engines/{engine.id}", Engine)
+    again.until(engine.id, EngineState.UNLOADED)
+    assert not alive(engine.pid)
+
+
+def test_engine_that_is_killed_is_a_failure_with_its_last_lines(host: RunningHost) -> None:
+    engine = host.start()
+    assert engine.pid is not None
+
+    os.kill(engine.pid, signal.SIGKILL)
+    failed = host.until(engine.id, EngineState.FAILED)
+
+    assert failed.problem is not None
+    assert failed.problem.reason in {Reason.OUT_OF_MEMORY, Reason.ENGINE_CRASHED}
+    assert failed.problem.fix is not None
+    assert failed.last_lines
+    lines = host.client.get("/v1/logs", LogPage, {"source": engine.id, "limit": 5}).lines
+    assert [line.text for line in lines] == list(failed.last_lines[-5:])
+    assert host.start().state is EngineState.READY
+
+
+def test_start_that_is_cancelled_leaves_no_process(host: RunningHost) -> None:
+    engine = host.start(wait=False)
+    assert engine.job is not None
+    starting = wait_for(
+        lambda: one if (one := host.engine(engine.id)).pid else None, "the engine's process", 20
+    )
+    assert starting.pid is not None
+
+    host.client.delete(f"/v1/jobs/{engine.job}", Job)
+
+    job = wait_for(
+        lambda: one if (one := host.client.get(f"/v1/jobs/{engine.job}", Job)).ended else None, "job", 20
+    )
+    assert job.state is JobState.CANCELLED
+    assert job.undone
+    assert host.engine(engine.id).state is EngineState.UNLOADED
+    assert not alive(starting.pid)
+
+
+def test_start_replaces_what_runs(host: RunningHost) -> None:
+    first = host.start()
+    second = host.start()
+
+    assert first.pid is not None
+    assert not alive(first.pid)
+    assert host.engine(first.id).state is EngineState.UNLOADED
+    assert second.state is EngineState.READY
+
+
+def test_second_host_says_who_runs(host: RunningHost, new_host: NewHost) -> None:
+    second = new_host()
+
+    assert not second.serving
+    assert second.process.wait(10) == 6
+    assert Reason.SECOND_INSTANCE.value in second.first_line
+    assert str(host.process.pid) in second.first_line
+
+
+def test_events_resume_without_a_gap(host: RunningHost) -> None:
+    seen: list[int] = []
+    ready = threading.Event()
+
+    def follow(after: int) -> None:
+        with_client = type(host.client)(host.folders)
+        with_client.connect()
+        try:
+            for event in with_client.events(after):
+                if event.seq:
+                    seen.append(event.seq)
+                if isinstance(event, EngineStateEvent) and event.engine.state is EngineState.READY:
+                    ready.set()
+                if len(seen) % 7 == 0 and seen:
+                    break
+        finally:
+            with_client.close()
+
+    engine = host.start(wait=False)
+    while not ready.is_set():
+        follow(seen[-1] if seen else 0)
+
+    assert seen == list(range(1, len(seen) + 1)), "every event once, in order, over many connections"
+    host.until(engine.id, EngineState.READY, EngineState.BUSY)
+
+
+def test_log_levels_are_told_apart(host: RunningHost) -> None:
+    engine = host.start()
+    everything = host.client.get("/v1/logs", LogPage, {"source": engine.id})
+    errors = host.client.get("/v1/logs", LogPage, {"source": engine.id, "severity": "error"})
+
+    assert len(everything.lines) > len(errors.lines)
+    assert all(line.severity is Severity.ERROR for line in errors.lines)
