@@ -79,5 +79,6 @@ async def _until_healthy(
 
 
 async def _end(process: EngineProcess) -> None:
-    await process.stop()
+    # After a SIGTERM llama-server waits for clients with an open stream; a measurement has no others.
+    await process.stop(grace=0.5)
     await process.release()
