@@ -7,6 +7,8 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from pydantic import ValidationError
+
 from engine_host._errors import HostError
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, JobDoneEvent, JobStepEvent
@@ -42,6 +44,7 @@ class JobControl:
 
 
 Work = Callable[[JobControl], Awaitable[dict[str, Any]]]
+Ended = Callable[[Job], object]
 
 
 class JobRunner:
@@ -51,13 +54,18 @@ class JobRunner:
         self._publish = publish
         self._store = store
         self._jobs: dict[str, Job] = {}
+        # Those that have not ended, in the order they came.
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._last_on: dict[str, str] = {}
+        self._told: dict[str, Ended] = {}
 
     def restore(self) -> None:
         """Read the jobs of earlier runs; one that was still running has failed with `host_restarted`."""
         for body in reversed(self._store.newest("job", _KEPT)):
-            job = Job.model_validate_json(body)
+            try:
+                job = Job.model_validate_json(body)
+            except ValidationError as error:
+                _log.warning("a job of another version of this program is left out: %s", error)
+                continue
             if not job.ended:
                 problem = Problem(
                     reason=Reason.HOST_RESTARTED,
@@ -69,25 +77,35 @@ class JobRunner:
                 self._save(job)
             self._jobs[job.id] = job
 
-    def start(self, kind: JobKind, title: str, touches: str, command: str, work: Work) -> Job:
-        """Queue work and answer with its job at once."""
+    def start(
+        self,
+        kind: JobKind,
+        title: str,
+        touches: str,
+        command: str,
+        work: Work,
+        ended: Ended | None = None,
+    ) -> Job:
+        """Queue work and answer with its job at once.
+
+        `ended` is told of the end, also of a job that was cancelled before its work began.
+        """
         job_id = f"job-{secrets.token_hex(4)}"
-        before = self._last_on.get(touches)
-        behind = before if before in self._tasks else None
+        before = [other for other in self._tasks if self._jobs[other].touches == touches]
         job = Job(
             id=job_id,
             kind=kind,
             title=title,
             touches=touches,
             state=JobState.QUEUED,
-            behind=behind,
+            behind=before[-1] if before else None,
             created_at=time.time(),
             command=command,
         )
-        self._last_on[touches] = job_id
+        if ended is not None:
+            self._told[job_id] = ended
         self._change(job)
-        waits_for = self._tasks[behind] if behind else None
-        task = asyncio.create_task(self._run(job_id, work, waits_for), name=job_id)
+        task = asyncio.create_task(self._run(job_id, work, before), name=job_id)
         task.add_done_callback(lambda _task: self._finish(job_id, {"state": JobState.CANCELLED}))
         self._tasks[job_id] = task
         return job
@@ -122,12 +140,11 @@ class JobRunner:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _run(self, job_id: str, work: Work, waits_for: asyncio.Task[None] | None) -> None:
+    async def _run(self, job_id: str, work: Work, before: list[str]) -> None:
         control = JobControl(self, job_id)
         update: dict[str, Any]
         try:
-            if waits_for is not None:
-                await asyncio.wait({waits_for})
+            await self._turn(job_id, before)
             self._change(
                 self._jobs[job_id].model_copy(
                     update={"state": JobState.RUNNING, "behind": None, "started_at": time.time()}
@@ -151,18 +168,32 @@ class JobRunner:
             }
         self._finish(job_id, update | {"undone": control.undone, "left": control.left})
 
+    async def _turn(self, job_id: str, before: list[str]) -> None:
+        """Wait for all that came before on this thing: the nearest may be cancelled while another runs."""
+        while waiting := [other for other in before if other in self._tasks]:
+            job = self._jobs[job_id]
+            if job.behind != waiting[-1]:
+                self._change(job.model_copy(update={"behind": waiting[-1]}))
+            await asyncio.wait({self._tasks[waiting[-1]]})
+
     def _finish(self, job_id: str, update: dict[str, Any]) -> None:
         """End a job once; also called for a task that was cancelled before it ran at all."""
         self._tasks.pop(job_id, None)
-        job = self._jobs[job_id]
-        if self._last_on.get(job.touches) == job_id:
-            del self._last_on[job.touches]
-        if not job.ended:
-            self._change(job.model_copy(update=update | {"ended_at": time.time(), "behind": None}))
+        job = self._jobs.get(job_id)
+        if job is None or job.ended:
+            return
+        job = job.model_copy(update=update | {"ended_at": time.time(), "behind": None})
+        self._change(job)
+        if told := self._told.pop(job_id, None):
+            told(job)
+        for old in [other for other in self._jobs.values() if other.ended][:-_KEPT]:
+            del self._jobs[old.id]
 
     def _stepped(self, job_id: str, step: JobStep, quiet: bool) -> None:
-        job = self._jobs[job_id].model_copy(update={"step": step})
-        self._jobs[job_id] = job
+        job = self._jobs[job_id]
+        if job.ended:
+            return
+        self._jobs[job_id] = job = job.model_copy(update={"step": step})
         if not quiet:
             self._publish(JobStepEvent(job=job))
 
