@@ -1,5 +1,8 @@
 """Cuts a growing Markdown text into paragraphs that have ended and the one that still grows."""
 
+LONGEST = 3000
+"""Characters of a paragraph that does not end; drawing a longer one costs more with every word."""
+
 
 def split_finished(text: str) -> tuple[list[str], str]:
     """The paragraphs of a text that have ended, and its unfinished rest.
@@ -32,6 +35,10 @@ def split_finished(text: str) -> tuple[list[str], str]:
         else:
             lines.append(line)
     rest = "\n".join([*lines, tail]) if newline else text
+    while not fence and len(rest) > LONGEST:
+        cut = max(rest.rfind(" ", 0, LONGEST), rest.rfind("\n", 0, LONGEST)) + 1 or LONGEST
+        done.append(rest[:cut])
+        rest = rest[cut:]
     return done, rest
 
 

@@ -134,7 +134,9 @@ class SettingsModel(QObject):
         setting = self.setting(name)
         if setting is None:
             return ""
-        return "set by you" if setting.layer is Layer.USER else setting.layer.value
+        if setting.layer is Layer.USER:
+            return "set by you"
+        return "default" if setting.layer is Layer.ENGINE else setting.layer.value
 
     def is_default(self, name: str) -> bool:
         """Whether nobody set this value."""

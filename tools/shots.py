@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine_host.protocol import EngineState
 from sndr_gui import theme
+from sndr_gui.chat import Options
 from sndr_gui.folders import Folders
 from sndr_gui.host_process import HostProcess
 from sndr_gui.link import Link
@@ -55,7 +56,6 @@ async def shoot(window: Window, folder: Path, names: list[str]) -> list[Path]:
 
 async def run(folder: Path, names: list[str], fill: bool) -> None:
     """Connect, fill the pages, take the pictures."""
-    folder.mkdir(parents=True, exist_ok=True)
     notices = Notices()
     tasks = Tasks(lambda error: print(f"failed: {error!r}", file=sys.stderr))
     state = HostState()
@@ -97,6 +97,7 @@ async def fill_pages(window: Window, pages: Pages) -> None:
         await settle(0.1)
     window.go("monitor")
     window.go("chat")
+    pages.chat.options = Options(max_tokens=220)
     pages.chat.send(QUESTION)
     for _ in range(600):
         await settle(0.1)
@@ -112,6 +113,7 @@ def main() -> None:
     parser.add_argument("--pages", default=",".join(name for name, _, _ in PAGES))
     parser.add_argument("--as-it-is", action="store_true", help="start no engine and ask nothing")
     arguments = parser.parse_args()
+    arguments.folder.mkdir(parents=True, exist_ok=True)
     app = QApplication(sys.argv[:1])
     app.setQuitOnLastWindowClosed(False)
     theme.setup(app, ThemeChoice.LIGHT)

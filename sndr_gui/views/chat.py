@@ -48,7 +48,7 @@ class Composer(QFrame):
 
     def __init__(self) -> None:
         super().__init__()
-        self.setObjectName("composer")
+        self.setObjectName("composerbox")
         self.edit = QPlainTextEdit()
         self.edit.setObjectName("composer")
         self.edit.setAccessibleName("Message")
@@ -64,7 +64,7 @@ class Composer(QFrame):
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 8, 8, 8)
         line.setSpacing(8)
-        line.addWidget(self.edit, 1)
+        line.addWidget(self.edit, 1, Qt.AlignmentFlag.AlignVCenter)
         line.addWidget(self.send, 0, Qt.AlignmentFlag.AlignBottom)
         line.addWidget(self.stop, 0, Qt.AlignmentFlag.AlignBottom)
         self._fit()
@@ -89,7 +89,7 @@ class Composer(QFrame):
 
     def _fit(self) -> None:
         lines = min(8, max(1, self.edit.document().blockCount()))
-        self.edit.setFixedHeight(lines * self.edit.fontMetrics().lineSpacing() + 16)
+        self.edit.setFixedHeight(lines * self.edit.fontMetrics().lineSpacing() + 6)
 
 
 class ChatView(Page):
@@ -135,7 +135,7 @@ class ChatView(Page):
         self.composer.sent.connect(self._on_sent)
         self.composer.stop.clicked.connect(model.stop)
         lower = row(None, spacing=0)
-        lower.setContentsMargins(MARGIN, 0, MARGIN, 0)
+        lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)
         lower.addWidget(self.composer, 100)
         lower.addStretch(1)
         upper = row(self.panel)

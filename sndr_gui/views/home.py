@@ -1,12 +1,13 @@
 """Home: the engine, its numbers, the endpoint, and the servers that can run it."""
 
+import time
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QWidget
 
 from engine_host.protocol import Problem
 from sndr_gui import formats
-from sndr_gui.home import HomeModel, ServerRow
+from sndr_gui.home import TREND_SECONDS, HomeModel, ServerRow
 from sndr_gui.link import Phase
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
 from sndr_gui.views.parts import (
@@ -27,6 +28,7 @@ from sndr_gui.views.parts import (
 )
 from sndr_gui.views.problems import ProblemBox
 from sndr_gui.views.stages import JobView, StageList
+from sndr_gui.views.trend import Trend
 
 _MODES = {
     "connecting": "Starting the engine host",
@@ -79,7 +81,13 @@ class HomeView(Page):
         self._lower.addWidget(self.endpoint, 1)
         self._lower.addWidget(self.servers, 1)
         self.body.addLayout(self._lower)
-        self.body.addStretch(1)
+        self._trend_card = Card("Decode, tokens a second")
+        self._trend = Trend("Decode rate of the last five minutes", TREND_SECONDS)
+        self._trend_card.body.addWidget(self._trend, 1)
+        self._trend_card.setMinimumHeight(170)
+        self._trend_card.setMaximumHeight(330)
+        self.body.addWidget(self._trend_card, 1)
+        self.body.addStretch(0)
         model.changed.connect(self.refresh)
         self.refresh()
 
@@ -102,6 +110,10 @@ class HomeView(Page):
         self._cards_row.setVisible(mode in ("running", "stopping", "starting", "failed"))
         for part in (self.endpoint, self.servers):
             part.setVisible(mode not in ("connecting", "lost"))
+        trend = mode in ("running", "stopping")
+        self._trend_card.setVisible(trend)
+        if trend:
+            self._trend.show_points(list(model.trend), time.time())
         self._refresh_buttons(mode)
         if mode in _MODES:
             self.hero.refresh(mode)

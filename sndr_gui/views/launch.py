@@ -26,6 +26,7 @@ from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import (
     GAP,
     Card,
+    Elided,
     EmptyState,
     Page,
     badge,
@@ -160,10 +161,8 @@ class _FormCard(Card):
         super().__init__()
         self._model = model
         self._filling = False
-        self.name = text("", name="big")
-        self.name.setMinimumWidth(10)
-        self.about = text("", "muted")
-        self.about.setMinimumWidth(10)
+        self.name = Elided("", name="big")
+        self.about = Elided("", "muted")
         self.context = self._number("Context, tokens for one stream", 128, 10_000_000)
         self.streams = self._number("Streams answered in parallel", 1, 256)
         self.kv_k = self._combo("KV cache type of keys")
@@ -292,7 +291,9 @@ class _StartCard(Card):
         self._stages = StageList()
         self.problem = ProblemBox()
         self.problem.mended.connect(model.actions.mend)
+        self.twin = CommandLine(what="the command line that does the same")
         self.body.addLayout(row(self.start, self.cancel, self._note))
+        self.body.addWidget(self.twin)
         self.body.addWidget(self._stages)
         self.body.addWidget(self.problem)
 
@@ -307,6 +308,8 @@ class _StartCard(Card):
         self.start.setToolTip(
             f"Start this plan  (Ctrl+Return)\n{model.plan.command if model.plan else ''}".strip()
         )
+        self.twin.setVisible(model.plan is not None)
+        self.twin.set_content(model.plan.command if model.plan else "")
         self.cancel.setVisible(engine is not None)
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")
         self.cancel.setEnabled(not cancelling)
@@ -347,7 +350,6 @@ class _PlanCard(Card):
         self.problem.mended.connect(model.actions.mend)
         self.findings = Findings(model.actions.mend)
         self._changes = text("", "muted", wrap=True)
-        self._twin = CommandLine(what="the command line that does the same")
         self._argv = CommandLine(what="the engine's command line", wraps=True)
         self._caption = text("The engine's own command line", "muted")
         self._settings = QFrame()
@@ -357,7 +359,7 @@ class _PlanCard(Card):
         self._grid.setVerticalSpacing(6)
         self._grid.setColumnStretch(3, 1)
         self._shown: object = None
-        for part in (self.problem, self.findings, self._changes, self._twin, self._settings):
+        for part in (self.problem, self.findings, self._changes, self._settings):
             self.body.addWidget(part)
         self.body.addWidget(self._caption)
         self.body.addWidget(self._argv)
@@ -371,7 +373,7 @@ class _PlanCard(Card):
         self.problem.setVisible(model.problem is not None)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
-        for part in (self._twin, self._argv, self._caption, self._settings):
+        for part in (self._argv, self._caption, self._settings):
             part.setVisible(plan is not None)
         self.findings.show_findings(plan.findings if plan else ())
         changes = plan.changes if plan else ()
@@ -379,7 +381,6 @@ class _PlanCard(Card):
         self._changes.setVisible(bool(changes))
         if plan is None:
             return
-        self._twin.set_content(plan.command)
         self._argv.set_content(shlex.join(plan.argv))
         rows = model.setting_rows()
         if rows == self._shown:
@@ -388,11 +389,7 @@ class _PlanCard(Card):
         clear(self._grid)
         for place, entry in enumerate(rows):
             value = text(entry.value)
-            value.setMaximumWidth(190)
-            value.setToolTip(entry.value)
-            why = text(entry.why, "muted")
-            why.setToolTip(entry.why)
-            why.setMinimumWidth(10)
+            why = Elided(entry.why, "muted")
             layer = badge(entry.layer)
             set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
             for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):

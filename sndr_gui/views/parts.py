@@ -57,6 +57,32 @@ def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) 
     return label
 
 
+class Elided(QLabel):
+    """A text on one line that ends with an ellipsis where there is no room, and is whole in its tooltip."""
+
+    def __init__(self, content: str = "", tone: str = "", name: str = "") -> None:
+        super().__init__(content)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        if name:
+            self.setObjectName(name)
+        if tone:
+            self.setProperty("tone", tone)
+        self.setMinimumWidth(10)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        content = self.text()
+        shown = self.fontMetrics().elidedText(content, Qt.TextElideMode.ElideRight, self.width())
+        if shown == content:
+            super().paintEvent(event)
+            return
+        self.setToolTip(content)
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        painter.drawText(self.rect(), int(self.alignment()), shown)
+        painter.end()
+
+
 def badge(content: str, tone: str = "") -> QLabel:
     """A short word on a soft ground."""
     label = text(content, tone, "badge")
@@ -249,8 +275,7 @@ class ValueCard(Card):
         self.body.setSpacing(4)
         self.caption = text(caption, "muted")
         self.value = text("—", name="value")
-        self.note = text("", "muted")
-        self.note.setMinimumWidth(10)
+        self.note = Elided("", "muted")
         for label in (self.caption, self.value, self.note):
             self.body.addWidget(label)
 
@@ -259,7 +284,6 @@ class ValueCard(Card):
         set_text(self.caption, caption)
         set_text(self.value, value)
         set_text(self.note, note)
-        self.note.setToolTip(note)
         self.setAccessibleName(f"{caption}: {value}, {note}")
 
 
@@ -270,8 +294,7 @@ class Page(QWidget):
         super().__init__()
         self.setObjectName("page")
         self.title = text(title, name="h1")
-        self.subtitle = text("", "muted")
-        self.subtitle.setMinimumWidth(10)
+        self.subtitle = Elided("", "muted")
         self.tools = row(spacing=GAP)
         header = QHBoxLayout()
         header.setContentsMargins(MARGIN, 22, MARGIN, 0)
@@ -289,10 +312,16 @@ class Page(QWidget):
             canvas.setObjectName("canvas")
             canvas.setLayout(self.body)
             self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
-            outer.addWidget(scrolling(canvas), 1)
+            area = scrolling(canvas)
+            area.verticalScrollBar().rangeChanged.connect(self._on_scroll_range)
+            outer.addWidget(area, 1)
         else:
             self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
             outer.addLayout(self.body, 1)
+
+    def _on_scroll_range(self, _low: int, high: int) -> None:
+        # The scroll bar takes its room from the margin, so that the cards stay where they are.
+        self.body.setContentsMargins(MARGIN, 2, MARGIN - (10 if high else 0), 20)
 
     def set_shown(self, shown: bool) -> None:
         """Told when the page comes to the front or leaves it."""
@@ -332,7 +361,7 @@ class Paragraph(QLabel):
         """Show a text and take the height that it needs."""
         super().setText(content)
         self.ensurePolished()
-        self.setFixedHeight(self.heightForWidth(self.maximumWidth()))
+        self.setFixedHeight(max(0, self.heightForWidth(self.maximumWidth())))
 
 
 class EmptyState(QWidget):

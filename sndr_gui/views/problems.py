@@ -32,7 +32,7 @@ class ProblemBox(QFrame):
         self._why = text("", "muted", wrap=True)
         self._fix = text("", wrap=True)
         self._command = CommandLine(what="the command that mends it")
-        self._mend = button("Do it", self._on_mend, kind="primary")
+        self._mend = button("Do it", self._on_mend)
         self.log = button(
             "Open log", self.log_wanted.emit, icon="terminal", hint="Open the log at the failure"
         )

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QW
 
 from engine_host.protocol import Job, JobState
 from sndr_gui.home import StageRow
-from sndr_gui.views.parts import Picture, button, clear, row, set_text, set_tone, text
+from sndr_gui.views.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
 
 _ICONS = {
     "done": ("circle-check", "good"),
@@ -36,8 +36,7 @@ class StageList(QWidget):
         self._shown = stages
         for place, stage in enumerate(stages):
             if place == len(self._lines):
-                labels = (Picture("loader", "accent", 16), text(""), text("", "muted"), text("", "muted"))
-                labels[2].setMinimumWidth(10)
+                labels = (Picture("loader", "accent", 16), text(""), Elided("", "muted"), text("", "muted"))
                 for number, label in enumerate(labels):
                     self._grid.addWidget(label, place, number)
                 self._lines.append(labels)
@@ -45,7 +44,6 @@ class StageList(QWidget):
             picture.set_picture(*_ICONS[stage.state])
             set_text(name, stage.name)
             set_text(detail, stage.detail)
-            detail.setToolTip(stage.detail)
             set_text(time, stage.time)
 
 
