@@ -2,11 +2,12 @@
 
 import asyncio
 import contextlib
+import functools
+import logging
 import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,17 +17,20 @@ import psutil
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.engines import owned_exec
+from engine_host.engines.reaper_main import start_ticks
 from engine_host.protocol.errors import Reason
 
+_log = logging.getLogger(__name__)
 _POLL = 0.05
+_LONGEST_LINE = 1 << 18
 
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """What must be remembered to find a process again; `created` is psutil's creation time."""
+    """What must be remembered to find a process again; `born` tells it from one of the same number."""
 
     pid: int
-    created: float
+    born: str
 
 
 class EngineProcess:
@@ -81,13 +85,12 @@ class EngineProcess:
             ) from error
         finally:
             os.close(output)
-        return cls(ProcessRecord(child.pid, _created(child.pid) or time.time()), log, child)
+        return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, child)
 
     @classmethod
     def adopt(cls, record: ProcessRecord, log: Path) -> "EngineProcess | None":
         """The process of an earlier run, or None when it is gone or its number belongs to another now."""
-        created = _created(record.pid)
-        if created is None or abs(created - record.created) > 0.05:
+        if not record.born or _born(record.pid) != record.born:
             return None
         return cls(record, log, None)
 
@@ -137,14 +140,25 @@ class EngineProcess:
         return total or None
 
     async def lines(self) -> AsyncIterator[list[str]]:
-        """Batches of whole new lines of the log, until the process has ended and all was read."""
+        """Batches of whole new lines of the log, until the process has ended and all was read.
+
+        What is printed without an end of line comes in pieces, so that it never fills the memory.
+        """
         rest = b""
-        with self.log.open("rb") as file:
+        try:
+            file = self.log.open("rb")
+        except OSError as error:
+            _log.warning("the log %s cannot be followed: %s", self.log, error.strerror)
+            await self._ended.wait()
+            return
+        with file:
             while True:
                 ended = not self.running
-                chunk = file.read(1 << 20)
+                chunk = file.read(_LONGEST_LINE)
                 if chunk:
                     *whole, rest = (rest + chunk).split(b"\n")
+                    if len(rest) >= _LONGEST_LINE:
+                        whole, rest = [*whole, rest], b""
                     if whole:
                         yield [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
                     continue
@@ -182,7 +196,7 @@ class EngineProcess:
                 finally:
                     loop.remove_reader(descriptor)
             # Polling is the fallback where the system has no pidfd; with one, this ends at its first look.
-            while _created(self.pid) is not None and (  # noqa: ASYNC110
+            while _born(self.pid) is not None and (  # noqa: ASYNC110
                 self._child is None or self._child.poll() is None
             ):
                 await asyncio.sleep(_POLL)
@@ -194,10 +208,24 @@ class EngineProcess:
                 os.close(descriptor)
 
 
-def _created(pid: int) -> float | None:
-    """Creation time of a process; None for one that is gone or only waits to be collected."""
+def _born(pid: int) -> str | None:
+    """When a process began; None for one that is gone or only waits to be collected.
+
+    On Linux in ticks of this boot: a time of day would change with every correction of the clock.
+    """
     try:
         process = psutil.Process(pid)
-        return None if process.status() == psutil.STATUS_ZOMBIE else process.create_time()
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        ticks = start_ticks(pid)
+        return f"{process.create_time():.2f}" if ticks is None else f"{_boot()}/{ticks}"
     except psutil.Error:
         return None
+
+
+@functools.cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

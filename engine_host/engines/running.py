@@ -168,11 +168,11 @@ class RunningEngine:
             try:
                 async with asyncio.timeout(5.0):
                     now = await self._adapter.read(self.client)
-            except (httpx.HTTPError, TimeoutError) as error:
+            except (httpx.HTTPError, TimeoutError, ValueError) as error:
                 # During a long prefill the engine may answer late; the graph shows the gap.
                 _log.debug("%s gave no readings: %r", self.id, error)
             else:
-                self._readings = with_rates(self._readings, now, self.process.memory())
+                self._readings = with_rates(self._readings, now, await asyncio.to_thread(self.process.memory))
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
             self._woken.clear()
