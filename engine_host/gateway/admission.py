@@ -130,6 +130,9 @@ class Admission:
                 await line.idle.wait()
         except TimeoutError:
             return False
+        except asyncio.CancelledError:
+            line.draining = False  # The stop was called off; the engine serves on.
+            raise
         return True
 
     def forget(self, engine: str) -> None:
