@@ -49,8 +49,11 @@ class OnceGuard:
             await self._app(scope, receive, send)
             return
         key = f"{scope['method']} {scope['path']} {key}"
-        if known := self._answers.get(key):
-            for message in await asyncio.shield(known):
+        while known := self._answers.get(key):
+            await asyncio.wait({known})
+            if known.cancelled():
+                continue  # The first try failed without an answer: this one is a try of its own.
+            for message in known.result():
                 await send(message)
             return
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
@@ -67,7 +70,8 @@ class OnceGuard:
             await self._app(scope, receive, keep)
         except BaseException:
             # What failed without an answer may be tried again.
-            del self._answers[key]
+            if self._answers.get(key) is answer:
+                del self._answers[key]
             answer.cancel()
             raise
         answer.set_result(messages)

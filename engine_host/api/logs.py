@@ -29,7 +29,7 @@ def routes(services: Services) -> list[Route]:
             request.query_params.get("source") or None,
             severity,
             number(request, "after", 0),
-            min(number(request, "limit", 1000), _MOST),
+            max(0, min(number(request, "limit", 1000), _MOST)),
         )
         return answer(
             LogPage(seq=services.events.seq, lines=tuple(found), sources=services.log_book.sources())

@@ -13,10 +13,13 @@ def event_stream(events: EventLog, request: Request) -> StreamingResponse:
     """Events after `?after=N` (or `Last-Event-ID`) of the run `?run=ID`; without both, from now on."""
     last = request.headers.get("last-event-id")
     after: int | None = None
-    if last is not None and last.isdigit():
-        after = int(last)
+    if last is not None and last.isascii() and last.isdigit():
+        after = int(last[:20])
     elif "after" in request.query_params:
         after = number(request, "after", 0)
+
+    if after is None:
+        after = events.seq  # From the moment of the request, not from when its answer is first read.
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b": connected\n\n"

@@ -1,5 +1,7 @@
 """`/v1/telemetry`: measured series by name, range and step."""
 
+import math
+
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -25,6 +27,9 @@ def _seconds(request: Request, name: str) -> float | None:
     if text is None:
         return None
     try:
-        return float(text)
-    except ValueError as error:
-        raise HostError(Reason.BAD_REQUEST, f"{name} must be a number, not {text!r}.") from error
+        seconds = float(text)
+    except ValueError:
+        seconds = math.nan
+    if not math.isfinite(seconds):
+        raise HostError(Reason.BAD_REQUEST, f"{name} must be a number of seconds, not {text!r}.")
+    return seconds
