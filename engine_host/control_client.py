@@ -3,7 +3,7 @@
 import json
 import secrets
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -203,8 +203,10 @@ def connected(folders: Folders | None = None) -> ControlClient:
     return client
 
 
-def wait_for_host(folders: Folders, seconds: float) -> ControlClient | None:
-    """A client of the host once it answers; None when it did not within the time."""
+def wait_for_host(
+    folders: Folders, seconds: float, given_up: Callable[[], bool] = lambda: False
+) -> ControlClient | None:
+    """A client of the host once it answers; None when the time is over or `given_up` says so."""
     end = time.monotonic() + seconds
     while True:
         client = ControlClient(folders)
@@ -212,11 +214,12 @@ def wait_for_host(folders: Folders, seconds: float) -> ControlClient | None:
             client.connect()
         except HostError as error:
             client.close()
-            if error.reason is not Reason.HOST_UNREACHABLE and error.reason is not Reason.UNAUTHORIZED:
+            # Between its socket and its token a new host refuses; a killed one's token may still lie there.
+            if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
                 raise
         else:
             return client
-        if time.monotonic() >= end:
+        if given_up() or time.monotonic() >= end:
             return None
         time.sleep(0.02)
 

@@ -4,14 +4,13 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from types import TracebackType
 from typing import IO, Self
 
 from pydantic import ValidationError
 
 from engine_host._errors import HostError
-from engine_host.control_client import ControlClient, connected
+from engine_host.control_client import ControlClient, connected, wait_for_host
 from engine_host.folders import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 
@@ -111,21 +110,11 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
 
 
 def _wait(folders: Folders, process: "subprocess.Popen[bytes]", answer: IO[bytes]) -> ControlClient:
-    end = time.monotonic() + _START
-    while time.monotonic() < end:
-        client = ControlClient(folders)
-        try:
-            client.connect()
-        except HostError as error:
-            client.close()
-            # Between its socket and its token a new host refuses; an old one's token may still lie there.
-            if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
-                raise
-        else:
-            return client
-        if process.poll() is not None:
-            raise _died(process.returncode, answer)
-        time.sleep(0.02)
+    client = wait_for_host(folders, _START, lambda: process.poll() is not None)
+    if client is not None:
+        return client
+    if process.returncode is not None:
+        raise _died(process.returncode, answer)
     raise HostError(
         Reason.HOST_UNREACHABLE,
         f"The engine host did not answer within {_START:.0f} s of its start.",
