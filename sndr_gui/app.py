@@ -75,6 +75,10 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     window.painted.connect(painted.set)
     window.closing.connect(done.set)
     window.show()
+    if "SNDR_E2E_INSPECT" in os.environ:
+        from sndr_gui.views import inspection
+
+        inspection.watch()
     process = HostProcess(folders)
     # The host starts while the window paints; the link then finds it.
     early = tasks.start(_start_early(process), "start the engine host")

@@ -229,5 +229,6 @@ def test_only_the_theme_names_colours() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_file_is_short_and_named_for_what_it_does(name: str) -> None:
-    assert len((ROOT / name).read_text(encoding="utf-8").splitlines()) <= LONGEST_FILE
+    lines = (ROOT / name).read_text(encoding="utf-8").count("\n")
+    assert lines <= LONGEST_FILE
     assert Path(name).stem not in FORBIDDEN_NAMES
