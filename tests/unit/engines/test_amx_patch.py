@@ -1,4 +1,4 @@
-"""The source patch for AMX: the defect without it and its absence with it, on any x86-64 with GCC 11 or newer.
+"""The source patch for AMX: the defect without it and its absence with it, on any x86-64 with GCC.
 
 GCC 11 to 14 tell the optimiser that `_tile_loadconfig()` reads 8 of the 64 bytes of the tile configuration,
 so it removes the stores to the rest. The function is cut by script out of the very file that the build
@@ -152,7 +152,9 @@ def test_without_the_patch_the_stores_are_removed(sources: dict[str, Path]) -> N
     palette, colsb, rows = _config(_captured(sources["original"]))
     assert palette == 1
     whole = (colsb[:8], rows[:8]) == (COLSB, ROWS)
-    assert whole != _reads_eight_bytes(), "whether the header has the defect decides whether the bytes are lost"
+    assert whole != _reads_eight_bytes(), (
+        "whether the header has the defect decides whether the bytes are lost"
+    )
 
 
 def test_the_machine_code_stores_the_shapes_only_with_the_patch(sources: dict[str, Path]) -> None:
@@ -164,7 +166,9 @@ def test_the_machine_code_stores_the_shapes_only_with_the_patch(sources: dict[st
         unit = _unit(source)
         text = _run(str(COMPILER), *FLAGS, "-S", "-o", "-", str(unit))
         body = text[text.index("configure:") : text.index("ldtilecfg")]
-        found[name] = len(re.findall(r"^\s*v?mov[a-z]*\s+.*\(%rsp\)|^\s*mov[a-z]*\s+.*-?\d+\(%r[bs]p\)", body, re.M))
+        found[name] = len(
+            re.findall(r"^\s*v?mov[a-z]*\s+.*\(%rsp\)|^\s*mov[a-z]*\s+.*-?\d+\(%r[bs]p\)", body, re.M)
+        )
     assert found["patched"] > found["original"]
 
 
