@@ -52,7 +52,7 @@ class HostClient:
         self._http = httpx.AsyncClient(
             transport=LocalTransport(socket),
             base_url="http://sndr",
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {token}", "User-Agent": "sndr-window"},
             timeout=httpx.Timeout(10, connect=5),
             trust_env=False,
         )

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import dataclass
-from statistics import median
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -18,8 +16,6 @@ from engine_host.protocol import (
     JobState,
     Problem,
     Reach,
-    Request,
-    Sample,
     ServerChoice,
     ServerInfo,
     ServerPage,
@@ -27,12 +23,10 @@ from engine_host.protocol import (
 )
 from sndr_gui import formats
 from sndr_gui.actions import Actions
-from sndr_gui.client import HostClient
-from sndr_gui.errors import HostError
 from sndr_gui.link import Phase
+from sndr_gui.readings import EngineNumbers, Value
 from sndr_gui.session import Session
 
-TREND_SECONDS = 300.0
 SERVER_NAMES = {
     ServerChoice.PREBUILT: "Prebuilt",
     ServerChoice.BUILT: "Built here",
@@ -55,15 +49,6 @@ STATE_TONES = {
     EngineState.FAILED: "bad",
     EngineState.UNLOADED: "muted",
 }
-
-
-@dataclass(frozen=True)
-class Value:
-    """One number on a card, and what stands below it."""
-
-    caption: str
-    value: str
-    note: str
 
 
 @dataclass(frozen=True)
@@ -123,16 +108,13 @@ class HomeModel(QObject):
             actions.changed,
         ):
             signal.connect(self.changed)
-        self.trend: deque[tuple[float, float | None]] = deque(maxlen=2000)
-        self._trend_of = ""
+        self.numbers = EngineNumbers(session)
         # Samples and requests come ten times a second; the page is drawn four times.
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(250)
         self._soon.timeout.connect(self.changed)
-        state.sampled.connect(self._on_sample)
-        state.engines_changed.connect(self._on_connected)
-        session.link.changed.connect(self._on_connected)
+        self.numbers.changed.connect(self._on_news)
         state.request_changed.connect(self._on_news)
         self._forget = QTimer(self)
         self._forget.setSingleShot(True)
@@ -150,34 +132,9 @@ class HomeModel(QObject):
         else:
             self._clock.stop()
 
-    def _on_news(self, _news: object) -> None:
+    def _on_news(self, _news: object = None) -> None:
         if not self._soon.isActive():
             self._soon.start()
-
-    def _on_sample(self, sample: Sample) -> None:
-        rate = self._live("decode_rate")
-        self.trend.append((sample.at, rate))
-        self._on_news(sample)
-
-    def _on_connected(self) -> None:
-        """Fill the trend with what was measured before this window came."""
-        engine = self.engine
-        if engine is None or self._trend_of == engine.id or not self.session.link.connected:
-            return
-        self._trend_of = engine.id
-        name = f"engine.{engine.id}.decode_rate"
-
-        async def work(client: HostClient) -> None:
-            page = await client.telemetry((name,), time.time() - TREND_SECONDS, 1.0)
-            for series in page.series:
-                if series.name == name:
-                    self.trend.clear()
-                    self.trend.extend(zip(series.at, series.values, strict=True))
-
-        self.session.command("trend", work, failed=self._on_no_trend)
-
-    def _on_no_trend(self, _error: HostError) -> None:
-        """Without the past the trend begins now."""
 
     def _on_forget(self) -> None:
         self.confirming = ""
@@ -242,87 +199,7 @@ class HomeModel(QObject):
 
     def values(self) -> tuple[Value, ...]:
         """The four cards: decode, memory, KV cache, requests."""
-        return (self._decode(), self._memory(), self._kv(), self._requests())
-
-    def _live(self, name: str) -> float | None:
-        """A series of the engine in the newest sample."""
-        engine, sample = self.engine, self.session.state.sample
-        return sample.values.get(f"engine.{engine.id}.{name}") if engine and sample else None
-
-    def _decode(self) -> Value:
-        engine = self.engine
-        if engine is None:
-            return Value("Decode", formats.UNMEASURED, "no engine runs")
-        now = time.time()
-        rates = [value for at, value in self.trend if value and now - at < 60]
-        if rates:
-            prefill = self._live("prefill_rate")
-            note = "median over 60 s" + (f" · prefill {formats.rate(prefill)}" if prefill else "")
-            return Value("Decode", formats.rate(median(rates)), note)
-        last = next((entry for entry in self._finished() if entry.decode_rate is not None), None)
-        if last is not None and last.ended_at is not None:
-            return Value(
-                "Decode", formats.rate(last.decode_rate), f"last request, {formats.age(now - last.ended_at)}"
-            )
-        return Value("Decode", formats.UNMEASURED, "no request yet")
-
-    def _finished(self) -> list[Request]:
-        engine = self.engine
-        done = [entry for entry in self.session.state.requests.values() if entry.ended_at is not None]
-        mine = [entry for entry in done if engine is not None and entry.engine == engine.id]
-        return sorted(mine, key=lambda entry: entry.ended_at or 0.0, reverse=True)
-
-    def _aged(self, note: str) -> str:
-        """A note with the age of the newest sample, when it is old."""
-        sample = self.session.state.sample
-        old = time.time() - sample.at if sample else 0.0
-        return f"{formats.age(old)} · {note}" if old > 15 else note
-
-    def _memory(self) -> Value:
-        host, engine = self.session.state.host, self.engine
-        if host is None:
-            return Value("Memory", formats.UNMEASURED, "")
-        sample = self.session.state.sample
-        now = sample.values if sample else {}
-        if host.gpus:
-            used = sum(now.get(f"gpu.{gpu.index}.memory.used", gpu.memory_used) for gpu in host.gpus)
-            total = sum(gpu.memory_total for gpu in host.gpus)
-            where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
-            note = f"{where} · {formats.size(total - used)} free"
-            return Value("VRAM", formats.used_of(used, total), self._aged(note))
-        ram = now.get("ram.used", host.ram_used)
-        note = f"{formats.size(host.ram_total - ram)} free"
-        memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
-        if memory is not None:
-            note = f"engine {formats.size(memory)} · {note}"
-        return Value("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
-
-    def _kv(self) -> Value:
-        engine = self.engine
-        if engine is None:
-            return Value("KV cache", formats.UNMEASURED, "no engine runs")
-        readings = engine.readings
-        tokens, capacity = self._live("kv.tokens"), readings.kv_capacity if readings else None
-        if tokens is None and readings is not None:
-            tokens = readings.kv_tokens
-        if tokens is None or not capacity:
-            return Value("KV cache", formats.UNMEASURED, "not measured")
-        note = f"{formats.count(tokens)} of {formats.count(capacity)} tokens"
-        return Value("KV cache", formats.share(tokens, capacity), self._aged(note))
-
-    def _requests(self) -> Value:
-        engine = self.engine
-        if engine is None:
-            return Value("Requests", formats.UNMEASURED, "no engine runs")
-        readings = engine.readings
-        slots = readings.slots_total if readings and readings.slots_total else engine.plan.streams
-        running, waiting = self._live("requests.running"), self._live("requests.waiting")
-        if running is None and readings is not None:
-            running, waiting = readings.slots_busy, readings.requests_waiting
-        if running is None:
-            return Value("Requests", formats.UNMEASURED, "not measured")
-        note = f"{waiting:.0f} waiting" if waiting else "none waiting"
-        return Value("Requests", f"{running:.0f} of {slots}", self._aged(note))
+        return self.numbers.values()
 
     def stages(self) -> tuple[StageRow, ...]:
         """The stages of the newest start."""

@@ -7,8 +7,9 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QWidget
 
 from engine_host.protocol import Problem
 from sndr_gui import formats
-from sndr_gui.home import TREND_SECONDS, HomeModel, ServerRow
+from sndr_gui.home import HomeModel, ServerRow
 from sndr_gui.link import Phase
+from sndr_gui.readings import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
 from sndr_gui.views.parts import (
     GAP,
@@ -113,7 +114,7 @@ class HomeView(Page):
         trend = mode in ("running", "stopping")
         self._trend_card.setVisible(trend)
         if trend:
-            self._trend.show_points(list(model.trend), time.time())
+            self._trend.show_points(list(model.numbers.trend), time.time())
         self._refresh_buttons(mode)
         if mode in _MODES:
             self.hero.refresh(mode)
