@@ -1,0 +1,151 @@
+"""The main job in the real window: start, ask, stop, close; and the same when a part is killed."""
+
+import os
+import signal
+import time
+from pathlib import Path
+
+import psutil
+import pytest
+
+from engine_host.control_client import ControlClient
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from tests.e2e.desktop import EngineGauge, Gui, host_client, running_engine, wait_until
+
+pytestmark = pytest.mark.timeout(240)
+QUESTION = "What does the json module do?"
+
+
+def start_slow(client: ControlClient, model: Path) -> Engine:
+    """Have the window's host run the slow model."""
+    plan = client.post("/v1/plans", LaunchPlan, LaunchRequest(model=str(model), name="slow-model"))
+    client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+    assert wait_until(lambda: running_engine(client) is not None, 60)
+    engine = running_engine(client)
+    assert engine is not None
+    return engine
+
+
+def ask(gui: Gui, text: str) -> None:
+    """Type a question into the chat, as its user does."""
+    gui.press("ctrl+3")
+    gui.click("Message")
+    gui.type(text)
+    gui.press("Return")
+
+
+def wait_for_growing_answer(gui: Gui) -> None:
+    """See the answer's text grow twice."""
+    lengths: list[int] = []
+
+    def grown() -> bool:
+        answers = gui.answers()
+        if answers and answers[-1] and (not lengths or len(answers[-1]) > lengths[-1]):
+            lengths.append(len(answers[-1]))
+        return len(lengths) >= 3
+
+    assert wait_until(grown, 60), lengths
+
+
+def test_main_job_with_the_bundled_model(gui: Gui) -> None:
+    began = gui.click("Start the demo model", 30)
+    gui.wait_for("Stop", 60)
+    with host_client() as client:
+        engine = running_engine(client)
+        assert engine is not None
+        assert engine.verified is not None
+        assert engine.verified.token_generated
+        print(f"ready {time.monotonic() - began:.1f} s after the click")
+    ask(gui, QUESTION)
+    assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 30)
+    assert gui.says(QUESTION)
+    # With an answer under way, Stop asks once more.
+    gui.wait_for("Send", 60)
+    gui.press("ctrl+1")
+    gui.click("Stop")
+    gui.wait_for("Start the demo model", 20)
+    assert gui.close() == 0
+
+
+def test_stop_in_mid_answer_ends_the_work_at_once(gui: Gui, slow_model: Path) -> None:
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        gauge = EngineGauge(start_slow(client, slow_model))
+    ask(gui, "Go on for ever")
+    wait_for_growing_answer(gui)
+    assert gauge.busy()
+    clicked = gui.click("Stop")
+    while gauge.busy():
+        assert time.monotonic() < clicked + 5
+    stopped_after = time.monotonic() - clicked
+    total = gauge.generated_total()
+    time.sleep(0.5)
+    assert gauge.generated_total() == total
+    assert not gauge.busy()
+    gauge.close()
+    assert stopped_after < 0.1, f"{stopped_after * 1000:.0f} ms"
+    kept = gui.answers()[-1]
+    assert kept
+    # What came is kept, and the chat goes on.
+    gui.wait_for("Send")
+    assert gui.close() == 0
+
+
+def test_window_killed_in_mid_answer_takes_everything_along(gui: Gui, slow_model: Path) -> None:
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        engine = start_slow(client, slow_model)
+        host = client.get("/v1/host", HostInfo).pid
+    ask(gui, "Go on for ever")
+    wait_for_growing_answer(gui)
+    gui.process.kill()
+    gui.process.wait(5)
+    assert engine.pid is not None
+    pids = (host, engine.pid)
+    assert wait_until(lambda: not any(map(is_alive, pids)), 15)
+
+
+def test_host_killed_in_mid_answer_is_replaced_and_its_engine_ended(gui: Gui, slow_model: Path) -> None:
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        engine = start_slow(client, slow_model)
+        host = client.get("/v1/host", HostInfo).pid
+    ask(gui, "Go on for ever")
+    wait_for_growing_answer(gui)
+    os.kill(host, signal.SIGKILL)
+    assert engine.pid is not None
+    pid = engine.pid
+    assert wait_until(lambda: not is_alive(pid), 15)
+    gui.press("ctrl+1")
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        assert client.get("/v1/host", HostInfo).pid != host
+        assert running_engine(client) is None
+    # The answer so far is still there.
+    gui.press("ctrl+3")
+    assert gui.answers()[-1]
+    assert gui.close() == 0
+
+
+def test_engine_killed_in_mid_answer_is_told_with_its_reason(gui: Gui, slow_model: Path) -> None:
+    gui.wait_for("Start the demo model", 30)
+    with host_client() as client:
+        engine = start_slow(client, slow_model)
+    ask(gui, "Go on for ever")
+    wait_for_growing_answer(gui)
+    assert engine.pid is not None
+    os.kill(engine.pid, signal.SIGKILL)
+    gui.press("ctrl+1")
+    gui.wait_for("Relaunch", 20)
+    gui.wait_for_words("The engine was killed by the system.", 10)
+    assert gui.close() == 0
+
+
+def is_alive(pid: int) -> bool:
+    """Whether a process runs; one that only waits to be collected does not."""
+    try:
+        return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return False
