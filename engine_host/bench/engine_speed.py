@@ -1,6 +1,7 @@
 """How fast a running engine is: load over its own HTTP interface, the same for every engine."""
 
 import asyncio
+import hashlib
 import json
 import statistics
 import time
@@ -128,7 +129,12 @@ async def measure(
 
 
 def _prompt(salt: int, words: int) -> str:
-    return f"{salt} " + " ".join(f"word{(salt + n) % 97}" for n in range(max(1, words // 4)))
+    # Hashed: numbers that follow one another begin with the same tokens.
+    return (
+        hashlib.sha256(str(salt).encode()).hexdigest()[:12]
+        + " "
+        + " ".join(f"word{(salt + n) % 97}" for n in range(max(1, words // 4)))
+    )
 
 
 async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) -> _Run:
