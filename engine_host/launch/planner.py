@@ -109,7 +109,11 @@ class Planner:
         plan = self.get(plan_id)
         model = await self._around.find_model(plan.model_path)
         server = await self._around.find_server(plan.server)
-        if await asyncio.to_thread(_fingerprint, model.info, server) != plan.fingerprint:
+        try:
+            fingerprint = await asyncio.to_thread(_fingerprint, model.info, server)
+        except OSError:
+            fingerprint = ""  # It went away between the look at it and now.
+        if fingerprint != plan.fingerprint:
             raise HostError(
                 Reason.PLAN_STALE,
                 "The model file or the server changed since this plan was made.",

@@ -40,8 +40,9 @@ def _memory(
     if server.devices:
         return []
     per_token = kv_bytes_per_token(model, str(resolved["kv_type_k"]), str(resolved["kv_type_v"]))
-    kv = int((per_token or 0) * int(resolved["context"]) * int(resolved["streams"]))
-    needed = model.size + kv
+    tokens = int(resolved["context"]) * int(resolved["streams"])
+    kv = None if per_token is None else int(per_token * tokens)
+    needed = model.size + (kv or 0)
     if needed <= free_memory:
         return []
     return [
@@ -50,7 +51,8 @@ def _memory(
             severity=Severity.WARNING,
             reason=Reason.OUT_OF_MEMORY,
             message=(
-                f"Weights and KV cache want about {needed / 2**30:.1f} GiB (estimated); "
+                f"{'The weights alone' if kv is None else 'Weights and KV cache'} want about "
+                f"{needed / 2**30:.1f} GiB (estimated); "
                 f"{free_memory / 2**30:.1f} GiB are free."
             ),
             fix=Fix(text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."),
