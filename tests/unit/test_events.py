@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from engine_host.events import EventLog
@@ -115,6 +115,7 @@ def test_closing_ends_readers_that_wait_and_those_that_come_later() -> None:
     run(work())
 
 
+@settings(deadline=None)
 @given(
     size=st.integers(1, 8),
     steps=st.lists(st.one_of(st.just("publish"), st.just("read")), max_size=60),

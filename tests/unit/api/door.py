@@ -1,0 +1,149 @@
+"""The control API of a rig: real jobs, engines, settings and plans; the engine and the models are FAKE."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from engine_host._errors import HostError
+from engine_host.api.app import control_app
+from engine_host.api.services import Services
+from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.events import EventLog
+from engine_host.launch.planner import Planner, Surroundings
+from engine_host.library.shelf import ShelvedModel
+from engine_host.protocol.engines import Request, ServerPage
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.models import ModelPage
+from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.settings import SettingsFile
+from tests.unit.engines.rig import Rig, rig
+
+TOKEN = "the-token"
+
+
+class FakeServers:
+    """Servers of which none can be built."""
+
+    def __init__(self, built: Rig) -> None:
+        self._rig = built
+        self.asked = 0
+
+    async def page(self) -> ServerPage:
+        return ServerPage(seq=0, servers=(), next_start=None)
+
+    def build(self) -> Job:
+        self.asked += 1
+
+        async def work(_control: object) -> dict[str, Any]:
+            await asyncio.Event().wait()
+            return {}
+
+        return self._rig.jobs.start(JobKind.ENGINE_BUILD, "Build", "build", "sndr engine build", work)
+
+    def compare(self) -> Job:
+        raise KeyError("a defect")
+
+
+class NoRequests:
+    """A book without requests."""
+
+    def requests(self, engine: str | None = None) -> tuple[Request, ...]:
+        return ()
+
+    def cancel(self, request_id: str) -> Request:
+        raise HostError(Reason.NOT_FOUND, f"There is no request {request_id}.")
+
+
+@dataclass
+class Door:
+    """The API's application, a client with the token, and what is behind it."""
+
+    app: ASGIApp
+    client: httpx.AsyncClient
+    rig: Rig
+    events: EventLog
+    settings: SettingsFile
+    servers: FakeServers
+    changed: list[tuple[str, ...]] = field(default_factory=list)
+    quits: list[bool] = field(default_factory=list)
+
+
+async def _endpoint(scope: Scope, _receive: Receive, send: Send) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": json.dumps(scope["path"]).encode()})
+
+
+async def _no_server(wanted: ServerChoice) -> ServerCapabilities:
+    raise HostError(Reason.ENGINE_UNUSABLE, f"There is no server {wanted}.")
+
+
+async def _no_model(wanted: str) -> ShelvedModel:
+    raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
+
+
+@asynccontextmanager
+async def door() -> AsyncIterator[Door]:
+    """An open control API."""
+    async with rig() as built:
+        events = EventLog()
+        settings = SettingsFile(built.folders.settings)
+        settings.load()
+        servers = FakeServers(built)
+        quits: list[bool] = []
+        changed: list[tuple[str, ...]] = []
+
+        async def settings_changed(names: tuple[str, ...]) -> None:
+            changed.append(names)
+
+        async def models(_rescan: bool) -> ModelPage:
+            return ModelPage(seq=events.seq, models=(), folders=())
+
+        async def host_info() -> HostInfo:
+            raise HostError(Reason.INTERNAL, "not here")
+
+        def telemetry(names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
+            return TelemetryPage(seq=0, step=step or 1.0, series=())
+
+        services = Services(
+            program="sndr test",
+            events=events,
+            jobs=built.jobs,
+            log_book=built.log_book,
+            settings=settings,
+            planner=Planner(
+                Surroundings(
+                    find_model=_no_model,
+                    find_server=_no_server,
+                    settings=settings,
+                    free_memory=lambda: 1 << 30,
+                    running=built.manager.alive,
+                    run_folder=built.folders.run,
+                )
+            ),
+            engines=built.manager,
+            requests=NoRequests(),
+            servers=servers,
+            host_info=host_info,
+            models=models,
+            telemetry=telemetry,
+            settings_changed=settings_changed,
+            quit=lambda: quits.append(True),
+            endpoint_app=_endpoint,
+        )
+        app = control_app(services, TOKEN)
+        async with httpx.AsyncClient(
+            transport=httpx.ASGITransport(app, raise_app_exceptions=False),
+            base_url="http://host",
+            headers={"authorization": f"Bearer {TOKEN}"},
+        ) as client:
+            yield Door(app, client, built, events, settings, servers, changed, quits)
+        events.close()

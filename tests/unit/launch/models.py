@@ -1,0 +1,70 @@
+"""Models and servers as plans see them; nothing is on disk but what a test writes."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
+from engine_host.launch.resolve import Resolution
+from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.plans import Layer, ServerChoice
+
+PATH = Path("/models/m.gguf")
+
+
+def model(**fields: Any) -> GgufInfo:
+    """A dense model of 16 layers: 16 × 4 heads × (64 + 64) elements a token."""
+    known = GgufInfo(
+        path=PATH,
+        parts=(PATH,),
+        version=3,
+        architecture="llama",
+        name="M",
+        parameters=10**9,
+        quantization="Q4_0",
+        size=1 << 30,
+        tensor_bytes=1 << 30,
+        context=4096,
+        layers=16,
+        heads=16,
+        kv_heads=4,
+        head_dim=64,
+        value_dim=64,
+    )
+    return replace(known, **fields)
+
+
+def server(choice: ServerChoice = ServerChoice.BUILT, **fields: Any) -> ServerCapabilities:
+    """A server that can do everything, on the processor."""
+    known = ServerCapabilities(
+        command=ServerCommand(choice, ("/opt/llama-server",), Path("/opt/llama-server")),
+        version="1",
+        build=None,
+        commit="",
+        flags=frozenset(
+            {
+                "--slots", "--metrics", "--jinja", "--cache-type-k", "--cache-type-v", "--flash-attn",
+                "--spec-type", "--spec-draft-n-max", "--gpu-layers", "--embeddings", "--mlock",
+            }
+        ),
+        kv_types=("f16", "q8_0", "q4_0"),
+        speculation=("draft-mtp", "ngram-simple"),
+        devices=(),
+        has_unix_socket=True,
+    )  # fmt: skip
+    return replace(known, **fields)
+
+
+def resolved(**values: Any) -> Resolution:
+    """A resolution of defaults and these values."""
+    known: dict[str, Any] = {
+        "context": 4096,
+        "streams": 1,
+        "kv_type_k": "f16",
+        "kv_type_v": "f16",
+        "speculation": "off",
+    }
+    found = Resolution()
+    for name, value in (known | values).items():
+        found.set(name, value, Layer.OVERRIDE)
+    return found
