@@ -44,9 +44,12 @@ class Answer:
 def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None, began: float) -> Answer:
     """Put a streamed answer together, showing its text as it comes; Ctrl+C ends it and keeps what came."""
     answer = Answer()
-    first = last = None
+    first: float | None = None
     try:
         for chunk in stream:
+            if timings := chunk.get("timings"):
+                # The engine's own clock: ours would measure how its text was bundled on the way.
+                answer.decode_rate = timings.get("predicted_per_second")
             if usage := chunk.get("usage"):
                 answer.prompt_tokens = usage.get("prompt_tokens")
                 answer.generated_tokens = usage.get("completion_tokens")
@@ -56,8 +59,7 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
                 reasoning = delta.get("reasoning_content") or ""
                 calls = delta.get("tool_calls") or ()
                 if text or reasoning or calls:
-                    last = time.monotonic()
-                    first = first or last
+                    first = first or time.monotonic()
                 answer.text += text
                 answer.reasoning += reasoning
                 answer.tool_calls.extend(calls)
@@ -66,11 +68,8 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
                     show(text)
     except KeyboardInterrupt:
         answer.interrupted = True
-    if first is not None and last is not None:
+    if first is not None:
         answer.ttft = first - began
-        # The first token belongs to the TTFT, so the rate is that of the ones after it.
-        if answer.generated_tokens and answer.generated_tokens > 1 and last > first:
-            answer.decode_rate = (answer.generated_tokens - 1) / (last - first)
     return answer
 
 
