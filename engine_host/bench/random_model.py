@@ -12,15 +12,43 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-_CHAT = (
-    "{%- if tools %}<|im_start|>system\n# Tools\n{%- for tool in tools %}\n{{ tool | tojson }}{%- endfor %}\n"
-    '<tool_call>\n{"name": <function-name>, "arguments": <args-json-object>}\n</tool_call><|im_end|>\n'
-    "{%- endif %}{%- for message in messages %}<|im_start|>{{ message.role }}\n{{ message.content }}"
-    "{%- if message.tool_calls %}{%- for call in message.tool_calls %}<tool_call>\n"
-    '{"name": "{{ call.function.name }}", "arguments": {{ call.function.arguments | tojson }}}'
-    "\n</tool_call>{%- endfor %}{%- endif %}<|im_end|>\n{%- endfor %}"
-    "{%- if add_generation_prompt %}<|im_start|>assistant\n{%- endif %}"
-)
+_CHAT = """\
+{%- if tools %}
+    {{- '<|im_start|>system\\n# Tools\\n\\n<tools>' }}
+    {%- for tool in tools %}
+        {{- '\\n' }}
+        {{- tool | tojson }}
+    {%- endfor %}
+    {{- '\\n</tools><|im_end|>\\n' }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role == 'assistant' %}
+        {{- '<|im_start|>assistant\\n' + (message.content or '') }}
+        {%- for call in message.tool_calls or [] %}
+            {%- if not loop.first or message.content %}
+                {{- '\\n' }}
+            {%- endif %}
+            {{- '<tool_call>\\n<function=' + call.function.name + '>\\n' }}
+            {%- for name, value in call.function.arguments | items %}
+                {{- '<parameter=' + name + '>\\n' }}
+                {{- value if value is string else value | tojson }}
+                {{- '\\n</parameter>\\n' }}
+            {%- endfor %}
+            {{- '</function>\\n</tool_call>' }}
+        {%- endfor %}
+        {{- '<|im_end|>\\n' }}
+    {%- else %}
+        {{- '<|im_start|>' + message.role + '\\n' + (message.content or '') + '<|im_end|>\\n' }}
+    {%- endif %}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- '<|im_start|>assistant\\n' }}
+{%- endif %}
+"""
+TOOL_CALL = "<tool_call>"
+"""One token of its own: a bias on it makes even a random model call a tool."""
+
+_MARKS = (TOOL_CALL, "</tool_call>")
 _SPECIAL = (
     "<|endoftext|>",
     "<|im_start|>",
@@ -137,10 +165,17 @@ def _vocabulary(size: int, gguf: Any) -> tuple[list[str], list[int]]:
     printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
     moved = [value for value in range(256) if value not in printable]
     alphabet = [chr(value) for value in printable] + [chr(256 + place) for place in range(len(moved))]
-    words = [f"Ġw{number:x}" for number in range(size - len(alphabet) - len(_SPECIAL))]
-    normal, control = int(gguf.TokenType.NORMAL), int(gguf.TokenType.CONTROL)
-    kinds = [normal] * (len(alphabet) + len(words)) + [control] * len(_SPECIAL)
-    return [*alphabet, *words, *_SPECIAL], kinds
+    plain = size - len(alphabet) - len(_MARKS) - len(_SPECIAL)
+    words = [f"Ġw{number:x}" for number in range(plain)]
+    kinds = [int(gguf.TokenType.NORMAL)] * (len(alphabet) + len(words))
+    kinds += [int(gguf.TokenType.USER_DEFINED)] * len(_MARKS)
+    kinds += [int(gguf.TokenType.CONTROL)] * len(_SPECIAL)
+    return [*alphabet, *words, *_MARKS, *_SPECIAL], kinds
+
+
+def tool_call_token(shape: Shape) -> int:
+    """The number of the token that begins a tool call."""
+    return shape.vocabulary - len(_SPECIAL) - len(_MARKS)
 
 
 def _blocks(random: "Generator", rows: int, columns: int, quantization: str) -> "NDArray[Any]":

@@ -25,6 +25,11 @@ from engine_host.protocol.errors import Reason
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _PING = b": ping\n\n"
+_LONGEST_BREATH = 0.010
+_BREATH_SHARE = 0.02
+"""A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
+share of the time the stream has run, so that its end is not late by more either. Slower streams pass token
+by token, and none is held back."""
 
 
 class Stop(Enum):
@@ -198,6 +203,8 @@ class Exchange:
         """The loop that every token passes; nothing in it may be slow."""
         infill = self._call.infill
         feed: Callable[[bytes], bool] = self._meter.feed
+        clock = asyncio.get_running_loop().time
+        began = last = clock()
         while (piece := await upstream.read()) is not None:
             if not piece:
                 if self._idle and self._at_frame_end:
@@ -212,6 +219,11 @@ class Exchange:
                 self._entry.first_content()
             if piece:
                 await self._put(piece)
+            now = clock()
+            breath = min(_LONGEST_BREATH, (now - began) * _BREATH_SHARE)
+            if now - last < breath or piece.count(b"\n\n") > 1:
+                upstream.breathe(breath)
+            last = now
         if infill is not None:
             await self._put(infill.end())
         self._finish(infill.figures() if infill is not None else self._meter.figures())

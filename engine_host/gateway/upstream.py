@@ -39,6 +39,7 @@ class Upstream(asyncio.Protocol):
         self._chunks: list[bytes] = []
         self._held = 0
         self._paused = False
+        self._breath: asyncio.TimerHandle | None = None
         self._headers_done = False
         self._lost = False
         self._waiter: asyncio.Future[None] | None = None
@@ -83,8 +84,18 @@ class Upstream(asyncio.Protocol):
         """End the connection at once; a waiting reader gets UpstreamLostError."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.abort()
+        if self._breath is not None:
+            self._breath.cancel()
         self._lost = True
         self._wake()
+
+    def breathe(self, seconds: float) -> None:
+        """Leave what the engine sends in the socket for so long, so that it is then read in one go."""
+        if self._paused or self.complete or self._lost or self._transport is None:
+            return
+        self._paused = True
+        self._transport.pause_reading()
+        self._breath = asyncio.get_running_loop().call_later(seconds, self._resume)
 
     def nudge(self) -> None:
         """Make a waiting `read` return b"" now, so that its caller can look up from the stream."""
@@ -136,10 +147,15 @@ class Upstream(asyncio.Protocol):
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         chunks.clear()
         self._held = 0
-        if self._paused and self._transport is not None:
-            self._paused = False
-            self._transport.resume_reading()
+        if self._paused and self._breath is None:
+            self._resume()
         return data
+
+    def _resume(self) -> None:
+        self._breath = None
+        self._paused = False
+        if self._transport is not None:
+            self._transport.resume_reading()
 
     async def _wait(self) -> None:
         waiter = self._waiter = asyncio.get_running_loop().create_future()

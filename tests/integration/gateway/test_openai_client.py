@@ -9,6 +9,7 @@ from typing import Any
 import openai
 import pytest
 
+from engine_host.bench.random_model import SMALL, tool_call_token
 from engine_host.protocol.engines import RequestState
 
 MESSAGES: Any = [{"role": "user", "content": "hello there"}]
@@ -104,7 +105,10 @@ def test_a_tool_call_in_a_stream(real: Any) -> None:
                 messages=MESSAGES,
                 tools=[TOOL],
                 tool_choice="required",
+                parallel_tool_calls=False,
                 max_tokens=400,
+                # A random model begins a call only when pushed; the grammar leads it through the rest.
+                logit_bias={str(tool_call_token(SMALL)): 100},
                 stream=True,
             )
             name, arguments, finish = "", "", None
@@ -147,7 +151,7 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
 
             tasks = [asyncio.create_task(ask(number)) for number in range(8)]
             async with asyncio.timeout(30):
-                while made.gateway.book.active("e1") < 8:
+                while made.gateway.book.active("e1") < 8:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             ninth = asyncio.create_task(ask(9))
             waited = await asyncio.gather(*tasks)
@@ -220,10 +224,14 @@ def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
             stream = await ai.chat.completions.create(
                 model="random", messages=MESSAGES, max_tokens=7000, stream=True, extra_body=ENDLESS
             )
-            with pytest.raises(openai.APIError, match="ended before the answer was complete"):
+
+            async def read() -> None:
                 async for chunk in stream:
                     if chunk.choices[0].delta.content and made.process.returncode is None:
                         made.process.kill()
+
+            with pytest.raises(openai.APIError, match="ended before the answer was complete"):
+                await read()
             assert made.gateway.book.requests()[0].state is RequestState.FAILED
 
     asyncio.run(go())

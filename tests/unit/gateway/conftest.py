@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import os
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -102,7 +103,7 @@ def chunk(text: str, **more: Any) -> bytes:
     """One frame of a scripted chat stream, as one HTTP chunk."""
     value = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m"}
     delta = {"content": text} if text else {}
-    value["choices"] = [{"index": 0, "delta": delta, "finish_reason": None}]  # type: ignore[assignment]
+    value["choices"] = [{"index": 0, "delta": delta, "finish_reason": None}]
     return http_chunk(b"data: " + json.dumps({**value, **more}).encode() + b"\n\n")
 
 
@@ -209,7 +210,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
             await made.gateway.aclose()
             await endpoint.close()
             server.close()
-            Path(engine.socket).unlink(missing_ok=True)
+            os.unlink(engine.socket)
             # The last connections tell the engine on the loop's next turns.
             await asyncio.sleep(0.02)
 

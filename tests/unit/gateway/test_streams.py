@@ -18,7 +18,7 @@ CHAT = "/v1/chat/completions"
 async def until(condition: Any, seconds: float = 3.0) -> None:
     """Wait for a condition that something else makes true."""
     async with asyncio.timeout(seconds):
-        while not condition():
+        while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.005)
 
 
@@ -67,7 +67,7 @@ def test_who_waits_is_told_and_served_in_order(world: Any) -> None:
 
             async def ask(name: str) -> str:
                 async with client.stream("POST", CHAT, json={**BODY, "user": name}) as answer:
-                    waiting = answer.headers.get("x-sndr-waiting", "")
+                    waiting = str(answer.headers.get("x-sndr-waiting", ""))
                     text = waiting + "|" + "".join([part async for part in answer.aiter_text()])
                 order.append(name)
                 return text
@@ -180,14 +180,14 @@ def test_a_silent_engine_is_covered_by_pings(world: Any) -> None:
         await engine_script
 
     async def go() -> None:
-        async with world(silent, limits=Limits(ping=0.03)) as made:
-            async with (
-                httpx.AsyncClient(base_url=made.url) as client,
-                client.stream("POST", CHAT, json=BODY) as a,
-            ):
-                pieces = a.aiter_text()
-                assert await anext(pieces) == ": ping\n\n"
-                assert await anext(pieces) == ": ping\n\n"
+        async with (
+            world(silent, limits=Limits(ping=0.03)) as made,
+            httpx.AsyncClient(base_url=made.url) as client,
+            client.stream("POST", CHAT, json=BODY) as a,
+        ):
+            pieces = a.aiter_text()
+            assert await anext(pieces) == ": ping\n\n"
+            assert await anext(pieces) == ": ping\n\n"
 
     asyncio.run(go())
 

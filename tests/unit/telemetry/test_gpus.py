@@ -1,0 +1,148 @@
+"""GPUs through a FAKE NVML module; a real driver is read where there is one."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from engine_host.protocol.host import GpuAbsence
+from engine_host.telemetry.gpus import Gpus
+
+
+class NVMLError(Exception):
+    """FAKE: any failure of the library."""
+
+
+class NVMLError_LibraryNotFound(NVMLError):  # noqa: N801, N818
+    """FAKE: no library."""
+
+
+class NVMLError_DriverNotLoaded(NVMLError):  # noqa: N801, N818
+    """FAKE: no driver."""
+
+
+class FakeNvml:
+    """A FAKE pynvml with some cards; calls named in `broken` raise."""
+
+    NVMLError = NVMLError
+    NVMLError_LibraryNotFound = NVMLError_LibraryNotFound
+    NVMLError_DriverNotLoaded = NVMLError_DriverNotLoaded
+    NVML_TEMPERATURE_GPU = 0
+
+    def __init__(self, cards: int = 1) -> None:
+        self.cards = cards
+        self.broken: dict[str, Exception] = {}
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("nvml"):
+            raise AttributeError(name)
+
+        def call(*arguments: Any) -> Any:
+            self.calls.append(name)
+            if name in self.broken:
+                raise self.broken[name]
+            return self.answer(name, *arguments)
+
+        return call
+
+    def answer(self, name: str, *arguments: Any) -> Any:
+        """What the call gives."""
+        return {
+            "nvmlInit": None,
+            "nvmlShutdown": None,
+            "nvmlSystemGetDriverVersion": b"580.95",
+            "nvmlSystemGetCudaDriverVersion_v2": 13010,
+            "nvmlDeviceGetCount": self.cards,
+            "nvmlDeviceGetHandleByIndex": arguments[0] if arguments else None,
+            "nvmlDeviceGetUUID": "GPU-x",
+            "nvmlDeviceGetName": "RTX 3090",
+            "nvmlDeviceGetCudaComputeCapability": (8, 6),
+            "nvmlDeviceGetMemoryInfo": SimpleNamespace(total=24 << 30, used=1 << 30),
+            "nvmlDeviceGetUtilizationRates": SimpleNamespace(gpu=25),
+            "nvmlDeviceGetTemperature": 41,
+            "nvmlDeviceGetPowerUsage": 30500,
+            "nvmlDeviceGetComputeRunningProcesses": [
+                SimpleNamespace(pid=7, usedGpuMemory=100),
+                SimpleNamespace(pid=8, usedGpuMemory=None),
+            ],
+            "nvmlDeviceGetGraphicsRunningProcesses": [],
+        }[name]
+
+
+def test_a_gpu_is_read_whole() -> None:
+    gpus = Gpus(FakeNvml(cards=2))
+    reading = gpus.read()
+    assert (reading.driver, reading.cuda, reading.absence) == ("580.95", "13.1", None)
+    first, second = reading.gpus
+    assert (first.index, second.index) == (0, 1)
+    assert (first.name, first.memory_total, first.memory_used) == ("RTX 3090", 24 << 30, 1 << 30)
+    assert (first.utilization, first.temperature, first.power) == (0.25, 41, 30.5)
+    assert first.compute_capability == "8.6"
+    assert gpus.memory_by_process() == {7: 200}
+
+
+def test_repeated_reads_ask_only_for_what_changes() -> None:
+    nvml = FakeNvml()
+    gpus = Gpus(nvml)
+    gpus.read()
+    nvml.calls.clear()
+    gpus.read()
+    assert len(nvml.calls) == 4
+
+
+def test_what_a_gpu_does_not_tell_is_none() -> None:
+    nvml = FakeNvml()
+    for name in ("nvmlDeviceGetUtilizationRates", "nvmlDeviceGetTemperature", "nvmlDeviceGetPowerUsage"):
+        nvml.broken[name] = NVMLError("Not Supported")
+    (gpu,) = Gpus(nvml).read().gpus
+    assert (gpu.utilization, gpu.temperature, gpu.power) == (None, None, None)
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "absence"),
+    [
+        ("nvmlInit", NVMLError_LibraryNotFound("not found"), GpuAbsence.NO_DRIVER),
+        ("nvmlInit", NVMLError_DriverNotLoaded("not loaded"), GpuAbsence.NO_DRIVER),
+        ("nvmlInit", NVMLError("Unknown Error"), GpuAbsence.DRIVER_ERROR),
+        ("nvmlDeviceGetCount", NVMLError("Unknown Error"), GpuAbsence.DRIVER_ERROR),
+        ("nvmlDeviceGetMemoryInfo", NVMLError("GPU is lost"), GpuAbsence.DRIVER_ERROR),
+    ],
+)
+def test_the_reason_names_the_call(call: str, error: Exception, absence: GpuAbsence) -> None:
+    nvml = FakeNvml()
+    nvml.broken[call] = error
+    reading = Gpus(nvml).read()
+    assert reading.gpus == ()
+    assert reading.absence is absence
+    assert reading.detail == f"{call}: {error}"
+
+
+def test_no_gpu_and_no_package() -> None:
+    assert Gpus(FakeNvml(cards=0)).read().absence is GpuAbsence.NO_DEVICE
+    assert Gpus(None).read().absence is GpuAbsence.NO_DRIVER
+    assert Gpus(None).memory_by_process() == {}
+
+
+def test_a_driver_that_comes_back_is_found_again() -> None:
+    now = [0.0]
+    nvml = FakeNvml()
+    gpus = Gpus(nvml, clock=lambda: now[0])
+    assert gpus.read().gpus
+    nvml.broken["nvmlDeviceGetMemoryInfo"] = NVMLError("GPU is lost")
+    assert gpus.read().absence is GpuAbsence.DRIVER_ERROR
+    nvml.broken.clear()
+    assert gpus.read().absence is GpuAbsence.DRIVER_ERROR
+    now[0] = 31.0
+    assert gpus.read().gpus
+    assert gpus.last.absence is None
+    gpus.close()
+    assert nvml.calls[-1] == "nvmlShutdown"
+
+
+def test_the_real_driver_or_a_reason() -> None:
+    gpus = Gpus()
+    reading = gpus.read()
+    gpus.close()
+    assert bool(reading.gpus) == (reading.absence is None)
+    assert reading.gpus or reading.detail

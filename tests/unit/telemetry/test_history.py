@@ -1,0 +1,116 @@
+"""History: means are right, gaps stay gaps, memory is bounded."""
+
+import math
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from engine_host.telemetry.history import COARSE_STEP, FINE_SPAN, MOST_SERIES, History, Ring
+
+START = 1_795_000_000.0
+NAME = "ram.used"
+VALUES = st.floats(-1e12, 1e12)
+
+
+@given(st.lists(st.tuples(st.integers(0, 300), VALUES), max_size=60), st.integers(1, 40))
+def test_a_ring_keeps_the_mean_of_every_step_it_still_holds(
+    samples: list[tuple[int, float]], size: int
+) -> None:
+    ring = Ring(1.0, size)
+    kept: dict[int, list[float]] = {}
+    newest = -1
+    for at, value in samples:
+        ring.add(at + 0.5, value)
+        newest = max(newest, at)
+        if at > newest - size:
+            kept.setdefault(at, []).append(value)
+        kept = {slot: values for slot, values in kept.items() if slot > newest - size}
+    for slot in range(-5, 310):
+        found = ring.value(slot)
+        if slot not in kept:
+            assert found is None
+        else:
+            assert found is not None
+            mean = math.fsum(kept[slot]) / len(kept[slot])
+            assert found[0] == pytest.approx(mean, rel=1e-6, abs=1e-3)
+            assert found[1] == len(kept[slot])
+
+
+@given(
+    st.lists(st.tuples(st.floats(0, 2000), VALUES), min_size=1, max_size=40),
+    st.one_of(st.none(), st.floats(-3000, 3000)),
+    st.one_of(st.none(), st.floats(0.1, 4000)),
+)
+def test_a_page_is_even_and_within_what_was_measured(
+    samples: list[tuple[float, float]], since: float | None, step: float | None
+) -> None:
+    history = History()
+    for at, value in sorted(samples):
+        history.add(START + at, {NAME: value})
+    page = history.page((NAME,), None if since is None else START + since, step)
+    (series,) = page.series
+    assert len(series.at) == len(series.values)
+    assert page.step >= (step or 1.0) - 1e-6
+    assert all(later - earlier == page.step for earlier, later in zip(series.at, series.at[1:], strict=False))
+    low, high = min(value for _, value in samples), max(value for _, value in samples)
+    slack = max(abs(low), abs(high)) * 1e-9
+    assert all(value is None or low - slack <= value <= high + slack for value in series.values)
+    assert len(series.values) <= 8641
+
+
+def test_a_gap_is_none_and_never_zero() -> None:
+    history = History()
+    history.add(START, {NAME: 5.0})
+    history.add(START + 3, {NAME: 7.0})
+    (series,) = history.page((NAME,), START).series
+    assert series.values == (5.0, None, None, 7.0)
+    assert series.at == (START, START + 1, START + 2, START + 3)
+    assert (series.unit, series.title) == ("bytes", "RAM used")
+
+
+def test_a_series_that_stopped_ends_in_gaps() -> None:
+    history = History()
+    history.add(START, {NAME: 5.0, "engine.e1.decode_rate": 40.0})
+    history.add(START + 2, {NAME: 5.0})
+    engine = history.page(("engine.e1.decode_rate",), START).series[0]
+    assert engine.values == (40.0, None, None)
+
+
+def test_two_samples_in_a_second_are_one_mean() -> None:
+    history = History()
+    history.add(START + 0.1, {NAME: 4.0})
+    history.add(START + 0.6, {NAME: 6.0})
+    assert history.page((NAME,), START).series[0].values == (5.0,)
+
+
+def test_older_than_the_fine_ring_comes_from_the_coarse_one() -> None:
+    history = History()
+    for second in range(2000):
+        history.add(START + second, {NAME: float(second)})
+    fine = history.page((NAME,))
+    assert (fine.step, len(fine.series[0].values)) == (1.0, FINE_SPAN)
+    old = history.page((NAME,), START)
+    assert old.step == COARSE_STEP
+    assert old.series[0].values[0] == pytest.approx(4.5)
+    assert history.page((NAME,), START + 1900, 60.0).step == 60.0
+
+
+def test_unknown_names_are_left_out_or_refused() -> None:
+    history = History()
+    assert history.page().series == ()
+    history.add(START, {NAME: 1.0, "cpu.share": math.nan})
+    assert [series.name for series in history.page().series] == [NAME]
+    assert history.page(("nonsense",)).series == ()
+    with pytest.raises(KeyError):
+        history.add(START, {"nonsense": 1.0})
+
+
+def test_memory_is_bounded() -> None:
+    history = History()
+    for number in range(MOST_SERIES + 20):
+        history.add(START + number, {f"engine.e{number}.memory": 1.0})
+    names = history.names()
+    assert len(names) == MOST_SERIES
+    assert "engine.e0.memory" not in names
+    assert f"engine.e{MOST_SERIES + 19}.memory" in names
