@@ -147,11 +147,15 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    # A connection of its own: a kept one may be closed by the engine in the moment it is used again.
+    headers = {"connection": "close"}
     started = time.perf_counter()
     first: float | None = None
     usage: dict[str, int] = {}
     try:
-        async with client.stream("POST", "/v1/completions", json=body, timeout=_REQUEST_SECONDS) as answer:
+        async with client.stream(
+            "POST", "/v1/completions", json=body, headers=headers, timeout=_REQUEST_SECONDS
+        ) as answer:
             if not answer.is_success:
                 text = (await answer.aread()).decode("utf-8", "replace")
                 raise _failed(f"It answered {answer.status_code}.", {"answer": text[:500]})
