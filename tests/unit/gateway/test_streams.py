@@ -133,7 +133,7 @@ def test_cancel_from_the_control_centre_says_so(world: Any) -> None:
             assert made.gateway.book.cancel(request.id).state is RequestState.CANCELLED
             text = (await task).text
             assert json.loads(text.strip().split("\n\n")[-1][6:])["error"]["code"] == "cancelled"
-            assert made.engine.hung_up == 1
+            await until(lambda: made.engine.hung_up == 1)
 
     asyncio.run(go())
 
@@ -267,5 +267,26 @@ def test_an_error_frame_of_the_engine_marks_the_request_failed(world: Any, scrip
         async with world(fails) as made, httpx.AsyncClient(base_url=made.url) as client:
             assert "compute failed" in (await client.post(CHAT, json=BODY)).text
             assert made.gateway.book.requests()[0].state is RequestState.FAILED
+
+    asyncio.run(go())
+
+
+def test_a_stream_faster_than_anybody_reads_loses_nothing(world: Any, scripts: Any) -> None:
+    frames = [scripts.chunk(f"w{number} ") for number in range(3000)]
+
+    async def fast(engine: Any, body: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(scripts.stream_head)
+        for number, frame in enumerate(frames):
+            writer.write(frame)
+            if number % 10 == 0:
+                await asyncio.sleep(0)
+        writer.write(scripts.http_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+
+    async def go() -> None:
+        async with world(fast) as made, httpx.AsyncClient(base_url=made.url) as client:
+            lines = (await client.post(CHAT, json=BODY)).text.split("\n\n")
+            words = [json.loads(line[6:])["choices"][0]["delta"]["content"] for line in lines[:-2]]
+            assert words == [f"w{number} " for number in range(3000)]
+            assert lines[-2:] == ["data: [DONE]", ""]
 
     asyncio.run(go())
