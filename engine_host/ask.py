@@ -73,19 +73,23 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
     return answer
 
 
-def ask(url: str, model: str, text: str, show: Callable[[str], None] | None = None) -> Answer:
+def ask(
+    url: str, model: str, text: str, show: Callable[[str], None] | None = None, max_tokens: int | None = None
+) -> Answer:
     """Ask the public endpoint at `url` one question, over the network as any client would.
 
     Raises HostError.
     """
     import httpx
 
-    body = {
+    body: dict[str, Any] = {
         "model": model,
         "messages": [{"role": "user", "content": text}],
         "stream": True,
         "stream_options": {"include_usage": True},
     }
+    if max_tokens is not None:
+        body["max_tokens"] = max_tokens
     began = time.monotonic()
     try:
         with (

@@ -1,0 +1,7 @@
+#!/usr/bin/env bash
+# `make bench`: start-up times, and the endpoint's speed against the bare server.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+.venv/bin/python tools/startup.py
+.venv/bin/python -m engine_host.bench.endpoint_overhead "$@"
