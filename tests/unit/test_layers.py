@@ -53,7 +53,7 @@ BETWEEN_SERVICES = {
 WINDOW_IMPORTS_HOST = {
     (
         "sndr_gui/__main__.py",
-        "engine_host.__main__",
+        "engine_host.cli",
     ): "a frozen build is one program: --engine-host runs the host",
 }
 
