@@ -221,7 +221,8 @@ class Exchange:
                 await self._put(piece)
             now = clock()
             breath = min(_LONGEST_BREATH, (now - began) * _BREATH_SHARE)
-            if now - last < breath or piece.count(b"\n\n") > 1:
+            # Stopping and starting costs as much as a piece, so a lump has to hold several.
+            if now - last < breath / 4 or piece.count(b"\n\n") > 3:
                 upstream.breathe(breath)
             last = now
         if infill is not None:

@@ -96,6 +96,8 @@ class InfillAnswer:
         return _json(answer)
 
     def _frame(self, payload: bytes) -> tuple[bytes, bool]:
+        if payload == b"[DONE]":
+            return b"", False
         value = json.loads(payload)
         if "error" in value:
             fault = faults.engine_fault(500, payload)
