@@ -69,7 +69,7 @@ install_command() { printf 'apt-get update && apt-get install -y --no-install-re
 install_packages() { # names; each may hold alternatives
     local missing=() names=() package
     for package in "$@"; do
-        is_installed "$package" || missing+=("$package")
+        [ -z "$package" ] || is_installed "$package" || missing+=("$package")
     done
     [ "${#missing[@]}" -gt 0 ] || return 0
     if [ "$(id -u)" -ne 0 ]; then
@@ -104,11 +104,14 @@ packages_of() { # groups; prints one package a line, alternatives joined by |
     done
 }
 
-# Debian and Ubuntu ship Python without pip; python3.x-venv brings what uv is installed with.
-needed_by_uv() {
+# Debian and Ubuntu ship Python without pip and ensurepip; python3.x-venv brings both. uv needs one of them to be
+# installed with, the build of llama.cpp needs ensurepip.
+needed_by_python() {
     python=$(find_python) || return 0
-    has_module pip || has_module ensurepip ||
+    has_module ensurepip && return 0
+    if [ "$(id -u)" -eq 0 ] || [ "$profile" = test ] || ! has_module pip; then
         "$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])'
+    fi
 }
 
 ensure_system_packages() {
@@ -117,7 +120,7 @@ ensure_system_packages() {
     done_already "system-$profile" "$sum" && return 0
     if command -v dpkg-query >/dev/null && command -v apt-get >/dev/null; then
         # shellcheck disable=SC2086  # The groups are words.
-        mapfile -t packages < <(packages_of $groups; needed_by_uv)
+        mapfile -t packages < <(packages_of $groups; needed_by_python)
         install_packages "${packages[@]}"
     else
         say "This is not Debian or Ubuntu: the system packages in $list are not checked."
@@ -147,6 +150,7 @@ ensure_python() {
     if [ "$(id -u)" -eq 0 ] && command -v apt-get >/dev/null; then
         # Ubuntu 22.04's python3 is 3.10; the same release also has 3.11.
         install_packages "python3.13|python3.12|python3.11"
+        install_packages "$(needed_by_python)"
         python=$(find_python) && return 0
     fi
     stop "no Python 3.11, 3.12 or 3.13 was found" \
@@ -164,8 +168,6 @@ ensure_uv() {
     uv_home=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}/uv-$version
     uv=$uv_home/bin/uv
     "$uv" --version >/dev/null 2>&1 && return 0
-    # A Python that this script has only just installed may still lack it.
-    has_module pip || has_module ensurepip || install_packages "$(needed_by_uv)"
     local part=$uv_home.part.$$
     rm -rf "$part"
     if has_module pip; then
@@ -202,8 +204,6 @@ install_with_uv() {
 
 install_with_pip() {
     say "uv did not do it; trying with pip (slower) …"
-    has_module ensurepip ||
-        install_packages "$("$python" -c 'import sys; print("python%d.%d-venv" % sys.version_info[:2])')"
     "$python" -m venv --clear $venv &&
         $venv/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r "$lock"
 }
