@@ -107,7 +107,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     connection = tasks.start(link.run(), "link")
     await done.wait()
     keep(file, notices.warning, geometry=window.geometry_text, page=window.current)
-    window.hide()
+    window.put_away()
     for task in (early, connection):
         task.cancel()
     await asyncio.gather(early, connection, return_exceptions=True)
@@ -145,6 +145,7 @@ def _process_age() -> float:
         # The start in clock ticks since boot; the time of day of boot is only known to a second.
         fields = Path("/proc/self/stat").read_text(encoding="ascii").rpartition(")")[2].split()
         return time.clock_gettime(time.CLOCK_BOOTTIME) - int(fields[19]) / os.sysconf("SC_CLK_TCK")
-    import psutil
+    else:  # noqa: RET505 - the type checker looks at one platform at a time
+        import psutil
 
-    return time.time() - psutil.Process().create_time()
+        return time.time() - psutil.Process().create_time()

@@ -129,6 +129,7 @@ class LaunchModel(QObject):
         self.problem: Problem | None = None
         self.planning = False
         self._plan_task: asyncio.Task[None] | None = None
+        self._shown = False
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_DEBOUNCE_MS)
@@ -141,6 +142,14 @@ class LaunchModel(QObject):
         session.link.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
         self._on_models()
+
+    def set_shown(self, shown: bool) -> None:
+        """Plan only while somebody looks."""
+        self._shown = shown
+        if not shown:
+            self._soon.stop()
+        elif not self.plan or self._soon.isActive():
+            self._plan_soon()
 
     # The list of models.
 
@@ -267,7 +276,7 @@ class LaunchModel(QObject):
     # The plan.
 
     def _plan_soon(self) -> None:
-        if self.selected is not None and self.session.link.connected:
+        if self._shown and self.selected is not None and self.session.link.connected:
             self.planning = True
             self._soon.start()
             self.plan_changed.emit()

@@ -274,6 +274,12 @@ class Window(QMainWindow):
         self.hide()
         self.closing.emit()
 
+    def put_away(self) -> None:
+        """Tell the page in front that nobody looks any more."""
+        if self._current in self._built:
+            self._built[self._current].set_shown(False)
+        self.hide()
+
     @property
     def geometry_text(self) -> str:
         """Size and place, to be kept until the next start."""

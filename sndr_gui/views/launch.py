@@ -19,7 +19,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.protocol import ModelOrigin
+from engine_host.protocol import ModelOrigin, ServerChoice
 from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
 from sndr_gui.views.copying import CommandLine
@@ -105,6 +105,7 @@ class LaunchView(Page):
         self.filter.selectAll()
 
     def set_shown(self, shown: bool) -> None:
+        self.model.set_shown(shown)
         if shown:
             self._on_models()
             self.start.refresh()
@@ -217,7 +218,8 @@ class _FormCard(Card):
             kv_type_k=self.kv_k.currentData() or "",
             kv_type_v=self.kv_v.currentData() or "",
             speculation=self.speculation.currentData() or "",
-            server=self.server.currentData() or self._model.form.server,
+            # Qt hands an enum back as plain text.
+            server=ServerChoice(self.server.currentData() or self._model.form.server),
             keep=self.keep.isChecked(),
         )
         self._model.set_form(form)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QStackedLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from sndr_gui import formats, theme
 from sndr_gui.monitor import RANGES, Line, MonitorModel
@@ -63,12 +63,12 @@ class GraphCard(Card):
         self._word = word
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
-        self._stack = QStackedLayout()
+        self._stack = QStackedWidget()
         self._note = EmptyState("activity", "", "Nothing was measured in this time.")
         self._note.sentence.set_width(260)
         self._note.heading.hide()
         self._stack.addWidget(self._note)
-        self.body.addLayout(self._stack, 1)
+        self.body.addWidget(self._stack, 1)
         self.body.setSpacing(4)
         self.setMinimumHeight(180)
         self.graph: Graph | None = None

@@ -1,0 +1,255 @@
+"""The small parts of the window that know no widgets."""
+
+import asyncio
+import json
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from PySide6.QtCore import QObject, Qt, Signal
+from PySide6.QtTest import QAbstractItemModelTester
+from PySide6.QtWidgets import QWidget
+from pytestqt.qtbot import QtBot
+
+from engine_host.folders import Folders as HostFolders
+from sndr_gui import formats
+from sndr_gui.errors import HostStartFailed
+from sndr_gui.folders import Folders
+from sndr_gui.host_process import HostProcess
+from sndr_gui.notices import Notice, Notices
+from sndr_gui.palette import Entry, matching
+from sndr_gui.paragraphs import LONGEST, split_finished
+from sndr_gui.resources import resource
+from sndr_gui.rows import Column, RowsModel
+from sndr_gui.settings import SettingsFile, ThemeChoice, WindowSettings
+from sndr_gui.sse import SseMessage, messages
+from sndr_gui.tasks import Tasks
+from sndr_gui.versions import refusal, refusal_here
+
+
+def test_versions_that_end_the_process_are_refused_in_a_sentence() -> None:
+    sentence = refusal((3, 11, 7), (6, 12, 0))
+    assert sentence is not None
+    assert "6.11.3" in sentence
+    assert refusal((3, 11, 7), (6, 11, 3)) is None
+    assert refusal((3, 12, 0), (6, 12, 0)) is None
+    assert refusal_here() is None
+
+
+class _Source(QObject):
+    happened = Signal(bool)
+
+
+def test_signals_and_updates_do_not_wear_the_interpreter_out(qtbot: QtBot) -> None:
+    """PySide6 6.12 on Python 3.11 aborts in here."""
+    source, seen = _Source(), []
+    source.happened.connect(seen.append)
+    for _ in range(2_000):
+        source.happened.emit(True)
+    widget = QWidget()
+    qtbot.addWidget(widget)
+    for _ in range(10_000):
+        widget.update()
+    assert len(seen) == 2_000
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {},
+        {"XDG_RUNTIME_DIR": "/nowhere/at/all"},
+        {"SNDR_HOME": "/tmp/x"},
+        {"SNDR_HOME": "/tmp/" + "long/" * 30},
+        {"SNDR_HOME": "~/sndr"},
+    ],
+)
+def test_folders_are_those_of_the_host(environment: dict[str, str]) -> None:
+    ours, theirs = Folders.resolve(environment), HostFolders.resolve(environment)
+    assert (ours.config, ours.data, ours.run) == (theirs.config, theirs.data, theirs.run)
+    assert (ours.socket, ours.token) == (theirs.socket, theirs.token)
+
+
+def test_resources_are_here() -> None:
+    for name in ("icons/sndr.svg", "fonts/Inter-Regular.otf", "fonts/LICENSE-Inter", "icons/LICENSE-lucide"):
+        assert resource(*name.split("/")).is_file()
+
+
+def test_settings_survive_and_damage_is_put_aside(tmp_path: Path) -> None:
+    path = tmp_path / "config" / "window.json"
+    file = SettingsFile(path)
+    assert file.current == WindowSettings()
+    file.write(WindowSettings(theme=ThemeChoice.DARK, page="chat"))
+    assert SettingsFile(path).current.theme is ThemeChoice.DARK
+    path.write_text(json.dumps({"theme": "dark", "from_a_newer_window": 1}))
+    assert SettingsFile(path).current.theme is ThemeChoice.DARK
+    for damage in ("", "{", "[]", '{"theme": "pink"}', '{"page": 5}'):
+        path.write_text(damage)
+        again = SettingsFile(path)
+        assert again.current == WindowSettings()
+        assert again.damaged is not None
+        assert again.damaged.read_text() == damage
+        assert SettingsFile(path).damaged is None, "said once"
+    assert [entry.name for entry in path.parent.iterdir()] == ["window.json.damaged"]
+
+
+def test_numbers_read_well_and_unknown_is_never_zero() -> None:
+    assert formats.size(None) == formats.rate(None) == formats.count(None) == formats.UNMEASURED
+    assert formats.share(None) == formats.share(1, 0) == formats.used_of(None, 5) == formats.UNMEASURED
+    assert formats.size(21.4 * 2**30) == "21.4 GiB"
+    assert formats.used_of(21.4 * 2**30, 24 * 2**30) == "21.4 / 24 GiB"
+    assert formats.rate(142.6) == "142.6 tok/s"
+    assert formats.share(0.63) == "63 %"
+    assert [formats.count(n) for n in (512, 8192, 32768, 11_500_000, 35e9)] == [
+        "512",
+        "8192",
+        "32.8k",
+        "11.5M",
+        "35B",
+    ]
+    shown = [formats.duration(seconds) for seconds in (0.84, 4.24, 185, 11520, 100_000)]
+    assert shown == ["840 ms", "4.2 s", "3 min 5 s", "3 h 12 min", "1 d 3 h"]
+    assert formats.plural(1, "request") == "1 request"
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False, min_value=0, max_value=1e18))
+def test_any_number_has_a_text(value: float) -> None:
+    for shown in (formats.size(value), formats.rate(value), formats.count(value), formats.duration(value)):
+        assert shown
+        assert shown != formats.UNMEASURED
+
+
+def test_paragraphs_end_where_they_end() -> None:
+    assert split_finished("half a") == ([], "half a")
+    assert split_finished("one\n\ntwo") == (["one"], "two")
+    assert split_finished("```py\na\n\nb\n```\nrest") == (["```py\na\n\nb\n```"], "rest")
+    done, rest = split_finished("- a\n\n- b\n\nafter\n\nmore")
+    assert done == ["- a\n\n- b", "after"]
+    assert rest == "more"
+
+
+@given(st.text(alphabet="ab `~-1.\n", max_size=200))
+def test_paragraphs_lose_no_word(text: str) -> None:
+    done, rest = split_finished(text)
+    assert "".join("".join((*done, rest)).split()) == "".join(text.split())
+
+
+def test_paragraph_without_end_is_cut() -> None:
+    done, rest = split_finished("word " * 2000)
+    assert all(len(part) <= LONGEST for part in (*done, rest))
+    assert "".join((*done, rest)) == "word " * 2000
+
+
+def test_sse_messages_comments_and_numbers() -> None:
+    lines = [": waiting, 3 ahead", "", "id: 7", "data: {", "data: }", "", "event: x", "", "data: last", ""]
+
+    async def read() -> list[SseMessage]:
+        async def source() -> AsyncIterator[str]:
+            for line in lines:
+                yield line
+
+        return [message async for message in messages(source())]
+
+    assert asyncio.run(read()) == [
+        SseMessage(comment="waiting, 3 ahead"),
+        SseMessage("{\n}", "7"),
+        SseMessage("last", "7"),
+    ]
+
+
+def test_palette_prefers_what_begins_so() -> None:
+    def entry(title: str, words: str = "") -> Entry:
+        return Entry(title, "", print, words)
+
+    entries = [entry("Restart"), entry("Start qwen", "run"), entry("New start"), entry("Logs")]
+    assert [found.title for found in matching(entries, "start")] == ["Start qwen", "New start", "Restart"]
+    assert [found.title for found in matching(entries, "RUN qw")] == ["Start qwen"]
+    assert matching(entries, "nothing") == []
+    assert matching(entries, " ") == entries
+
+
+def test_rows_filter_sort_and_keep_the_model_rules(qtbot: QtBot) -> None:
+    columns: list[Column[tuple[str, int]]] = [
+        Column("Name", lambda row: row[0]),
+        Column("Number", lambda row: str(row[1]), lambda row: row[1], right=True),
+    ]
+    model: RowsModel[tuple[str, int]] = RowsModel(columns, lambda row: row[0])
+    tester = QAbstractItemModelTester(model, QAbstractItemModelTester.FailureReportingMode.Fatal)
+    model.set_rows([("a", 10), ("b", 9), ("c", 100)])
+    model.sort(1)
+    assert [row[1] for row in model.shown] == [9, 10, 100]
+    model.sort(1, Qt.SortOrder.DescendingOrder)
+    model.set_filter("1")
+    assert [row[0] for row in model.shown] == ["c", "a"]
+    model.set_rows([("d", 1), ("e", 2)])
+    assert [row[0] for row in model.shown] == ["d"]
+    model.sort(-1)
+    assert model.row_at(5) is None
+    assert tester is not None
+
+
+def test_tasks_report_once_and_end_together() -> None:
+    async def work() -> list[BaseException]:
+        seen: list[BaseException] = []
+        tasks = Tasks(seen.append)
+
+        async def fails() -> None:
+            raise ValueError("x")
+
+        tasks.start(fails(), "fails")
+        long = tasks.start(asyncio.sleep(60), "long")
+        await asyncio.sleep(0.01)
+        await tasks.close()
+        assert long.cancelled()
+        return seen
+
+    assert [str(error) for error in asyncio.run(work())] == ["x"]
+
+
+def test_notices_carry_what_to_do(qtbot: QtBot) -> None:
+    notices, seen = Notices(), []
+    notices.posted.connect(seen.append)
+    notices.warning("key", "Text.", action_text="Do", action=print)
+    assert seen == [Notice("key", "warning", "Text.", "Do", print)]
+
+
+# The process of the host.
+
+
+def _host(home: Path, program: str) -> HostProcess:
+    return HostProcess(Folders.resolve({"SNDR_HOME": str(home)}), [sys.executable, "-c", program])
+
+
+def test_host_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+    program = "import sys; print('the disk is full', file=sys.stderr); sys.exit(7)"
+    with pytest.raises(HostStartFailed, match="exit code 7") as caught:
+        asyncio.run(_host(tmp_path, program).find_or_start())
+    assert caught.value.tail == ("the disk is full",)
+
+
+def test_host_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+    host = HostProcess(Folders.resolve({"SNDR_HOME": str(tmp_path)}), [str(tmp_path / "missing")])
+    with pytest.raises(HostStartFailed, match="could not be started"):
+        asyncio.run(host.find_or_start())
+
+
+def test_host_is_waited_for_then_ended(tmp_path: Path) -> None:
+    program = (
+        "import json, pathlib, sys; p = pathlib.Path(sys.argv[0] or '.');"
+        f"t = pathlib.Path({str(tmp_path / 'token')!r}); t.write_text('secret');"
+        "print('noise', flush=True);"
+        "print(json.dumps({'event': 'serving', 'socket': '/s', 'token_file': str(t)}), flush=True);"
+        "sys.stdin.read()"
+    )
+
+    async def work() -> None:
+        host = _host(tmp_path, program)
+        address = await host.find_or_start()
+        assert (address.socket, address.token, address.owned) == ("/s", "secret", True)
+        assert host.owned
+        await host.finish(0.1)
+        assert not host.owned
+
+    asyncio.run(work())

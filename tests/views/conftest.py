@@ -1,0 +1,160 @@
+"""The Qt loop for coroutine tests, and a window over a fake host; what a test leaves running fails it."""
+
+import asyncio
+import gc
+import inspect
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import qasync
+import shiboken6
+from PySide6.QtCore import QTimer
+from PySide6.QtWidgets import QApplication
+
+from sndr_gui import theme
+from sndr_gui.folders import Folders
+from sndr_gui.host_process import HostProcess
+from sndr_gui.link import Link
+from sndr_gui.notices import Notices
+from sndr_gui.pages import Pages
+from sndr_gui.session import Session
+from sndr_gui.settings import SettingsFile, ThemeChoice
+from sndr_gui.state import HostState
+from sndr_gui.tasks import Tasks
+from sndr_gui.window import Window
+from tests.views.fake_host import FakeHost
+
+LIMIT = 25.0
+
+
+class Stage:
+    """A window, its session, and the fake host behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        folders = Folders.resolve()
+        self.host = FakeHost(folders.run)
+        self.errors: list[BaseException] = []
+        self.tasks = Tasks(self.errors.append)
+        self.notices = Notices()
+        self.state = HostState()
+        # A host that cannot start: what these tests need is the one that the test controls.
+        self.process = HostProcess(folders, ["/bin/false"])
+        self.link = Link(self.state, self.process)
+        self.session = Session(self.state, self.link, self.tasks, self.notices)
+        self.file = SettingsFile(folder / "window.json")
+        self.window = Window(self.file, self.notices)
+        self.pages = Pages(self.session, self.file, self.window.go)
+
+    async def open(self, connect: bool = True) -> None:
+        """Show the window, joined to the fake host."""
+        if connect:
+            await self.host.start()
+        self.window.resize(1280, 820)
+        self.window.show()
+        self.window.attach(self.pages)
+        self.running = self.tasks.start(self.link.run(), "link")
+        if connect:
+            await self.until(lambda: self.link.connected)
+
+    async def until(self, condition: Callable[[], object], seconds: float = 8.0) -> None:
+        """Wait until something is true."""
+        async with asyncio.timeout(seconds):
+            while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer
+                await asyncio.sleep(0.01)
+
+    async def close(self) -> None:
+        """Close everything, and fail on an error that no one handled."""
+        self.window.put_away()
+        self.running.cancel()
+        await asyncio.gather(self.running, return_exceptions=True)
+        await self.link.close()
+        await self.tasks.close()
+        await self.host.stop()
+        self.window.deleteLater()
+        QApplication.processEvents()
+        assert not self.errors, self.errors
+
+
+@asynccontextmanager
+async def opened(folder: Path, connect: bool = True) -> AsyncIterator[Stage]:
+    """A stage that is closed at the end."""
+    stage = Stage(folder)
+    await stage.open(connect)
+    try:
+        yield stage
+    finally:
+        await stage.close()
+
+
+@pytest.fixture
+def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
+    """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
+    theme.setup(qapp, ThemeChoice.LIGHT)
+    qapp.setQuitOnLastWindowClosed(False)
+    made = qasync.QEventLoop(qapp)
+    asyncio.set_event_loop(made)
+    errors: list[dict[str, Any]] = []
+    made.set_exception_handler(lambda _loop, context: errors.append(context))
+    yield made
+    pending = [task for task in asyncio.all_tasks(made) if not task.done()]
+    made.run_until_complete(made.shutdown_asyncgens())
+    made.run_until_complete(made.shutdown_default_executor())
+    made.close()
+    asyncio.set_event_loop(None)
+    gc.collect()
+    ticking = [
+        timer
+        for timer in gc.get_objects()
+        if isinstance(timer, QTimer)
+        and shiboken6.isValid(timer)
+        and timer.isActive()
+        and not timer.isSingleShot()
+    ]
+    assert not errors, errors
+    assert not pending, f"leaked tasks: {pending}"
+    assert not ticking, f"leaked timers: {ticking}"
+
+
+@pytest.fixture
+def stage(loop: qasync.QEventLoop, tmp_path: Path) -> Stage:
+    """A window that is joined to a fake host while the test runs."""
+    return Stage(tmp_path)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run coroutine tests on the Qt loop, with a limit."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    loop = pyfuncitem.funcargs["loop"]
+    assert isinstance(loop, qasync.QEventLoop)
+    names = pyfuncitem._fixtureinfo.argnames
+    arguments = {name: pyfuncitem.funcargs[name] for name in names}
+
+    async def whole() -> None:
+        # Opened and closed inside the loop: between two runs of it Qt's events would wake tasks without one.
+        stage = arguments.get("stage")
+        assert stage is None or isinstance(stage, Stage)
+        if stage is not None:
+            await stage.open()
+        try:
+            async with asyncio.timeout(LIMIT):
+                await pyfuncitem.obj(**arguments)
+        finally:
+            if stage is not None:
+                await stage.close()
+
+    loop.run_until_complete(whole())
+    return True
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Every coroutine test has the loop."""
+    for item in items:
+        if not isinstance(item, pytest.Function) or item.path.parent.name != "views":
+            continue
+        if inspect.iscoroutinefunction(item.obj) and "loop" not in item.fixturenames:
+            item.fixturenames.insert(0, "loop")

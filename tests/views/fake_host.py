@@ -1,0 +1,268 @@
+"""A FAKE engine host for view tests: it speaks the real protocol over a real socket, and runs no engine.
+
+What it answers is set by the test; what the window sent is kept in `received`.
+"""
+
+import asyncio
+import contextlib
+import json
+import os
+import socket
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from pydantic import BaseModel
+from starlette.applications import Starlette
+from starlette.requests import Request as HttpRequest
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from engine_host.protocol import (
+    Engine,
+    EnginePage,
+    EngineState,
+    HostInfo,
+    Job,
+    JobKind,
+    JobPage,
+    JobState,
+    LaunchPlan,
+    LogLine,
+    LogPage,
+    ModelPage,
+    Problem,
+    RequestPage,
+    ServerPage,
+    SettingPage,
+    TelemetryPage,
+    Version,
+)
+from engine_host.protocol import Request as EngineRequest
+from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
+from tests.views import samples
+
+
+class _Server(uvicorn.Server):
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Leave the signals to the tests."""
+        yield
+
+
+class FakeHost:
+    """Answers like a host; the parts are plain attributes that a test may change."""
+
+    def __init__(self, run_folder: Path) -> None:
+        self.socket = run_folder / "control.sock"
+        self.token_file = run_folder / "token"
+        self.run_id = "run-1"
+        self.major = 1
+        self.host: HostInfo = samples.host()
+        self.engines: dict[str, Engine] = {}
+        self.jobs: list[Job] = []
+        self.models: ModelPage = samples.models()
+        self.servers: ServerPage = samples.servers()
+        self.settings: SettingPage = samples.settings()
+        self.requests: list[EngineRequest] = []
+        self.telemetry: TelemetryPage = samples.telemetry()
+        self.log_lines: list[LogLine] = samples.log_lines()
+        self.plan: LaunchPlan = samples.plan()
+        self.refuse: dict[str, Problem] = {}
+        self.received: list[tuple[str, str, Any]] = []
+        self.keys: list[str] = []
+        self.chat: list[str | float] = samples.chat()
+        self.chat_broken = False
+        self._ring: list[EventBase] = []
+        self._grown = asyncio.Event()
+        self._server: _Server | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closed = False
+
+    @property
+    def seq(self) -> int:
+        """The number of the newest event."""
+        return len(self._ring)
+
+    def publish(self, event: EventBase) -> None:
+        """Number an event and send it to whoever listens."""
+        self._ring.append(event.model_copy(update={"seq": self.seq + 1, "at": time.time()}))
+        grown, self._grown = self._grown, asyncio.Event()
+        grown.set()
+
+    def set_engine(self, engine: Engine) -> None:
+        """Change an engine and say so."""
+        self.engines[engine.id] = engine
+        self.publish(EngineStateEvent(engine=engine))
+
+    async def start(self) -> None:
+        """Listen."""
+        self.socket.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        self.token_file.write_text("test-token")
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        old = os.umask(0o177)
+        try:
+            listener.bind(str(self.socket))
+        finally:
+            os.umask(old)
+        listener.listen()
+        self._closed = False
+        config = uvicorn.Config(self._app(), lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+        self._server = _Server(config)
+        self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
+        while not self._server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
+            await asyncio.sleep(0.005)
+
+    async def stop(self) -> None:
+        """End every connection and stop listening, as a host that dies does."""
+        self._closed = True
+        grown, self._grown = self._grown, asyncio.Event()
+        grown.set()
+        if self._server is not None and self._task is not None:
+            self._server.should_exit = True
+            await self._task
+        self.socket.unlink(missing_ok=True)
+        self.token_file.unlink(missing_ok=True)
+
+    def sent(self, method: str, path: str) -> list[Any]:
+        """The bodies of the commands that came for a path."""
+        return [body for verb, where, body in self.received if (verb, where) == (method, path)]
+
+    # What it answers.
+
+    def _app(self) -> Starlette:
+        routes = [
+            Route("/v1/version", self._version),
+            Route("/v1/host", self._page("host")),
+            Route("/v1/host/quit", self._command, methods=["POST"]),
+            Route("/v1/models", self._page("models")),
+            Route("/v1/models/scan", self._command, methods=["POST"]),
+            Route("/v1/servers", self._page("servers")),
+            Route("/v1/servers/build", self._command, methods=["POST"]),
+            Route("/v1/servers/compare", self._command, methods=["POST"]),
+            Route("/v1/plans", self._command, methods=["POST"]),
+            Route("/v1/engines", self._engines),
+            Route("/v1/engines", self._command, methods=["POST"]),
+            Route("/v1/engines/{engine}", self._command, methods=["DELETE"]),
+            Route("/v1/engines/{engine}/requests", self._requests),
+            Route("/v1/engines/{engine}/requests/{request}", self._command, methods=["DELETE"]),
+            Route("/v1/telemetry", self._page("telemetry")),
+            Route("/v1/jobs", self._jobs),
+            Route("/v1/jobs/{job}", self._command, methods=["DELETE"]),
+            Route("/v1/logs", self._logs),
+            Route("/v1/settings", self._page("settings")),
+            Route("/v1/settings", self._command, methods=["PUT"]),
+            Route("/v1/events", self._events),
+            Route("/openai/v1/chat/completions", self._chat, methods=["POST"]),
+        ]
+        return Starlette(routes=routes)
+
+    def _answer(self, value: BaseModel) -> Response:
+        return Response(value.model_dump_json(), media_type="application/json")
+
+    def _refusal(self, path: str) -> Response | None:
+        problem = self.refuse.get(path)
+        if problem is None:
+            return None
+        return JSONResponse({"error": problem.model_dump(mode="json")}, 409)
+
+    async def _version(self, request: HttpRequest) -> Response:
+        if request.headers.get("authorization") != "Bearer test-token":
+            return JSONResponse({"error": {"reason": "unauthorized", "message": "Wrong token."}}, 401)
+        return self._answer(
+            Version(major=self.major, minor=0, program="fake", run_id=self.run_id, seq=self.seq)
+        )
+
+    def _page(self, name: str) -> Any:
+        async def page(_request: HttpRequest) -> Response:
+            value: BaseModel = getattr(self, name)
+            return self._refusal(f"/v1/{name}") or self._answer(value.model_copy(update={"seq": self.seq}))
+
+        return page
+
+    async def _engines(self, _request: HttpRequest) -> Response:
+        return self._answer(EnginePage(seq=self.seq, engines=tuple(self.engines.values())))
+
+    async def _jobs(self, _request: HttpRequest) -> Response:
+        return self._answer(JobPage(seq=self.seq, jobs=tuple(self.jobs)))
+
+    async def _requests(self, _request: HttpRequest) -> Response:
+        return self._answer(RequestPage(seq=self.seq, requests=tuple(self.requests)))
+
+    async def _logs(self, _request: HttpRequest) -> Response:
+        sources = tuple(dict.fromkeys(line.source for line in self.log_lines))
+        return self._answer(LogPage(seq=self.seq, lines=tuple(self.log_lines), sources=sources))
+
+    async def _command(self, request: HttpRequest) -> Response:
+        body = await request.body()
+        path, method = request.url.path, request.method
+        self.received.append((method, path, json.loads(body) if body else None))
+        self.keys.append(request.headers.get("idempotency-key", ""))
+        if (refusal := self._refusal(path)) is not None:
+            return refusal
+        return self._answer(self._done(method, path, request))
+
+    def _done(self, method: str, path: str, request: HttpRequest) -> BaseModel:
+        match method, path:
+            case "POST", "/v1/plans":
+                return self.plan
+            case "POST", "/v1/engines":
+                engine = samples.engine(EngineState.STARTING)
+                self.set_engine(engine)
+                return engine
+            case "POST", "/v1/models/scan":
+                return self.models
+            case "POST", "/v1/servers/build":
+                return samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)
+            case "POST", "/v1/servers/compare":
+                return samples.job(JobKind.ENGINE_COMPARE, JobState.RUNNING)
+            case "PUT", "/v1/settings":
+                return self.settings
+            case "DELETE", _ if "engine" in request.path_params and "request" not in request.path_params:
+                engine = self.engines[request.path_params["engine"]]
+                stopping = engine.model_copy(update={"state": EngineState.STOPPING})
+                self.set_engine(stopping)
+                return stopping
+            case "DELETE", _ if "request" in request.path_params:
+                return self.requests[0]
+            case "DELETE", _:
+                return samples.job(JobKind.ENGINE_BUILD, JobState.CANCELLED)
+        return Version(major=1, minor=0, program="fake", run_id=self.run_id, seq=self.seq)
+
+    async def _events(self, request: HttpRequest) -> Response:
+        after = int(request.query_params.get("after", self.seq))
+        other = request.query_params.get("run") not in (None, self.run_id)
+        return StreamingResponse(self._stream(after, other), media_type="text/event-stream")
+
+    async def _stream(self, place: int, other_run: bool) -> AsyncIterator[str]:
+        if other_run or place > self.seq:
+            place = self.seq
+            yield f"data: {ResetEvent(run_id=self.run_id, latest=place).model_dump_json()}\n\n"
+        yield f"data: {HeartbeatEvent(latest=self.seq).model_dump_json()}\n\n"
+        while True:
+            grown = self._grown
+            while place < self.seq:
+                event = self._ring[place]
+                place += 1
+                yield f"id: {event.seq}\ndata: {event.model_dump_json()}\n\n"
+            if self._closed:
+                return
+            await grown.wait()
+
+    async def _chat(self, request: HttpRequest) -> Response:
+        self.received.append(("POST", request.url.path, await request.json()))
+        if (problem := self.refuse.get(request.url.path)) is not None:
+            error = {"message": problem.message, "type": "server_error", "code": problem.reason.value}
+            return JSONResponse({"error": error}, 503)
+        return StreamingResponse(self._pieces(), media_type="text/event-stream")
+
+    async def _pieces(self) -> AsyncIterator[str]:
+        for piece in self.chat:
+            if isinstance(piece, float):
+                await asyncio.sleep(piece)
+            else:
+                yield piece
+        if self.chat_broken:
+            raise ConnectionResetError("the test breaks the stream here")

@@ -1,0 +1,221 @@
+"""The window around the pages: connection, reconnect, shortcuts, palette, theme, accessibility."""
+
+import asyncio
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextEdit,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from engine_host.protocol import EngineState, JobKind, JobState, Severity
+from engine_host.protocol.events import HostStateEvent, JobDoneEvent, NoticeEvent, TelemetryEvent
+from engine_host.protocol.telemetry import Sample
+from sndr_gui import theme
+from sndr_gui.link import Phase
+from sndr_gui.settings import ThemeChoice
+from sndr_gui.window import PAGES
+from tests.views import samples
+from tests.views.conftest import Stage, opened
+
+NAMES = [name for name, _, _ in PAGES]
+
+
+async def test_snapshot_then_events(stage: Stage) -> None:
+    assert stage.link.phase is Phase.CONNECTED
+    assert stage.state.host is not None
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    stage.host.publish(TelemetryEvent(sample=Sample(at=1.0, values={"ram.used": 5.0})))
+    await stage.until(lambda: stage.state.sample)
+    assert stage.state.seq == stage.host.seq
+
+
+async def test_reconnects_and_reads_the_snapshot_again(stage: Stage) -> None:
+    await stage.host.stop()
+    await stage.until(lambda: stage.link.phase is not Phase.CONNECTED)
+    assert stage.link.lost_at is not None
+    assert stage.state.host is not None, "the last known values stay"
+    stage.host.run_id = "run-2"
+    stage.host.engines["engine-1"] = samples.engine(EngineState.READY)
+    await stage.host.start()
+    stage.link.retry()
+    await stage.until(lambda: stage.link.connected)
+    assert stage.state.run_id == "run-2"
+    assert stage.state.running is not None
+    assert stage.link.lost_at is None
+
+
+async def test_reset_reads_everything_again(stage: Stage) -> None:
+    stage.host.models = samples.models().model_copy(update={"models": ()})
+    stage.state.outdated.emit("all")
+    await stage.until(lambda: stage.state.models is not None and not stage.state.models.models)
+
+
+async def test_other_protocol_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.host.major = 2
+    await stage.host.start()
+    await stage.open(connect=False)
+    await stage.until(lambda: stage.link.phase is Phase.MISMATCH)
+    assert "update the window" in stage.link.sentence
+    await stage.close()
+
+
+async def test_host_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    async with opened(tmp_path, connect=False) as stage:
+        await stage.until(lambda: stage.link.phase is Phase.FAILED)
+        assert "exit code 1" in stage.link.sentence
+        assert stage.window.page.isVisible()
+
+
+async def test_endpoint_in_the_status_bar_follows_events(stage: Stage) -> None:
+    moved = samples.endpoint(url="http://127.0.0.1:9000/v1", port=9000)
+    stage.host.publish(HostStateEvent(state="serving", endpoint=moved))
+    await stage.until(lambda: "9000" in stage.window._status.text())
+
+
+async def test_notices_replace_each_other_by_key(stage: Stage) -> None:
+    for text in ("First.", "Second."):
+        stage.host.publish(NoticeEvent(key="port", severity=Severity.WARNING, text=text))
+    await stage.until(lambda: [notice.text for notice in stage.window.toasts.shown] == ["Second."])
+    stage.host.publish(JobDoneEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.FAILED)))
+    await stage.until(lambda: len(stage.window.toasts.shown) == 2)
+    assert "No C++ compiler" in stage.window.toasts.shown[1].text
+
+
+async def test_every_page_opens_by_its_keys(stage: Stage, qtbot: QtBot) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    for number, name in enumerate(NAMES, start=1):
+        QTest.keyClick(stage.window, Qt.Key(Qt.Key.Key_0 + number), Qt.KeyboardModifier.ControlModifier)
+        assert stage.window.current == name
+        await asyncio.sleep(0.05)
+
+
+async def test_palette_finds_and_runs(stage: Stage, qtbot: QtBot) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    QTest.keyClick(stage.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    palette = stage.window.palette_box
+    assert palette.isVisible()
+    QTest.keyClicks(palette.edit, "monit")
+    QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert stage.window.current == "monitor"
+    assert not palette.isVisible()
+    palette.open()
+    QTest.keyClicks(palette.edit, "start qwen")
+    QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
+    assert stage.host.sent("POST", "/v1/plans")[-1]["model"] == "qwen3-8b"
+    palette.open()
+    QTest.keyClicks(palette.edit, "no such thing")
+    assert palette.list.count() == 0
+    QTest.keyClick(palette.edit, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+
+
+async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:
+    stage.pages.settings.set_theme(ThemeChoice.DARK)
+    assert theme.current() is theme.DARK
+    assert stage.file.current.theme is ThemeChoice.DARK
+    for name in NAMES:
+        stage.window.go(name)
+        await asyncio.sleep(0.05)
+        picture = stage.window.grab().toImage()
+        assert picture.pixelColor(600, 30).lightness() < 60
+    stage.pages.settings.set_theme(ThemeChoice.LIGHT)
+    assert theme.current() is theme.LIGHT
+
+
+CONTROLS = (QAbstractButton, QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QAbstractItemView)
+
+
+def controls(page: QWidget) -> Iterator[QWidget]:
+    """Every control of a page that can be seen; not the parts that Qt puts into its own controls."""
+    for widget in page.findChildren(QWidget):
+        if isinstance(widget, CONTROLS) and widget.isVisible():
+            owner = widget.parentWidget()
+            inner = isinstance(owner, CONTROLS) or (
+                owner is not None and owner.inherits("QComboBoxPrivateContainer")
+            )
+            if not inner and not widget.objectName().startswith("qt_"):
+                yield widget
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("state", [None, EngineState.STARTING, EngineState.READY, EngineState.FAILED])
+async def test_every_control_has_a_name_and_a_way_by_keyboard(
+    stage: Stage, name: str, state: EngineState | None
+) -> None:
+    if state is not None:
+        stage.host.set_engine(samples.engine(state))
+        await stage.until(lambda: stage.state.engine)
+    stage.window.go(name)
+    await asyncio.sleep(0.15)
+    nameless, unreachable = [], []
+    for widget in controls(stage.window):
+        face = QAccessible.queryAccessibleInterface(widget)
+        if not (face.text(QAccessible.Text.Name) or widget.accessibleName()):
+            nameless.append(repr(widget))
+        reachable = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if not reachable and widget.isEnabled() and not isinstance(widget, QAbstractItemView):
+            unreachable.append(f"{widget!r} {widget.accessibleName()}")
+    assert not nameless
+    assert not unreachable
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_tab_reaches_every_control(stage: Stage, qtbot: QtBot, name: str) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    stage.window.go(name)
+    await asyncio.sleep(0.3)
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    wanted = {widget for widget in controls(stage.window) if widget.isEnabled()}
+    wanted = {widget for widget in wanted if widget.focusPolicy() & Qt.FocusPolicy.TabFocus}
+    reached: set[QWidget] = set()
+    for _ in range(3 * len(wanted) + 20):
+        focused = QApplication.focusWidget()
+        if focused is not None:
+            reached.add(focused)
+            QTest.keyClick(focused, Qt.Key.Key_Tab)
+    # Of exclusive buttons one is a stop, and the arrow keys go to the others.
+    missed = {
+        widget
+        for widget in wanted - reached
+        if not (isinstance(widget, QAbstractButton) and (widget.autoExclusive() or widget.group()))
+    }
+    assert not missed, [widget.accessibleName() for widget in missed]
+
+
+def test_no_graph_library_before_monitor() -> None:
+    program = (
+        "import sys, sndr_gui.app, sndr_gui.pages, sndr_gui.views.home, sndr_gui.views.launch,"
+        " sndr_gui.views.chat, sndr_gui.views.logs, sndr_gui.views.settings_page, sndr_gui.views.monitor;"
+        "sys.exit(any(name in sys.modules for name in ('pyqtgraph', 'numpy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_first_paint_needs_neither_pydantic_nor_httpx() -> None:
+    program = (
+        "import sys, sndr_gui.app;"
+        "sys.exit(any(name in sys.modules for name in ('pydantic', 'httpx', 'pyqtgraph', 'psutil')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
