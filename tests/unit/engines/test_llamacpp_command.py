@@ -7,7 +7,13 @@ from typing import Any
 import pytest
 
 from engine_host._errors import HostError
-from engine_host.engines.llamacpp import OWNED_FLAGS, LlamaCppSettings, command, physical_cores
+from engine_host.engines.llamacpp import (
+    OWNED_FLAGS,
+    LlamaCppSettings,
+    command,
+    default_threads,
+    physical_cores,
+)
 from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import ServerChoice
@@ -46,10 +52,14 @@ def test_defaults() -> None:
     plain = argv()
     assert plain[0] == "/opt/llama-server"
     assert value(plain, "--host") == str(SOCKET)
-    assert value(plain, "--threads") == value(plain, "--threads-batch") == str(physical_cores())
+    assert value(plain, "--threads") == value(plain, "--threads-batch") == str(default_threads())
     assert {"--slots", "--metrics", "--jinja", "--no-ui", "--no-kv-unified", "--offline"} <= set(plain)
     for flag in ("--cache-type-k", "--spec-type", "--embeddings", "--gpu-layers", "--flash-attn"):
         assert flag not in plain
+
+
+def test_one_core_is_left_to_others() -> None:
+    assert default_threads() == max(1, physical_cores() - 1)
 
 
 def test_the_context_is_for_each_stream() -> None:
