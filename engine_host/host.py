@@ -104,7 +104,8 @@ class Host:
             self._log_book,
             self._reaper,
             {"llama.cpp": LlamaCppAdapter()},
-            lambda engine, seconds: self.gateway.drain(engine, seconds),
+            drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
+            gone=lambda engine: self.gateway.forget(engine),
         )
         self.gateway = Gateway(
             self,

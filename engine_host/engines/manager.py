@@ -58,7 +58,9 @@ class EngineManager:
         reaper: Reaper,
         adapters: Mapping[str, Adapter],
         drain: Drain,
+        gone: Callable[[str], None] = lambda _engine: None,
     ) -> None:
+        """`drain` lets an engine's requests finish; `gone` is told the id of each engine that ended."""
         self._folders = folders
         self._publish = publish
         self._jobs = jobs
@@ -67,9 +69,11 @@ class EngineManager:
         self._reaper = reaper
         self._adapters = adapters
         self._drain = drain
+        self._gone = gone
         self._engines: dict[str, Engine] = {}
         self._running: dict[str, RunningEngine] = {}
         self._endings: set[asyncio.Task[None]] = set()
+        self._taking_up: set[asyncio.Task[None]] = set()
 
     def all(self) -> list[Engine]:
         """Every engine of this run, those that run first, then the newest."""
@@ -162,7 +166,7 @@ class EngineManager:
         return str(self._folders.run / f"{engine.plan.id}.sock")
 
     async def adopt(self) -> None:
-        """Find the engines of an earlier run: kept ones are taken up again, the others are ended."""
+        """Find the engines of an earlier run: the kept ones are taken up in the background, others ended."""
         for body in self._store.newest("engine", 100):
             try:
                 remembered = _Remembered.model_validate_json(body)
@@ -182,23 +186,36 @@ class EngineManager:
                 await process.release()
                 self._forget(engine)
                 continue
-            self._engines[engine.id] = engine.model_copy(update={"adopted": True, "job": None})
-            running = self._attach(engine.id, process)
-            try:
-                await running.wait_until_healthy(30.0)
-                if not process.running:
-                    raise HostError.from_problem(await running.exit_problem())
-            except HostError as error:
+            self._engines[engine.id] = engine.model_copy(
+                update={"adopted": True, "job": None, "state": EngineState.STARTING}
+            )
+            task = asyncio.create_task(
+                self._take_up(engine.id, self._attach(engine.id, process)), name=f"take up {engine.id}"
+            )
+            self._taking_up.add(task)
+            task.add_done_callback(self._taking_up.discard)
+        self._prune_logs()
+
+    async def _take_up(self, engine_id: str, running: RunningEngine) -> None:
+        """Serve again through an engine of an earlier run, once it answers."""
+        try:
+            await running.wait_until_healthy(30.0)
+            if not running.process.running:
+                raise HostError.from_problem(await running.exit_problem())
+        except HostError as error:
+            if engine_id in self._running:
                 # A process that does not answer would hold its memory where nobody can stop it.
-                await self._fail(engine.id, error.problem)
-                continue
-            self._change(engine.id, state=EngineState.READY)
-            running.poll()
-            _log.info("took up %s again (pid %d)", engine.name, process.pid)
+                await self._fail(engine_id, error.problem)
+            return
+        engine = self._change(engine_id, state=EngineState.READY)
+        running.poll()
+        _log.info("took up %s again (pid %d)", engine.name, running.process.pid)
 
     async def close(self) -> None:
         """Stop every engine that is not kept and let go of the others."""
-        await asyncio.gather(*self._endings, return_exceptions=True)
+        for task in self._taking_up:
+            task.cancel()
+        await asyncio.gather(*self._endings, *self._taking_up, return_exceptions=True)
         leaving = [engine for engine in self.alive() if not engine.keep]
         await asyncio.gather(*(self._end(engine.id, 3.0) for engine in leaving))
         for running in list(self._running.values()):
@@ -379,6 +396,7 @@ class EngineManager:
             self._reaper.forget(running.process.pid)
             await running.release()
             self._running.pop(engine_id, None)
+            self._gone(engine_id)
             self._forget(self._engines[engine_id])
 
     def _forget(self, engine: Engine) -> None:
@@ -405,7 +423,15 @@ class EngineManager:
         for old in ended[_KEPT_ENDED:]:
             del self._engines[old.id]
             self._log_book.forget(old.id)
+            self._log_file(old.id).unlink(missing_ok=True)
         return engine
+
+    def _prune_logs(self) -> None:
+        """Keep the logs of the newest engines of earlier runs, and of those that may still write theirs."""
+        logs = sorted((self._folders.logs / "engines").glob("*.log"), key=lambda log: log.stat().st_mtime)
+        for log in logs[:-_KEPT_ENDED]:
+            if log.stem not in self._engines:
+                log.unlink(missing_ok=True)
 
     def _log_file(self, engine_id: str) -> Path:
         return self._folders.logs / "engines" / f"{engine_id}.log"

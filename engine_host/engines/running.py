@@ -22,6 +22,7 @@ _log = logging.getLogger(__name__)
 _HEALTH_EVERY = 0.05
 _READ_BUSY = 0.5
 _READ_IDLE = 2.0
+_LAST_BREATH = 1.0
 START = "Start process"
 VERIFY = "Verify"
 
@@ -104,6 +105,10 @@ class RunningEngine:
         try:
             verified = await self._adapter.verify(self.client, plan, self._started)
         except httpx.HTTPError as error:
+            # A connection that breaks is often the first sign of a process that is about to end.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_BREATH):
+                    await self.process.ended()
             if not self.process.running:
                 raise HostError.from_problem(await self.exit_problem()) from error
             raise HostError(

@@ -24,8 +24,8 @@ def kv_bytes_per_token(model: GgufInfo, kv_type_k: str, kv_type_v: str) -> float
     so for such a model this is an upper bound.
     """
     bytes_k, bytes_v = _ELEMENT_BYTES.get(kv_type_k), _ELEMENT_BYTES.get(kv_type_v)
-    if not model.layers or not model.kv_heads or not model.head_dim or bytes_k is None or bytes_v is None:
+    layers = model.attention_layers
+    if not layers or not model.kv_heads or not model.head_dim or bytes_k is None or bytes_v is None:
         return None
-    layers = model.layers // (model.full_attention_interval or 1)
     value_dim = model.value_dim or model.head_dim
     return layers * model.kv_heads * (model.head_dim * bytes_k + value_dim * bytes_v)

@@ -405,8 +405,9 @@ def test_a_kept_engine_survives_and_is_taken_up_again() -> None:
         assert not gone(before.pid)
         async with rig() as built:
             await built.manager.adopt()
+            await until(lambda: built.manager.get("one").state is EngineState.READY)
             engine = built.manager.get("one")
-            assert (engine.id, engine.pid, engine.state) == (before.id, before.pid, EngineState.READY)
+            assert (engine.id, engine.pid) == (before.id, before.pid)
             assert engine.adopted
             assert engine.job is None
             await until(lambda: "stage Serve" in built.log_book.tail(engine.id, 9))
@@ -431,6 +432,7 @@ def test_a_kept_engine_that_does_not_answer_any_more_is_ended(monkeypatch: pytes
         async with rig() as built:
             monkeypatch.setattr(RunningEngine, "wait_until_healthy", silent)
             await built.manager.adopt()
+            await until(lambda: built.manager.get("one").state is not EngineState.STARTING)
             assert built.state(before) is EngineState.FAILED
             await until(lambda: gone(before.pid))
             built.nothing_left()
