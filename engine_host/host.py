@@ -43,7 +43,7 @@ from engine_host.settings import SettingsFile, read_api_keys
 from engine_host.store import Store
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine
+from engine_host.telemetry.machine import Machine, free_memory
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -124,7 +124,7 @@ class Host:
                 find_model=self.shelf.find,
                 find_server=self.servers.find,
                 settings=self._settings,
-                free_memory=self._free_memory,
+                free_memory=free_memory,
                 running=self.engines.alive,
                 run_folder=self._folders.run,
             )
@@ -205,7 +205,6 @@ class Host:
 
     async def info(self) -> HostInfo:
         """This machine and this host."""
-        machine = self._machine.read()
         gpus = await asyncio.to_thread(self._gpus.read)
         return HostInfo(
             seq=self._events.seq,
@@ -219,8 +218,8 @@ class Host:
             cpu_name=self._machine.facts.cpu_name,
             cpu_cores=self._machine.facts.cpu_cores,
             cpu_threads=self._machine.facts.cpu_threads,
-            ram_total=machine.ram_total,
-            ram_used=machine.ram_used,
+            ram_total=self._machine.facts.ram_total,
+            ram_used=self._machine.facts.ram_total - free_memory(),
             gpus=gpus.gpus,
             gpu_absence=gpus.absence,
             gpu_absence_detail=gpus.detail,
@@ -282,10 +281,6 @@ class Host:
 
     def _telemetry(self, names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
         return self._history.page(names, since, step, seq=self._events.seq)
-
-    def _free_memory(self) -> int:
-        memory = self._machine.read()
-        return memory.ram_total - memory.ram_used
 
     async def _settings_changed(self, names: tuple[str, ...]) -> None:
         self._events.publish(SettingsChangedEvent(names=names))

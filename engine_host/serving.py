@@ -30,6 +30,7 @@ class HttpServer:
                 log_config=None,
                 access_log=False,
                 server_header=False,
+                proxy_headers=False,
                 timeout_graceful_shutdown=2,
                 timeout_keep_alive=75,
             )

@@ -2,7 +2,7 @@
 
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine, MachineFacts, MachineReading, tree_memory
+from engine_host.telemetry.machine import Machine, MachineFacts, MachineReading
 from engine_host.telemetry.sampler import Sampler
 
 __all__ = [
@@ -13,5 +13,4 @@ __all__ = [
     "MachineFacts",
     "MachineReading",
     "Sampler",
-    "tree_memory",
 ]

@@ -58,23 +58,9 @@ class Machine:
         return min(1.0, max(0.0, 1.0 - (idle - before[0]) / (total - before[1])))
 
 
-def tree_memory(pid: int) -> int | None:
-    """Resident bytes of a process and its descendants; None when it is gone or not ours to look at.
-
-    Pages shared between them count once for each. Source: psutil.
-    """
-    try:
-        root = psutil.Process(pid)
-        total = int(root.memory_info().rss)
-        children = root.children(recursive=True)
-    except psutil.Error:
-        return None
-    for child in children:
-        try:
-            total += int(child.memory_info().rss)
-        except psutil.Error:
-            continue
-    return total
+def free_memory() -> int:
+    """Bytes that programs can still have without swapping. Source: psutil."""
+    return int(psutil.virtual_memory().available)
 
 
 def cpu_name() -> str:

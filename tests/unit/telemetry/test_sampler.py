@@ -1,7 +1,6 @@
 """The sampler, the machine's readings, and the list of series."""
 
 import asyncio
-import os
 import time
 from typing import Any
 
@@ -9,7 +8,7 @@ import pytest
 
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.events import TelemetryEvent
-from engine_host.telemetry import Gpus, History, Machine, Sampler, tree_memory
+from engine_host.telemetry import Gpus, History, Machine, Sampler
 from engine_host.telemetry.sampler import engine_values
 from engine_host.telemetry.series import describe
 
@@ -102,10 +101,3 @@ def test_the_machine() -> None:
     share = machine.read().cpu_share
     assert share is not None
     assert 0 < share <= 1
-
-
-def test_memory_of_a_process_tree() -> None:
-    own = tree_memory(os.getpid())
-    assert own is not None
-    assert own > 1 << 20
-    assert tree_memory(2**22 + 1) is None
