@@ -50,11 +50,6 @@ class HostProcess:
         """Whether a host runs that this window started."""
         return self._process is not None and self._process.returncode is None
 
-    @property
-    def exit_code(self) -> int | None:
-        """How the host that this window started ended."""
-        return self._process.returncode if self._process else None
-
     async def find_or_start(self) -> Address:
         """Where the host listens. Raises HostStartFailed when none runs and none can be started."""
         async with self._one:
@@ -125,6 +120,15 @@ class HostProcess:
         except OSError as error:
             raise HostStartFailed(f"The engine host's token cannot be read: {error}.") from error
         return Address(socket, token, True)
+
+    async def ended(self, patience: float) -> int | None:
+        """How the host that this window started ended, or None while it still runs."""
+        if self._process is None:
+            return None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                return await self._process.wait()
+        return None
 
     def tail(self) -> tuple[str, ...]:
         """The last lines that the host wrote to its standard error."""

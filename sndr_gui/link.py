@@ -84,7 +84,7 @@ class Link(QObject):
             try:
                 await self._once()
                 failures = 0
-                self._lost("The connection to the engine host ended. Reconnecting…")
+                self._lost(await self._story(HostGone()))
             except HostMismatch as error:
                 self._tell(Phase.MISMATCH, str(error))
                 failures = len(_PAUSES)
@@ -94,13 +94,15 @@ class Link(QObject):
                 failures += 1
             except HostError as error:
                 failures = 1 if self.connected else failures + 1
-                self._lost(self._story(error))
+                self._lost(await self._story(error))
             await self._pause(failures)
 
-    def _story(self, error: HostError) -> str:
-        code = self._process.exit_code
-        if self.owned and code is not None:
-            return f"The engine host ended (exit code {code}). Starting it again…"
+    async def _story(self, error: HostError) -> str:
+        # The connection may be lost a moment before the process is known to have ended.
+        code = await self._process.ended(0.3) if self.owned else None
+        if code is not None:
+            how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+            return f"The engine host ended ({how}). Starting it again…"
         if isinstance(error, HostGone | HostUnreachable):
             return "The engine host does not answer. Reconnecting…"
         return f"{error} Reconnecting…"

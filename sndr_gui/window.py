@@ -84,6 +84,7 @@ class Window(QMainWindow):
         outer.setSpacing(0)
         outer.addLayout(middle, 1)
         outer.addWidget(self._make_status())
+        self._center = center
         self.setCentralWidget(center)
         # Nothing is marked at first; Tab goes to the first page.
         center.setFocus()
@@ -195,6 +196,10 @@ class Window(QMainWindow):
         self._current = name
         page = self._built[name]
         if before is not None and before is not page:
+            focused = self.focusWidget()
+            if focused is not None and before.isAncestorOf(focused):
+                # Otherwise Qt would mark whatever control comes next.
+                self._center.setFocus()
             before.set_shown(False)
         self._stack.setCurrentWidget(page)
         page.set_shown(True)

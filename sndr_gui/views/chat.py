@@ -42,9 +42,11 @@ class Composer(QFrame):
 
     Signals:
         sent: the text to send
+        refused: nothing can be sent now; the text stays
     """
 
     sent = Signal(str)
+    refused = Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -83,9 +85,13 @@ class Composer(QFrame):
 
     def _on_send(self) -> None:
         content = self.edit.toPlainText().strip()
-        if content and self.send.isEnabled():
+        if not content:
+            return
+        if self.send.isEnabled():
             self.edit.clear()
             self.sent.emit(content)
+        else:
+            self.refused.emit()
 
     def _fit(self) -> None:
         lines = min(8, max(1, self.edit.document().blockCount()))
@@ -133,6 +139,7 @@ class ChatView(Page):
         self.composer = Composer()
         self.composer.setMaximumWidth(WIDTH)
         self.composer.sent.connect(self._on_sent)
+        self.composer.refused.connect(self._on_refused)
         self.composer.stop.clicked.connect(model.stop)
         lower = row(None, spacing=0)
         lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)
@@ -180,6 +187,10 @@ class ChatView(Page):
     def _on_sent(self, content: str) -> None:
         self._follow = True
         self.model.send(content)
+
+    def _on_refused(self) -> None:
+        why = self.model.obstacle or "The last answer is still coming; Ctrl+. stops it."
+        self.model.session.notices.info("chat", why)
 
     def _on_available(self) -> None:
         model = self.model

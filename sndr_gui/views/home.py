@@ -186,6 +186,8 @@ class _Hero(Card):
             )
         elif mode == "empty":
             sentence = "Choose one of your models, or add the folder that they are in."
+        elif link.phase in (Phase.FAILED, Phase.MISMATCH):
+            sentence = "The window tries again by itself, each time after a longer pause."
         else:
             sentence = link.sentence
         set_text(self._state.sentence, sentence)

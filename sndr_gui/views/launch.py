@@ -65,7 +65,7 @@ class LaunchView(Page):
         )
         self.tools.addWidget(self.filter)
         self.tools.addWidget(self.add)
-        self.table = Table(model.rows, "Models", 0, {1: 78, 2: 82, 3: 78, 4: 96})  # type: ignore[arg-type]
+        self.table = Table(model.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 118})  # type: ignore[arg-type]
         self.table.row_chosen.connect(self._on_row)
         add = button("Add model folder…", self._on_add, kind="primary", icon="folder-plus")
         self._empty = EmptyState(

@@ -2,14 +2,39 @@
 
 from collections.abc import Callable, Sequence
 
-from PySide6.QtCore import QEvent, QObject, Qt
-from PySide6.QtGui import QKeyEvent
-from PySide6.QtWidgets import QFrame, QLineEdit, QListWidget, QListWidgetItem, QVBoxLayout, QWidget
+from PySide6.QtCore import QEvent, QModelIndex, QObject, QPersistentModelIndex, Qt
+from PySide6.QtGui import QKeyEvent, QPainter
+from PySide6.QtWidgets import (
+    QFrame,
+    QLineEdit,
+    QListWidget,
+    QListWidgetItem,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QVBoxLayout,
+    QWidget,
+)
 
+from sndr_gui import theme
 from sndr_gui.palette import Entry, matching
 from sndr_gui.views.parts import rule, text
 
 _ROWS = 9
+
+
+class _HintDelegate(QStyledItemDelegate):
+    """Shows a command's hint at the right, muted."""
+
+    def paint(
+        self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().paint(painter, option, index)
+        painter.save()
+        painter.setPen(theme.color("muted"))
+        place = option.rect.adjusted(0, 0, -12, 0)
+        side = Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter
+        painter.drawText(place, side, str(index.data(Qt.ItemDataRole.UserRole) or ""))
+        painter.restore()
 
 
 class Palette(QFrame):
@@ -31,6 +56,7 @@ class Palette(QFrame):
         self.list = QListWidget()
         self.list.setObjectName("bare")
         self.list.setAccessibleName("Commands")
+        self.list.setItemDelegate(_HintDelegate(self.list))
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(self._on_item)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -99,7 +125,8 @@ class Palette(QFrame):
         self._found = matching(self._all, typed)
         self.list.clear()
         for entry in self._found:
-            item = QListWidgetItem(f"{entry.title}    {entry.hint}" if entry.hint else entry.title)
+            item = QListWidgetItem(entry.title)
+            item.setData(Qt.ItemDataRole.UserRole, entry.hint)
             self.list.addItem(item)
         self.list.setCurrentRow(0)
         self.list.setVisible(bool(self._found))

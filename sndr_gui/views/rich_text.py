@@ -1,7 +1,17 @@
 """The text of one message: plain while it grows, Markdown a paragraph at a time; opens nothing by itself."""
 
 from PySide6.QtCore import QSize, Qt, QUrl, Signal
-from PySide6.QtGui import QFont, QResizeEvent, QTextBlockFormat, QTextCharFormat, QTextCursor, QTextDocument
+from PySide6.QtGui import (
+    QFont,
+    QResizeEvent,
+    QTextBlockFormat,
+    QTextCharFormat,
+    QTextCursor,
+    QTextDocument,
+    QTextDocumentFragment,
+    QTextFrameFormat,
+    QTextTable,
+)
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
 from sndr_gui import theme
@@ -29,6 +39,8 @@ class MessageText(QTextBrowser):
         self.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.document().setDocumentMargin(0)
+        self.document().setIndentWidth(22)
+        QTextCursor(self.document()).setBlockFormat(_plain_shape())
         self._pending = ""
         self._source = ""
         self._tail = 0
@@ -108,23 +120,54 @@ class MessageText(QTextBrowser):
         return cursor
 
     def _insert(self, cursor: QTextCursor, markdown: str) -> None:
+        code = _code_of(markdown)
+        if code is not None:
+            self._insert_code(cursor, code)
+            return
         made = QTextDocument()
         made.setDefaultFont(self.font())
         made.setMarkdown(markdown, _FEATURES)
         _decorate(made)
         start = cursor.position()
-        cursor.insertFragment(_fragment(made))
-        self._space(start, cursor.position())
-        cursor.insertBlock(QTextBlockFormat(), QTextCharFormat())
+        cursor.setBlockFormat(made.firstBlock().blockFormat())
+        cursor.insertFragment(QTextDocumentFragment(made))
+        self._space(start, cursor)
+        cursor.insertBlock(_plain_shape(), QTextCharFormat())
 
-    def _space(self, start: int, end: int) -> None:
+    def _insert_code(self, cursor: QTextCursor, code: str) -> None:
+        # The empty line that Qt keeps before a frame is made as thin as it can be.
+        cursor.setBlockFormat(_thin_shape())
+        frame = QTextFrameFormat()
+        frame.setBackground(theme.color("raised"))
+        frame.setPadding(10)
+        frame.setBottomMargin(6)
+        look = QTextCharFormat()
+        look.setFontFamilies([theme.mono_font().family()])
+        look.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
+        made = cursor.insertFrame(frame)
+        cursor.setBlockFormat(QTextBlockFormat())
+        cursor.insertText(code, look)
+        cursor.setPosition(made.lastPosition() + 1)
+        cursor.setBlockFormat(_plain_shape())
+        cursor.setCharFormat(QTextCharFormat())
+
+    def _space(self, start: int, cursor: QTextCursor) -> None:
+        first = self.document().findBlock(start)
+        following = first.next()
+        if not first.text() and following.isValid() and following.position() <= cursor.position():
+            if following.textList() is not None:
+                # The list came into a line of its own and left this one empty.
+                empty = QTextCursor(first)
+                empty.deleteChar()
+            else:
+                QTextCursor(first).setBlockFormat(_thin_shape())
         block = self.document().findBlock(start)
-        while block.isValid() and block.position() <= end:
+        while block.isValid() and block.position() <= cursor.position():
             shape = QTextBlockFormat()
-            shape.setLineHeight(140, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
-            if block.textList() is None and not shape.hasProperty(QTextBlockFormat.Property.BlockCodeFence):
-                shape.setBottomMargin(6)
-            QTextCursor(block).mergeBlockFormat(shape)
+            if block.text() or block.textList() is not None:
+                shape.setLineHeight(140, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+                shape.setBottomMargin(2 if block.textList() is not None else 6)
+                QTextCursor(block).mergeBlockFormat(shape)
             block = block.next()
 
     def _drop_empty_end(self) -> None:
@@ -147,26 +190,44 @@ class MessageText(QTextBrowser):
         return QSize(400, int(self.document().size().height()) + 2)
 
 
-def _fragment(document: QTextDocument):  # type: ignore[no-untyped-def]
-    from PySide6.QtGui import QTextDocumentFragment
+def _plain_shape() -> QTextBlockFormat:
+    shape = QTextBlockFormat()
+    shape.setLineHeight(140, QTextBlockFormat.LineHeightTypes.ProportionalHeight.value)
+    shape.setBottomMargin(6)
+    return shape
 
-    return QTextDocumentFragment(document)
+
+def _thin_shape() -> QTextBlockFormat:
+    shape = QTextBlockFormat()
+    shape.setLineHeight(2, QTextBlockFormat.LineHeightTypes.FixedHeight.value)
+    return shape
+
+
+def _code_of(markdown: str) -> str | None:
+    """The code in a paragraph that is one fenced block, or None."""
+    lines = markdown.strip("\n").split("\n")
+    mark = lines[0].lstrip()[:3]
+    if mark not in ("```", "~~~"):
+        return None
+    closed = len(lines) > 1 and lines[-1].strip().startswith(mark) and not lines[-1].strip().strip(mark[0])
+    return "\n".join(lines[1:-1] if closed else lines[1:])
 
 
 def _decorate(document: QTextDocument) -> None:
-    """Give code its ground and font; Qt's Markdown reader marks it, but shows it as ordinary text."""
-    mono = theme.mono_font(12)
-    raised, accent = theme.color("raised"), theme.color("accent")
+    """Give inline code, links, headings and tables their looks."""
+    mono, raised, accent = theme.mono_font(12), theme.color("raised"), theme.color("accent")
+    for frame in document.rootFrame().childFrames():
+        if isinstance(frame, QTextTable):
+            shape = frame.format().toTableFormat()
+            shape.setBorder(1)
+            shape.setBorderBrush(theme.color("line"))
+            shape.setBorderStyle(QTextFrameFormat.BorderStyle.BorderStyle_Solid)
+            shape.setBorderCollapse(True)
+            shape.setCellPadding(6)
+            frame.setFormat(shape)
     block = document.begin()
     while block.isValid():
-        shape = block.blockFormat()
-        code = shape.hasProperty(QTextBlockFormat.Property.BlockCodeFence) or shape.hasProperty(
-            QTextBlockFormat.Property.BlockCodeLanguage
-        )
-        if code:
-            shape.setBackground(raised)
-            shape.setLeftMargin(0)
-            QTextCursor(block).setBlockFormat(shape)
+        level = block.blockFormat().headingLevel()
         spans = []
         iterator = block.begin()
         while not iterator.atEnd():
@@ -175,19 +236,19 @@ def _decorate(document: QTextDocument) -> None:
                 spans.append((piece.position(), piece.length(), piece.charFormat()))
             iterator += 1
         for start, length, look in spans:
+            change = QTextCharFormat()
+            if look.fontFixedPitch():
+                change.setFontFamilies([mono.family()])
+                change.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
+                change.setBackground(raised)
+            if look.isAnchor():
+                change.setForeground(accent)
+            if level:
+                change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 17, 2: 15}.get(level, 14))
+                change.setProperty(QTextCharFormat.Property.FontSizeAdjustment, 0)
+                change.setFontWeight(QFont.Weight.DemiBold)
             cursor = QTextCursor(document)
             cursor.setPosition(start)
             cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
-            change = QTextCharFormat()
-            if code or look.fontFixedPitch():
-                change.setFontFamilies([mono.family()])
-                change.setProperty(QTextCharFormat.Property.FontPixelSize, 12)
-                if not code:
-                    change.setBackground(raised)
-            if look.isAnchor():
-                change.setForeground(accent)
-            if level := shape.headingLevel():
-                change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 18, 2: 16}.get(level, 14))
-                change.setFontWeight(QFont.Weight.DemiBold)
             cursor.mergeCharFormat(change)
         block = block.next()

@@ -1,4 +1,4 @@
-"""Notices at the window's lower right; each leaves by itself unless the pointer is on it."""
+"""Notices at the window's right, below the header; each leaves by itself unless the pointer is on it."""
 
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
@@ -108,4 +108,5 @@ class Toasts(QWidget):
             return
         height = self._body.heightForWidth(WIDTH) if self._body.hasHeightForWidth() else 0
         self.resize(WIDTH, max(height, self.sizeHint().height()))
-        self.move(window.width() - WIDTH - 20, window.height() - self.height() - 44)
+        # Below the page's header: at the lower edge it would lie on the composer and its button.
+        self.move(window.width() - WIDTH - 28, 80)

@@ -45,7 +45,8 @@ class _Source(QObject):
 
 def test_signals_and_updates_do_not_wear_the_interpreter_out(qtbot: QtBot) -> None:
     """PySide6 6.12 on Python 3.11 aborts in here."""
-    source, seen = _Source(), []
+    source = _Source()
+    seen: list[bool] = []
     source.happened.connect(seen.append)
     for _ in range(2_000):
         source.happened.emit(True)
@@ -209,7 +210,8 @@ def test_tasks_report_once_and_end_together() -> None:
 
 
 def test_notices_carry_what_to_do(qtbot: QtBot) -> None:
-    notices, seen = Notices(), []
+    notices = Notices()
+    seen: list[Notice] = []
     notices.posted.connect(seen.append)
     notices.warning("key", "Text.", action_text="Do", action=print)
     assert seen == [Notice("key", "warning", "Text.", "Do", print)]
