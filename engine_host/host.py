@@ -16,6 +16,7 @@ from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.reaper import Reaper
+from engine_host.engines.reaper_main import MARK
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.gateway.binding import Bound, bind_endpoint, is_loopback
@@ -89,7 +90,9 @@ class Host:
         self._wanted_port = port or endpoint.port
         self._store = Store(self._folders.store)
         self._opened = True
-        self._reaper = Reaper()
+        # Children inherit the mark; only an engine that is kept is started without it.
+        os.environ[MARK] = self._events.run_id
+        self._reaper = Reaper(self._events.run_id)
         for path in self._own_files:
             self._reaper.remove_with_host(path)
         self._jobs = JobRunner(publish, self._store)
@@ -171,6 +174,7 @@ class Host:
         await self.engines.close()
         await self._sampler.aclose()
         self._reaper.close()
+        os.environ.pop(MARK, None)
         self._store.close()
 
     def targets(self) -> Sequence[Target]:

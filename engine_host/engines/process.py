@@ -16,7 +16,7 @@ import psutil
 
 from engine_host import atomic_file
 from engine_host._errors import HostError
-from engine_host.engines import owned_exec
+from engine_host.engines import owned_exec, reaper_main
 from engine_host.engines.reaper_main import start_ticks
 from engine_host.protocol.errors import Reason
 
@@ -65,6 +65,8 @@ class EngineProcess:
         except OSError as error:
             raise atomic_file.saving_failed(log, error) from error
         owner = 0 if keep else os.getpid()
+        if keep:
+            without = (*without, reaper_main.MARK)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(without)}
         command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
         try:

@@ -15,7 +15,9 @@ _log = logging.getLogger(__name__)
 class Reaper:
     """Tells the reaper process which groups and files are ours; starts it again should it die."""
 
-    def __init__(self) -> None:
+    def __init__(self, mark: str) -> None:
+        """`mark` is what this host's children carry in their environment, as `SNDR_OWNER`."""
+        self._mark = mark
         self._process: subprocess.Popen[bytes] | None = None
         self._groups: dict[int, tuple[int | None, Path]] = {}
         self._files: list[Path] = []
@@ -74,6 +76,7 @@ class Reaper:
             start_new_session=True,
             cwd="/",
         )
+        self._write({"owner": self._mark})
         for group, (started, socket) in self._groups.items():
             self._write(_watch(group, started, socket))
         for path in self._files:

@@ -1,9 +1,10 @@
 """Cleans up after a host that was killed: `python -I -S reaper_main.py`, commands on stdin.
 
 Standard library only. Lines are JSON: {"watch": pgid, "started": ticks, "socket": path}, {"forget": pgid},
-{"file": path}.
+{"file": path}, {"owner": mark}.
 When stdin closes, the host is gone: every watched process group that is still the same one is ended
-(SIGTERM, then SIGKILL after two seconds) and the files are removed. An orderly host forgets everything first.
+(SIGTERM, then SIGKILL after two seconds), then whatever still carries the host's mark in its environment
+(compilers of a build, which leave their group), and the files are removed. An orderly host releases all.
 """
 
 import contextlib
@@ -13,6 +14,8 @@ import os
 import signal
 import sys
 import time
+
+MARK = "SNDR_OWNER"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -46,6 +49,35 @@ def _end(groups: dict[int, int | None]) -> None:
         deadline = time.monotonic() + 2.0
         while any(_alive(group) for group in ours) and time.monotonic() < deadline:
             time.sleep(0.02)
+
+
+def _end_marked(mark: str) -> None:
+    """End every process that was started with this mark; where there is no /proc, there are none to see."""
+    wanted = f"{MARK}={mark}".encode()
+    # A compiler driver may start another process between two looks.
+    for _ in range(20):
+        found = [pid for pid in _pids() if pid != os.getpid() and wanted in _environment(pid)]
+        if not found:
+            return
+        for pid in found:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)
+
+
+def _pids() -> list[int]:
+    try:
+        return [int(name) for name in os.listdir("/proc") if name.isdigit()]
+    except OSError:
+        return []
+
+
+def _environment(pid: int) -> list[bytes]:
+    try:
+        with open(f"/proc/{pid}/environ", "rb") as file:
+            return file.read().split(b"\0")
+    except OSError:
+        return []
 
 
 def _lock(descriptor: int) -> None:
@@ -91,6 +123,7 @@ def main() -> None:
     groups: dict[int, int | None] = {}
     sockets: dict[int, str] = {}
     files: list[str] = []
+    mark = ""
     for line in sys.stdin:
         try:
             command = json.loads(line)
@@ -104,11 +137,16 @@ def main() -> None:
             sockets.pop(command["forget"], None)
         elif "file" in command:
             files.append(command["file"])
+        elif "owner" in command:
+            mark = command["owner"]
         elif "release" in command:
+            mark = ""
             groups.clear()
             sockets.clear()
             files.clear()
     _end(groups)
+    if mark:
+        _end_marked(mark)
     for path in sockets.values():
         with contextlib.suppress(OSError):
             os.unlink(path)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host._errors import HostError
-from engine_host.engines.llamacpp import LlamaCppSettings, command, physical_cores
+from engine_host.engines.llamacpp import LlamaCppSettings, command, default_threads
 from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
 from engine_host.launch import preflight
 from engine_host.launch.memory import kv_bytes_per_token
@@ -152,7 +152,7 @@ class Planner:
         if self._around.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
         resolved.set_given("streams", asked.streams, Layer.OVERRIDE)
-        resolved.set("threads", physical_cores(), Layer.HARDWARE, "one a physical core")
+        resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
         resolved.set_given("threads", user.threads, Layer.USER)
         resolved.set_given("threads", asked.threads, Layer.OVERRIDE)
         resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")

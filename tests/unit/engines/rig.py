@@ -83,7 +83,7 @@ class Rig:
         self.store = Store(folders.store)
         self.jobs = JobRunner(self.events.append, self.store)
         self.log_book = LogBook(self.events.append)
-        self.reaper = Reaper()
+        self.reaper = Reaper("test")
         self.adapter = FakeAdapter()
         self.drained: list[str] = []
         self.may_drain = asyncio.Event()

@@ -21,7 +21,7 @@ HOST = """
 import sys, time
 from pathlib import Path
 from engine_host.engines.reaper import Reaper
-reaper = Reaper()
+reaper = Reaper("test")
 for group in sys.argv[1].split(","):
     reaper.watch(int(group), Path(sys.argv[2]).with_name(f"{group}.sock"))
 for path in sys.argv[2:]:
@@ -142,7 +142,7 @@ def test_a_line_cut_off_by_the_kill_does_not_stop_the_cleaning() -> None:
 
 
 def test_signals_meant_for_the_host_do_not_end_it() -> None:
-    reaper = Reaper()
+    reaper = Reaper("test")
     reaper.ensure()
     pid = reaper.pid
     assert pid is not None
@@ -167,7 +167,7 @@ def test_one_that_was_killed_is_replaced_and_learns_everything_anew(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with group() as one, group() as two:
-        reaper = Reaper()
+        reaper = Reaper("test")
         reaper.watch(one.pid, Path("/nowhere"))
         first = reaper.pid
         assert first is not None
@@ -189,7 +189,7 @@ def test_one_that_was_killed_is_replaced_and_learns_everything_anew(
 def test_an_orderly_end_touches_nothing(home: Path) -> None:
     (home / "file").write_text("", encoding="utf-8")
     with group() as one:
-        reaper = Reaper()
+        reaper = Reaper("test")
         reaper.watch(one.pid, Path("/nowhere"))
         reaper.remove_with_host(home / "file")
         pid = reaper.pid
@@ -202,4 +202,24 @@ def test_an_orderly_end_touches_nothing(home: Path) -> None:
 
 
 def test_closing_one_that_never_ran_is_nothing() -> None:
-    Reaper().close()
+    Reaper("test").close()
+
+
+@pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show environments")
+def test_a_killed_host_takes_along_what_left_its_groups() -> None:
+    environment = {**os.environ, reaper_main.MARK: "mine"}
+    others = {**os.environ, reaper_main.MARK: "mine-too"}
+    command = ["/bin/sh", "-c", "exec sleep 300"]
+    compiler = subprocess.Popen(command, env=environment, start_new_session=True)
+    stranger = subprocess.Popen(command, env=others, start_new_session=True)
+    try:
+        with reaper_process() as child:
+            assert child.stdin is not None
+            child.stdin.write(said({"owner": "mine"}))
+        run(until(lambda: compiler.poll() is not None))
+        assert compiler.returncode == -signal.SIGKILL
+        assert stranger.poll() is None
+    finally:
+        for one in (compiler, stranger):
+            one.kill()
+            one.wait(10)
