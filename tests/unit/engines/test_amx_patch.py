@@ -1,9 +1,9 @@
 """The source patch for AMX: the defect without it and its absence with it, on any x86-64 with GCC.
 
-GCC's header (seen in 12.2) tells the optimiser that `_tile_loadconfig()` reads 8 of the 64 bytes of the tile configuration,
-so it removes the stores to the rest. The function is cut by script out of the very file that the build
-compiles, compiled as the build compiles it, and its one LDTILECFG is replaced in the assembler text by code
-that copies the 64 bytes out: what would have been loaded can then be looked at on a processor without AMX.
+GCC's header (seen in 12.2) tells the optimiser that `_tile_loadconfig()` reads 8 of the 64 bytes of the tile
+configuration, so it removes the stores to the rest. The function is cut by script out of the very file that
+the build compiles, compiled with the flags that matter, and its one LDTILECFG is replaced in the assembler
+text by code that copies the 64 bytes out: so what would have been loaded can be looked at without AMX.
 """
 
 import ctypes
