@@ -322,7 +322,13 @@ class EngineManager:
             process,
             self._adapters[engine.engine],
             httpx.AsyncClient(
-                transport=httpx.AsyncHTTPTransport(uds=self.socket(engine), verify=False, trust_env=False),
+                # llama-server closes an idle connection after 5 s; ours must be gone before.
+                transport=httpx.AsyncHTTPTransport(
+                    uds=self.socket(engine),
+                    verify=False,
+                    trust_env=False,
+                    limits=httpx.Limits(keepalive_expiry=2.0),
+                ),
                 base_url="http://engine",
                 timeout=httpx.Timeout(5.0, read=60.0),
             ),

@@ -22,6 +22,7 @@ from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)
 _POLL = 0.05
+_SECOND_TERM = 0.5
 _LONGEST_LINE = 1 << 18
 
 
@@ -116,14 +117,20 @@ class EngineProcess:
         await self._ended.wait()
 
     async def stop(self, grace: float = 5.0) -> None:
-        """End the whole group: SIGTERM, then SIGKILL after `grace` seconds."""
-        self._signal(signal.SIGTERM if grace > 0 else signal.SIGKILL)
-        try:
-            async with asyncio.timeout(max(grace, 0.01)):
-                await self._ended.wait()
-        except TimeoutError:
-            self._signal(signal.SIGKILL)
-            await self._ended.wait()
+        """End the whole group: SIGTERM, another one soon after, then SIGKILL after `grace` seconds.
+
+        llama-server waits after the first SIGTERM for clients with an open stream; the second ends it.
+        """
+        if grace > 0:
+            for seconds in (min(_SECOND_TERM, grace), grace - _SECOND_TERM):
+                self._signal(signal.SIGTERM)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(max(seconds, 0.0)):
+                        await self._ended.wait()
+                if not self.running:
+                    break
+        self._signal(signal.SIGKILL)
+        await self._ended.wait()
         # A child of the engine may outlive its leader; the group is ours until it is empty.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
