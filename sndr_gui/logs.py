@@ -40,6 +40,8 @@ class LogsModel(QObject):
         self.severity = Severity.INFO
         self.search = ""
         self.loaded = False
+        self._loading = False
+        self._late: list[LogLine] = []
         self._reveal_failure = False
         self._shown = False
         session.state.logged.connect(self._on_logged)
@@ -53,18 +55,26 @@ class LogsModel(QObject):
 
     def load(self) -> None:
         """Read the newest lines of every source."""
+        if self._loading or not self.session.link.connected:
+            return
+        self._loading = True
+        self._late.clear()
 
         async def work(client: HostClient) -> None:
             page = await client.logs(limit=5000)
-            self.lines = deque(page.lines, maxlen=KEPT)
+            known = {(line.source, line.number) for line in page.lines}
+            late = [line for line in self._late if (line.source, line.number) not in known]
+            self.lines = deque((*page.lines, *late), maxlen=KEPT)
             self.loaded = True
-            self._set_sources(page.sources)
+            self._set_sources((*page.sources, *(line.source for line in late)))
             self.reset.emit()
             if self._reveal_failure:
                 self._reveal()
 
-        if self.session.link.connected:
-            self.session.command("logs", work)
+        self.session.command("logs", work, done=self._on_loaded)
+
+    def _on_loaded(self) -> None:
+        self._loading = False
 
     def _on_link(self) -> None:
         if self.session.link.connected and self._shown:
@@ -86,6 +96,9 @@ class LogsModel(QObject):
         )
 
     def _on_logged(self, lines: tuple[LogLine, ...]) -> None:
+        if self._loading:
+            self._late.extend(lines)
+            return
         if not self.loaded:
             return
         self.lines.extend(lines)
@@ -121,7 +134,11 @@ class LogsModel(QObject):
         self.source, self.severity, self.search = source, Severity.INFO, ""
         self.sources_changed.emit()
         self._reveal_failure = True
-        self.load()
+        if self.loaded and not self._loading:
+            self.reset.emit()
+            self._reveal()
+        else:
+            self.load()
 
     def _reveal(self) -> None:
         self._reveal_failure = False

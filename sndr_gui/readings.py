@@ -89,16 +89,18 @@ class EngineNumbers(QObject):
         if engine is None:
             return Value("Decode", formats.UNMEASURED, "no engine runs")
         now = time.time()
+        done = [entry for entry in self._finished() if entry.decode_rate is not None]
+        fresh = [entry.decode_rate or 0.0 for entry in done if now - (entry.ended_at or 0.0) < 60]
+        if fresh:
+            note = f"median of {formats.plural(len(fresh), 'request')} in 60 s"
+            return Value("Decode", formats.rate(median(fresh)), note)
+        # A second in which an answer began or ended is only partly full; the median leaves those out.
         rates = [value for at, value in self.trend if value and now - at < 60]
         if rates:
-            prefill = self._live("prefill_rate")
-            note = "median over 60 s" + (f" · prefill {formats.rate(prefill)}" if prefill else "")
-            return Value("Decode", formats.rate(median(rates)), note)
-        last = next((entry for entry in self._finished() if entry.decode_rate is not None), None)
-        if last is not None and last.ended_at is not None:
-            return Value(
-                "Decode", formats.rate(last.decode_rate), f"last request, {formats.age(now - last.ended_at)}"
-            )
+            return Value("Decode", formats.rate(median(rates)), "median over 60 s, all streams")
+        if done:
+            note = f"last request, {formats.age(now - (done[0].ended_at or now))}"
+            return Value("Decode", formats.rate(done[0].decode_rate), note)
         return Value("Decode", formats.UNMEASURED, "no request yet")
 
     def _finished(self) -> list[Request]:
