@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import importlib
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
@@ -64,7 +66,7 @@ class GraphCard(Card):
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
         self._stack = QStackedWidget()
-        self._note = EmptyState("activity", "", "Nothing was measured in this time.")
+        self._note = EmptyState("activity", "", "Loading the graphs…")
         self._note.sentence.set_width(260)
         self._note.heading.hide()
         self._stack.addWidget(self._note)
@@ -93,6 +95,7 @@ class GraphCard(Card):
         self._show_legend(measured)
         if self.graph is None:
             return
+        self._note.sentence.setText("Nothing was measured in this time.")
         self._stack.setCurrentIndex(1 if measured else 0)
         if measured:
             self.graph.show_lines(measured, seconds)
@@ -123,6 +126,7 @@ class MonitorView(Page):
     def __init__(self, model: MonitorModel) -> None:
         super().__init__("Monitor")
         self.model = model
+        self._loading = False
         self.ranges = Switcher(tuple(name for name, _ in RANGES), "Time shown")
         for number, choice in enumerate(self.ranges.buttons):
             choice.clicked.connect(self._on_range)
@@ -166,14 +170,21 @@ class MonitorView(Page):
         self._on_changed()
 
     def set_shown(self, shown: bool) -> None:
-        if shown and self.memory.graph is None:
-            self.memory.make_graph(1 / 2**30, None)
-            self.kv.make_graph(100.0, 100.0)
-            self.rates.make_graph(1.0, None)
+        if shown and not self._loading:
+            self._loading = True
+            self.model.session.tasks.start(self._load_graphs(), "load the graphs")
         self.model.set_shown(shown)
         if shown:
             self._draw()
             self._on_changed()
+
+    async def _load_graphs(self) -> None:
+        # The graph library takes half a second: read in a thread, so that the window answers meanwhile.
+        await asyncio.to_thread(importlib.import_module, "pyqtgraph")
+        self.memory.make_graph(1 / 2**30, None)
+        self.kv.make_graph(100.0, 100.0)
+        self.rates.make_graph(1.0, None)
+        self._draw()
 
     def _on_range(self) -> None:
         self.model.set_range(RANGES[self.ranges.place][1])

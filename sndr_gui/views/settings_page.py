@@ -97,8 +97,7 @@ class _SettingRow(QWidget):
         label.setToolTip(f"{entry.name}\n{model.command(entry.name)}")
         self._layer = badge("")
         self._reset = icon_button("undo-2", f"Back to the default: {entry.label}", self._on_reset)
-        self._problem = ProblemBox()
-        self._problem.hide()
+        self._problem: ProblemBox | None = None
         self._probe = text("", "muted", wrap=True)
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
@@ -108,12 +107,11 @@ class _SettingRow(QWidget):
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
         self._layer.setFixedWidth(108)
         self._layer.setAlignment(Qt.AlignmentFlag.AlignCenter)
-        outer = QVBoxLayout(self)
-        outer.setContentsMargins(0, 2, 0, 2)
-        outer.setSpacing(6)
-        outer.addLayout(line)
-        outer.addWidget(self._probe)
-        outer.addWidget(self._problem)
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 2, 0, 2)
+        self._lines.setSpacing(6)
+        self._lines.addLayout(line)
+        self._lines.addWidget(self._probe)
 
     def _make(self, entry: Entry) -> tuple[QWidget, QWidget]:
         hint = f"{entry.help}\n{self._model.command(entry.name)}".strip()
@@ -219,8 +217,12 @@ class _SettingRow(QWidget):
         self._reset.setEnabled(not default and not saving)
         self.setEnabled(self._model.session.link.connected)
         problem = self._model.problems.get(name)
-        self._problem.setVisible(problem is not None)
-        if problem is not None:
+        if problem is not None and self._problem is None:
+            self._problem = ProblemBox()
+            self._lines.addWidget(self._problem)
+        if self._problem is not None:
+            self._problem.setVisible(problem is not None)
+        if self._problem is not None and problem is not None:
             self._problem.show_problem(problem)
         if name == "engine.own_server":
             sentence, tone = self._model.own_server()

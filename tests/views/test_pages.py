@@ -267,8 +267,8 @@ def monitor(stage: Stage) -> MonitorView:
 async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
     page = monitor(stage)
     await stage.until(lambda: page.model.loaded)
-    assert page.rates.graph is not None
     await stage.until(lambda: page.rates.graph is not None and page.rates.graph._curves)
+    assert page.rates.graph is not None
     _xs, ys = page.rates.graph._curves[0].getOriginalDataset()
     assert any(math.isnan(y) for y in ys), "a gap is a gap"
     before = len(page.model.lines["engine.decode_rate"].at)
@@ -382,8 +382,10 @@ async def test_settings_refused_value_is_told_at_its_row(stage: Stage) -> None:
     problem = Problem(reason=Reason.SETTING_INVALID, message="Port 0 is no port.")
     stage.host.refuse["/v1/settings"] = problem
     page.model.put("endpoint.port", 0)
-    await stage.until(lambda: page._rows["endpoint.port"]._problem.isVisible())
-    assert stage.tasks is not None
+    row = page._rows["endpoint.port"]
+    await stage.until(lambda: row._problem is not None and row._problem.isVisible())
+    assert row._problem is not None
+    assert row._problem._what.text() == "Port 0 is no port."
 
 
 async def test_settings_follow_changes_made_elsewhere(stage: Stage) -> None:

@@ -219,3 +219,22 @@ def test_first_paint_needs_neither_pydantic_nor_httpx() -> None:
         "sys.exit(any(name in sys.modules for name in ('pydantic', 'httpx', 'pyqtgraph', 'psutil')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
+    """No page keeps the event loop for long; the graph library is read beside it."""
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    worst = {}
+    for name in NAMES:
+        clock = asyncio.get_running_loop().time
+        began = clock()
+        stage.window.go(name)
+        longest = clock() - began
+        while clock() - began < 1.0:
+            before = clock()
+            await asyncio.sleep(0.005)
+            longest = max(longest, clock() - before)
+        worst[name] = round(longest, 3)
+    # 100 ms on a quiet machine; test machines are not quiet.
+    assert max(worst.values()) < 0.35, worst
