@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 _POLL = 0.05
 _SECOND_TERM = 0.5
 _LONGEST_LINE = 1 << 18
+_LARGEST_LOG = 64 << 20
 
 
 @dataclass(frozen=True)
@@ -173,6 +174,11 @@ class EngineProcess:
                     continue
                 if ended:
                     break
+                if file.tell() > _LARGEST_LOG:
+                    # The engine appends, so it goes on at the start of the emptied file. A line written
+                    # in this very moment is lost; a disk filled by years of lines would be worse.
+                    os.truncate(self.log, 0)
+                    file.seek(0)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_POLL):
                         await self._ended.wait()

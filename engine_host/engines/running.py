@@ -21,7 +21,9 @@ from engine_host.protocol.plans import LaunchPlan
 _log = logging.getLogger(__name__)
 _HEALTH_EVERY = 0.05
 _READ_BUSY = 0.5
-_READ_IDLE = 2.0
+# Nothing changes in an engine without requests, and llama-server logs every look at it.
+_READ_IDLE = 30.0
+_SETTLED = 3
 _LAST_BREATH = 1.0
 START = "Start process"
 VERIFY = "Verify"
@@ -169,6 +171,7 @@ class RunningEngine:
         self.ended(problem)
 
     async def _poll(self) -> None:
+        quiet = 0
         while self.process.running:
             try:
                 async with asyncio.timeout(5.0):
@@ -180,7 +183,8 @@ class RunningEngine:
                 self._readings = with_rates(self._readings, now, await asyncio.to_thread(self.process.memory))
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
+            quiet = 0 if busy else quiet + 1
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_READ_BUSY if busy else _READ_IDLE):
+                async with asyncio.timeout(_READ_BUSY if quiet < _SETTLED else _READ_IDLE):
                     await self._woken.wait()
