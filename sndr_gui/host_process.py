@@ -42,13 +42,14 @@ class HostProcess:
     def __init__(self, folders: Folders, command: Sequence[str] | None = None) -> None:
         self._folders = folders
         self._command = list(command or serve_command())
-        self._process: asyncio.subprocess.Process | None = None
+        # Popen and not asyncio's own: that one kills its process when the loop closes, and a host may stay.
+        self._process: subprocess.Popen[bytes] | None = None
         self._one = asyncio.Lock()
 
     @property
     def owned(self) -> bool:
         """Whether a host runs that this window started."""
-        return self._process is not None and self._process.returncode is None
+        return self._process is not None and self._process.poll() is None
 
     async def find_or_start(self) -> Address:
         """Where the host listens. Raises HostStartFailed when none runs and none can be started."""
@@ -73,17 +74,14 @@ class HostProcess:
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stderr:
-                await self._spawn(stderr)
+                self._process = self._spawn(stderr)
         except OSError as error:
             raise HostStartFailed(f"The engine host could not be started: {error}.", (), str(log)) from error
-        assert self._process is not None
-        assert self._process.stdout is not None
         try:
             async with asyncio.timeout(START_LIMIT):
-                async for line in self._process.stdout:
-                    if (address := self._address(line)) is not None:
-                        return address
-                code = await self._process.wait()
+                if (address := await self._served(self._process)) is not None:
+                    return address
+                code = await self.ended(START_LIMIT)
         except TimeoutError:
             await self._discard()
             raise HostStartFailed(
@@ -94,17 +92,24 @@ class HostProcess:
             return address
         raise HostStartFailed(f"The engine host ended with exit code {code}.", self.tail(), str(log))
 
-    async def _spawn(self, stderr: IO[bytes]) -> None:
-        flags = getattr(subprocess, "CREATE_NO_WINDOW", 0)
-        self._process = await asyncio.create_subprocess_exec(
-            *self._command,
+    def _spawn(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=stderr,
-            creationflags=flags,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
             # Ctrl+C in the terminal is for the window, which then ends the host in order.
             start_new_session=sys.platform != "win32",
         )
+
+    async def _served(self, process: subprocess.Popen[bytes]) -> Address | None:
+        """The address that the host prints once it serves; None when it ends without."""
+        assert process.stdout is not None
+        while line := await asyncio.to_thread(process.stdout.readline):
+            if (address := self._address(line)) is not None:
+                return address
+        return None
 
     def _address(self, line: bytes) -> Address | None:
         try:
@@ -123,12 +128,14 @@ class HostProcess:
 
     async def ended(self, patience: float) -> int | None:
         """How the host that this window started ended, or None while it still runs."""
-        if self._process is None:
+        process = self._process
+        if process is None:
             return None
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(patience):
-                return await self._process.wait()
-        return None
+                while process.poll() is None:  # noqa: ASYNC110 - Popen offers no event to wait for
+                    await asyncio.sleep(0.02)
+        return process.poll()
 
     def tail(self) -> tuple[str, ...]:
         """The last lines that the host wrote to its standard error."""
@@ -138,30 +145,37 @@ class HostProcess:
             return ()
         return tuple(text.splitlines()[-_TAIL_LINES:])
 
-    async def finish(self, limit: float = 5.0) -> None:
-        """Wait for an owned host that was asked to quit; then close its input, then end it."""
-        process = self._process
-        if process is None:
+    async def finish(self, asked: bool, limit: float = 5.0) -> None:
+        """End an owned host: one that was asked to quit is waited for, another sees its input close."""
+        if self._process is None:
             return
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(limit):
-                await process.wait()
+        if not asked and self._process.stdin is not None:
+            self._process.stdin.close()
+        await self.ended(limit)
         await self._discard()
 
-    async def _discard(self) -> None:
+    def let_go(self) -> None:
+        """Leave an owned host running."""
         process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    async def _discard(self) -> None:
+        process = self._process
         if process is None:
             return
         if process.stdin is not None:
             process.stdin.close()
         for end, patience in ((process.terminate, 2.0), (process.kill, 2.0)):
-            if process.returncode is not None:
+            if process.poll() is not None:
                 break
-            with contextlib.suppress(ProcessLookupError):
-                end()
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(patience):
-                    await process.wait()
+            end()
+            await self.ended(patience)
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
 
 
 async def _listens(socket: str) -> bool:

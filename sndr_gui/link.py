@@ -214,9 +214,15 @@ class Link(QObject):
         for task in list(self._reads):
             task.cancel()
         await asyncio.gather(*self._reads, return_exceptions=True)
-        client = self._client
+        client, host = self._client, self._state.host
+        if self.owned and host is not None and not host.ends_with_window:
+            await self._drop()
+            self._process.let_go()
+            return
+        asked = False
         if self.owned and client is not None:
             with contextlib.suppress(HostError):
                 await client.quit()
+                asked = True
         await self._drop()
-        await self._process.finish()
+        await self._process.finish(asked)

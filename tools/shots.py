@@ -32,7 +32,11 @@ from sndr_gui.state import HostState
 from sndr_gui.tasks import Tasks
 from sndr_gui.window import PAGES, Window
 
-QUESTION = "Write a list with three short tips for a quiet computer, then a small Python example."
+QUESTIONS = (
+    "Write a list with three short tips for a quiet computer.",
+    "What is a KV cache?",
+    "Write a Python function that merges two sorted lists.",
+)
 
 
 async def settle(seconds: float) -> None:
@@ -97,13 +101,14 @@ async def fill_pages(window: Window, pages: Pages) -> None:
         await settle(0.1)
     window.go("monitor")
     window.go("chat")
-    pages.chat.options = Options(max_tokens=220)
-    pages.chat.send(QUESTION)
-    for _ in range(600):
-        await settle(0.1)
-        if not pages.chat.busy:
-            break
-    await settle(3.0)
+    pages.chat.options = Options(max_tokens=600)
+    for question in QUESTIONS:
+        pages.chat.send(question)
+        for _ in range(600):
+            await settle(0.1)
+            if not pages.chat.busy:
+                break
+        await settle(1.5)
 
 
 def main() -> None:

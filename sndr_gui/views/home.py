@@ -25,6 +25,7 @@ from sndr_gui.views.parts import (
     restyle,
     row,
     set_text,
+    set_tone,
     text,
 )
 from sndr_gui.views.problems import ProblemBox
@@ -264,6 +265,8 @@ class _EndpointCard(Card):
         set_text(self._url, url or "not served")
         self._copy.set_content(url or "")
         set_text(self._reach, self._model.reach())
+        open_to_all = endpoint is not None and endpoint.reach == "network" and not endpoint.key_required
+        set_tone(self._reach, "warn" if open_to_all else "muted")
         self._snippet.set_content(self._model.snippet(("curl", "python")[self._switch.place]))
 
 

@@ -174,8 +174,13 @@ class MessageText(QTextBrowser):
         last = self.document().lastBlock()
         if last.text() or self.document().blockCount() < 2:
             return
+        before = self.document().frameAt(last.position() - 1)
         cursor = QTextCursor(last)
-        cursor.deletePreviousChar()
+        if before == self.document().rootFrame():
+            cursor.deletePreviousChar()
+        else:
+            # A line has to follow a frame; it is made as thin as it can be.
+            cursor.setBlockFormat(_thin_shape())
 
     def _fit(self) -> None:
         height = int(self.document().size().height()) + 2

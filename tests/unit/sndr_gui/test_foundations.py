@@ -251,7 +251,7 @@ def test_host_is_waited_for_then_ended(tmp_path: Path) -> None:
         address = await host.find_or_start()
         assert (address.socket, address.token, address.owned) == ("/s", "secret", True)
         assert host.owned
-        await host.finish(0.1)
+        await host.finish(asked=False)
         assert not host.owned
 
     asyncio.run(work())
