@@ -82,6 +82,7 @@ class HostProcess:
                 if (address := await self._served(self._process)) is not None:
                     return address
                 code = await self.ended(START_LIMIT)
+            await self._discard()
         except TimeoutError:
             await self._discard()
             raise HostStartFailed(

@@ -214,8 +214,8 @@ class Link(QObject):
         for task in list(self._reads):
             task.cancel()
         await asyncio.gather(*self._reads, return_exceptions=True)
-        client, host = self._client, self._state.host
-        if self.owned and host is not None and not host.ends_with_window:
+        client = self._client
+        if self.owned and self._state.host is not None and self._state.outlives_window:
             await self._drop()
             self._process.let_go()
             return

@@ -130,6 +130,14 @@ class HostState(QObject):
         engine = self.engine
         return engine if engine is not None and engine.state in LIVE_STATES else None
 
+    @property
+    def outlives_window(self) -> bool:
+        """Whether the host goes on when the window that started it closes; decided as the host does."""
+        wanted = self.setting("host.outlive_window")
+        kept = any(engine.keep and engine.state in LIVE_STATES for engine in self.engines.values())
+        owned = self.host is None or self.host.ends_with_window
+        return not owned or kept or bool(wanted and wanted.value)
+
     def open_requests(self, engine: str) -> int:
         """How many requests this engine is answering or has waiting."""
         return sum(

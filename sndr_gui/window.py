@@ -164,7 +164,12 @@ class Window(QMainWindow):
         self._pages = pages
         placeholder = self._stack.currentWidget()
         pages.session.link.changed.connect(self._on_link)
-        pages.session.state.host_changed.connect(self._on_link)
+        for changed in (
+            pages.session.state.host_changed,
+            pages.session.state.settings_changed,
+            pages.session.state.engines_changed,
+        ):
+            changed.connect(self._on_link)
         pages.settings.theme_changed.connect(theme.choose)
         self.go(self._current)
         if placeholder is not None:
@@ -258,7 +263,9 @@ class Window(QMainWindow):
             else:
                 parts.append("endpoint not served")
             parts.append(
-                "ends with this window" if host.ends_with_window else "stays when this window closes"
+                "stays when this window closes"
+                if self._pages.session.state.outlives_window
+                else "ends with this window"
             )
         self._dot.set_token(_TONES[link.phase.value])
         set_text(self._status, "  ·  ".join(parts))
