@@ -149,7 +149,7 @@ async def unpack_source(sdist: Path, target: Path, tell: Tell) -> None:
 def _unpack(sdist: Path, target: Path, stop: threading.Event) -> None:
     target.mkdir(parents=True, exist_ok=True)
     with tarfile.open(sdist) as archive:
-        # Python before 3.11.4 (Debian 12 has 3.11.2) knows no filters; the hash vouches for the archive anyway.
+        # Python before 3.11.4 (Debian 12 has 3.11.2) knows no filters; the hash vouches for the archive.
         archive.extraction_filter = getattr(tarfile, "data_filter", None)
         for member in archive:
             if stop.is_set():
