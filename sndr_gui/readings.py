@@ -51,8 +51,10 @@ class EngineNumbers(QObject):
         return self.session.state.engine
 
     def _on_sample(self, sample: Sample) -> None:
-        rate = self._live("decode_rate")
-        self.trend.append((sample.at, rate))
+        engine = self.engine
+        name = f"engine.{engine.id}.decode_rate" if engine else ""
+        if name in sample.values:
+            self.trend.append((sample.at, sample.values[name]))
         self.changed.emit()
 
     def _on_connected(self) -> None:
@@ -80,9 +82,13 @@ class EngineNumbers(QObject):
         return (self._decode(), self._memory(), self._kv(), self._requests())
 
     def _live(self, name: str) -> float | None:
-        """A series of the engine in the newest sample."""
-        engine, sample = self.engine, self.session.state.sample
-        return sample.values.get(f"engine.{engine.id}.{name}") if engine and sample else None
+        """The newest value of a series of the engine."""
+        engine = self.engine
+        if engine is None:
+            return None
+        # A reading that came with a state of the engine may be newer than the last sample.
+        told_at = engine.readings.at if engine.readings else 0.0
+        return self.session.state.measured(f"engine.{engine.id}.{name}", told_at)
 
     def _decode(self) -> Value:
         engine = self.engine
@@ -119,15 +125,14 @@ class EngineNumbers(QObject):
         host, engine = self.session.state.host, self.engine
         if host is None:
             return Value("Memory", formats.UNMEASURED, "")
-        sample = self.session.state.sample
-        now = sample.values if sample else {}
+        state = self.session.state
         if host.gpus:
-            used = sum(now.get(f"gpu.{gpu.index}.memory.used", gpu.memory_used) for gpu in host.gpus)
+            used = sum(state.measured(f"gpu.{gpu.index}.memory.used") or gpu.memory_used for gpu in host.gpus)
             total = sum(gpu.memory_total for gpu in host.gpus)
             where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
             note = f"{where} · {formats.size(total - used)} free"
             return Value("VRAM", formats.used_of(used, total), self._aged(note))
-        ram = now.get("ram.used", host.ram_used)
+        ram = state.measured("ram.used") or host.ram_used
         note = f"{formats.size(host.ram_total - ram)} free"
         memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
         if memory is not None:

@@ -114,6 +114,7 @@ class HostState(QObject):
         self.settings: SettingPage | None = None
         self.requests: dict[str, Request] = {}
         self.sample: Sample | None = None
+        self._values: dict[str, tuple[float, float]] = {}
         self.findings: deque[Finding] = deque(maxlen=50)
 
     @property
@@ -137,6 +138,16 @@ class HostState(QObject):
         kept = any(engine.keep and engine.state in LIVE_STATES for engine in self.engines.values())
         owned = self.host is None or self.host.ends_with_window
         return not owned or kept or bool(wanted and wanted.value)
+
+    def measured(self, name: str, newer_than: float = 0.0) -> float | None:
+        """The newest value of a series, when it was measured after that time."""
+        at, value = self._values.get(name, (0.0, None))
+        return value if at > newer_than else None
+
+    def _measure(self, sample: Sample) -> None:
+        # The machine and each engine are measured at their own times: a sample holds only a part.
+        self.sample = sample
+        self._values.update({name: (sample.at, value) for name, value in sample.values.items()})
 
     def open_requests(self, engine: str) -> int:
         """How many requests this engine is answering or has waiting."""
@@ -190,7 +201,7 @@ class HostState(QObject):
             case EngineRequestEvent():
                 self._request(event.request)
             case TelemetryEvent():
-                self.sample = event.sample
+                self._measure(event.sample)
                 self.sampled.emit(event.sample)
             case JobStepEvent() | JobDoneEvent():
                 self.set_job(event.job)
