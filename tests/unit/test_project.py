@@ -91,3 +91,25 @@ def test_system_packages_have_a_group_and_a_reason() -> None:
         # A reason stands at the first of a run of packages that share it.
         assert entry.group(3) or group == entry.group(1), line
         group = entry.group(1)
+
+
+def test_links_of_the_documents_lead_somewhere() -> None:
+    pictures = any((ROOT / "docs" / "images").glob("*.png"))
+    for document in (*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("packaging/*.md")):
+        for target in re.findall(r"\]\(([^)#]+)[^)]*\)", document.read_text(encoding="utf-8")):
+            made_later = target.startswith("docs/images/") and not pictures
+            if "://" not in target and not made_later:
+                assert (document.parent / target).exists(), f"{document.name} links to {target}"
+
+
+def test_nothing_names_a_machine_or_an_index_of_packages() -> None:
+    # An address of a package index in the tree would overrule the one that a person has set.
+    pattern = re.compile(rb"/home/[a-z]+/|--(extra-)?index-url|files\.pythonhosted")
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False, timeout=30)
+    if listed.returncode != 0:
+        pytest.skip("not a git work tree")
+    for name in filter(None, listed.stdout.decode().split("\0")):
+        path = ROOT / name
+        if path.is_file() and path != Path(__file__) and path.suffix not in {".png", ".gguf", ".ttf", ".otf"}:
+            found = pattern.search(path.read_bytes())
+            assert found is None, f"{name}: {found and found.group()!r}"
