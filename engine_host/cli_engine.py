@@ -29,7 +29,7 @@ def list_servers(out: Output) -> Exit | None:
             server.choice.value,
             server.version or "-",
             ", ".join(server.kv_types) or "-",
-            "ready" if server.present else (server.problem.message if server.problem else "not here"),
+            server.problem.message if server.problem else "ready",
         )
         for server in page.servers
     ]

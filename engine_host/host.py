@@ -149,6 +149,7 @@ class Host:
                 self._log_book,
                 self.servers,
                 self._demo_model,
+                lambda: self._settings.current.engine.server,
             ),
             host_info=self.info,
             models=self.models,

@@ -39,6 +39,7 @@ class ServerJobs:
         log_book: LogBook,
         servers: LlamaCppServers,
         demo_model: Callable[[], Path | None],
+        wanted: Callable[[], ServerChoice],
     ) -> None:
         self._folders = folders
         self._jobs = jobs
@@ -47,6 +48,7 @@ class ServerJobs:
         self._log_book = log_book
         self._servers = servers
         self._demo_model = demo_model
+        self._wanted = wanted
 
     async def page(self) -> ServerPage:
         """The servers, which of them runs next, and the last measured comparison."""
@@ -54,7 +56,7 @@ class ServerJobs:
         return ServerPage(
             seq=self._events.seq,
             servers=await self._servers.all(),
-            next_start=await self._servers.next_choice(),
+            next_start=await self._servers.next_choice(self._wanted()),
             comparison=SpeedComparison.model_validate_json(kept) if kept else None,
         )
 

@@ -69,10 +69,10 @@ class LlamaCppServers:
                 infos.append(ServerInfo(choice=choice, present=present, problem=error.problem))
         return tuple(infos)
 
-    async def next_choice(self) -> ServerChoice | None:
-        """What `auto` takes at the next start; None when nothing works."""
+    async def next_choice(self, wanted: ServerChoice) -> ServerChoice | None:
+        """What the next start takes when the settings say `wanted`; None when that does not work."""
         try:
-            return (await self.find(ServerChoice.AUTO)).choice
+            return (await self.find(wanted)).choice
         except HostError:
             return None
 
