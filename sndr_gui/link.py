@@ -1,22 +1,17 @@
 """Keeps the window joined to its engine host: start or adopt, snapshot, events, and again after a loss."""
 
-from __future__ import annotations
-
 import asyncio
 import contextlib
 import time
 from collections.abc import Awaitable, Callable
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QObject, Signal
 
+from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostGone, HostMismatch, HostStartFailed, HostUnreachable
-from sndr_gui.host_process import Address, HostProcess
-
-if TYPE_CHECKING:
-    from sndr_gui.client import HostClient
-    from sndr_gui.state import HostState, Snapshot
+from sndr_gui.host_process import HostProcess
+from sndr_gui.state import HostState, Snapshot
 
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
@@ -41,16 +36,10 @@ class Link(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self,
-        state: HostState,
-        process: HostProcess,
-        connect: Callable[[str, str], HostClient] | None = None,
-    ) -> None:
+    def __init__(self, state: HostState, process: HostProcess) -> None:
         super().__init__()
         self._state = state
         self._process = process
-        self._connect = connect
         self._client: HostClient | None = None
         self._again = asyncio.Event()
         self._reads: set[asyncio.Task[None]] = set()
@@ -110,13 +99,11 @@ class Link(QObject):
     async def _once(self) -> None:
         address = await self._process.find_or_start()
         await self._drop()
-        client = self._client_for(address)
+        client = HostClient(address.socket, address.token)
         self._client = client
         self.owned = address.owned
         version = await client.version()
-        from sndr_gui.state import Snapshot
-
-        snapshot = await self._snapshot(client, version.run_id, Snapshot)
+        snapshot = await self._snapshot(client, version.run_id)
         self._state.load(snapshot)
         self.lost_at = None
         self.tail = ()
@@ -125,15 +112,8 @@ class Link(QObject):
             async for event in events:
                 self._state.apply(event)
 
-    def _client_for(self, address: Address) -> HostClient:
-        if self._connect is not None:
-            return self._connect(address.socket, address.token)
-        from sndr_gui.client import HostClient
-
-        return HostClient(address.socket, address.token)
-
     @staticmethod
-    async def _snapshot(client: HostClient, run_id: str, make: type[Snapshot]) -> Snapshot:
+    async def _snapshot(client: HostClient, run_id: str) -> Snapshot:
         host, engines, jobs, models, servers, settings = await asyncio.gather(
             client.host(),
             client.engines(),
@@ -149,7 +129,7 @@ class Link(QObject):
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
         pages = (host, engines, jobs, models, servers, settings)
         seq = min(page.seq for page in pages)
-        return make(run_id, seq, host, engines, jobs, models, servers, settings, requests)
+        return Snapshot(run_id, seq, host, engines, jobs, models, servers, settings, requests)
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()
@@ -187,10 +167,8 @@ class Link(QObject):
         }
         try:
             if part == "all":
-                from sndr_gui.state import Snapshot
-
                 version = await self.client.version()
-                self._state.load(await self._snapshot(self.client, version.run_id, Snapshot))
+                self._state.load(await self._snapshot(self.client, version.run_id))
             else:
                 await parts[part](self.client)
         except HostError:

@@ -137,9 +137,7 @@ class Window(QMainWindow):
         self._dot = Dot("accent")
         self._status = text("Starting the engine host…")
         self._status.setMinimumWidth(10)
-        commands = button(
-            "Commands", lambda: self.palette_box.open(), kind="flat", hint="All commands  (Ctrl+K)"
-        )
+        commands = button("Commands", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)")
         line = row(self._dot, self._status, None, commands, spacing=8)
         line.setContentsMargins(12, 0, 8, 0)
         bar.setLayout(line)
@@ -226,6 +224,9 @@ class Window(QMainWindow):
             self.page.focus_filter()
 
     # The palette.
+
+    def _on_commands(self) -> None:
+        self.palette_box.open()
 
     def _entries(self) -> list[Entry]:
         entries = [

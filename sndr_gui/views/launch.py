@@ -1,5 +1,6 @@
 """Launch: the models at the left; what to set, the plan and the start at the right."""
 
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import replace
@@ -368,8 +369,6 @@ class _PlanCard(Card):
 
     def refresh(self) -> None:
         """Show the plan of now; an older one stays in sight while the next is made."""
-        import shlex
-
         model, plan = self._model, self._model.plan
         set_text(self._making, "Making the plan…" if model.planning else "")
         self.problem.setVisible(model.problem is not None)

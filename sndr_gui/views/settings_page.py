@@ -13,6 +13,7 @@ from sndr_gui.views.parts import (
     Page,
     badge,
     button,
+    clear,
     column,
     icon_button,
     row,
@@ -69,8 +70,6 @@ class SettingsView(Page):
             line.refresh()
 
     def _build(self, entries: tuple[Entry, ...]) -> None:
-        from sndr_gui.views.parts import clear
-
         clear(self._groups)
         self._rows.clear()
         cards: dict[str, Card] = {}

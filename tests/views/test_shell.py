@@ -1,6 +1,7 @@
 """The window around the pages: connection, reconnect, shortcuts, palette, theme, accessibility."""
 
 import asyncio
+import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QImage
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -33,6 +34,7 @@ from tests.views import samples
 from tests.views.conftest import Stage, opened
 
 NAMES = [name for name, _, _ in PAGES]
+SHOTS = Path(__file__).resolve().parents[2] / "tools" / "shots.py"
 
 
 async def test_snapshot_then_events(stage: Stage) -> None:
@@ -238,3 +240,23 @@ async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
         worst[name] = round(longest, 3)
     # 100 ms on a quiet machine; test machines are not quiet.
     assert max(worst.values()) < 0.35, worst
+
+
+async def test_pictures_are_taken_of_every_page_in_both_themes(stage: Stage, tmp_path: Path) -> None:
+    place = SHOTS
+    spec = importlib.util.spec_from_file_location("shots", place)
+    assert spec is not None
+    assert spec.loader is not None
+    shots = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shots)
+    taken = await shots.shoot(stage.window, tmp_path, ["home", "settings"])
+    assert [path.name for path in taken] == [
+        "home-light.png",
+        "settings-light.png",
+        "home-dark.png",
+        "settings-dark.png",
+    ]
+    pictures = [QImage(str(path)) for path in taken]
+    assert {(picture.width(), picture.height()) for picture in pictures} == {(1280, 820)}
+    assert pictures[0] != pictures[2]
+    theme.choose(ThemeChoice.LIGHT)

@@ -255,3 +255,28 @@ def test_host_is_waited_for_then_ended(tmp_path: Path) -> None:
         assert not host.owned
 
     asyncio.run(work())
+
+
+def test_host_that_stays_is_left_running(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    program = (
+        "import json, pathlib, sys, time;"
+        f"t = pathlib.Path({str(tmp_path / 'token')!r}); t.write_text('secret');"
+        "print(json.dumps({'event': 'serving', 'socket': '/s', 'token_file': str(t)}), flush=True);"
+        f"sys.stdin.read(); time.sleep(0.2); pathlib.Path({str(done)!r}).write_text('went on')"
+    )
+
+    async def work() -> None:
+        host = _host(tmp_path, program)
+        await host.find_or_start()
+        process = host._process
+        assert process is not None
+        host.let_go()
+        assert not host.owned
+        await host.finish(asked=False)
+        while process.poll() is None:  # noqa: ASYNC110 - Popen offers no event to wait for
+            await asyncio.sleep(0.02)
+        assert process.returncode == 0
+
+    asyncio.run(work())
+    assert done.read_text() == "went on"
