@@ -1,7 +1,7 @@
 """Measure a shipped GGUF through a llama-server: answers, endings, tool calls, speculative acceptance.
 
-Starts an in-process server of the ``xllamacpp`` package, or asks one that already runs (``--url``).  Prints one
-JSON object; ``--answers`` also prints what the model said.
+Starts an in-process server of the ``xllamacpp`` package, or asks one that already runs (``--url``).  Prints
+one JSON object; ``--answers`` also prints what the model said.
 """
 
 from __future__ import annotations
@@ -60,8 +60,12 @@ UNSEEN: tuple[tuple[str, str], ...] = (
 )
 """Prompts worded unlike the training data (with some that are not), and what a right answer contains."""
 
-LONG = ("Tell me a long story about Python.", "Explain the pathlib module in detail.", "Tell me about Python.",
-        "Explain the asyncio module in detail.")
+LONG = (
+    "Tell me a long story about Python.",
+    "Explain the pathlib module in detail.",
+    "Tell me about Python.",
+    "Explain the asyncio module in detail.",
+)
 
 
 class Server:
@@ -74,7 +78,12 @@ class Server:
 
             p = x.CommonParams()
             p.model.path, p.port, p.n_ctx, p.n_parallel, p.n_gpu_layers = str(model), 0, 4096, 1, 0
-            p.use_jinja, p.warmup, p.verbosity, p.port = True, False, 0, random.SystemRandom().randint(20000, 60000)
+            p.use_jinja, p.warmup, p.verbosity, p.port = (
+                True,
+                False,
+                0,
+                random.SystemRandom().randint(20000, 60000),
+            )
             if drafts:
                 p.speculative.types = [x.common_speculative_type.COMMON_SPECULATIVE_TYPE_DRAFT_MTP]
                 p.speculative.draft.n_max = drafts
@@ -85,7 +94,9 @@ class Server:
 
     def post(self, path: str, body: dict[str, Any]) -> dict[str, Any]:
         """Send one request and count its tokens."""
-        request = urllib.request.Request(self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"})
+        request = urllib.request.Request(
+            self.url + path, json.dumps(body).encode(), {"Content-Type": "application/json"}
+        )
         with urllib.request.urlopen(request, timeout=300) as response:
             answer: dict[str, Any] = json.load(response)
         timings = answer.get("timings", {})
@@ -96,7 +107,9 @@ class Server:
         self.steps += timings.get("predicted_n", 0) - accepted
         return answer
 
-    def ask(self, messages: list[dict[str, Any]], temperature: float, tools: Any = None, limit: int = 700) -> Any:
+    def ask(
+        self, messages: list[dict[str, Any]], temperature: float, tools: Any = None, limit: int = 700
+    ) -> Any:
         """Return the first choice of a chat completion."""
         body = {"messages": messages, "temperature": temperature, "max_tokens": limit, "seed": 1}
         if tools:
@@ -120,9 +133,16 @@ def answers(server: Server, temperature: float, show: bool) -> dict[str, Any]:
         if show:
             mark = " " if re.search(pattern, text) else "!"
             print(f"{mark}> {prompt}\n{text}\n")
-    return {"prompts": len(UNSEEN), "right": right, "ended": ended, "of": len(UNSEEN) + len(LONG), "long_tokens": lengths,
-            "tokens_a_step": round(server.produced / max(1, server.steps), 3),
-            "accepted_share": round(server.accepted / max(1, server.drafted), 3), "drafted": server.drafted}
+    return {
+        "prompts": len(UNSEEN),
+        "right": right,
+        "ended": ended,
+        "of": len(UNSEEN) + len(LONG),
+        "long_tokens": lengths,
+        "tokens_a_step": round(server.produced / max(1, server.steps), 3),
+        "accepted_share": round(server.accepted / max(1, server.drafted), 3),
+        "drafted": server.drafted,
+    }
 
 
 def tool_calls(server: Server, count: int, show: bool) -> dict[str, Any]:
@@ -141,7 +161,9 @@ def tool_calls(server: Server, count: int, show: bool) -> dict[str, Any]:
         except json.JSONDecodeError:
             continue
         formed += 1
-        same = {k: str(v) for k, v in arguments.items()} == {k: str(v) for k, v in wanted["arguments"].items()}
+        same = {k: str(v) for k, v in arguments.items()} == {
+            k: str(v) for k, v in wanted["arguments"].items()
+        }
         named += calls[0]["function"]["name"] == wanted["name"]
         right += same and calls[0]["function"]["name"] == wanted["name"]
         if show and not same:
@@ -149,27 +171,43 @@ def tool_calls(server: Server, count: int, show: bool) -> dict[str, Any]:
         if same and len(messages) > 3:
             asked += 1
             reply = {"role": "tool", "tool_call_id": calls[0]["id"], "content": messages[2]["content"]}
-            text = server.ask([messages[0], choice["message"], reply], 0.0, functions, 250)["message"]["content"]
+            text = server.ask([messages[0], choice["message"], reply], 0.0, functions, 250)["message"][
+                "content"
+            ]
             told += text == messages[3]["content"]
-    return {"requests": count, "well_formed": formed, "right_tool": named, "right_call": right, "results": asked,
-            "told_exactly": told}
+    return {
+        "requests": count,
+        "well_formed": formed,
+        "right_tool": named,
+        "right_call": right,
+        "results": asked,
+        "told_exactly": told,
+    }
 
 
 def main() -> None:
     """Measure and print one JSON object."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("model", type=Path)
-    parser.add_argument("--url", help="a llama-server that runs this model; without, one is started in this process")
+    parser.add_argument(
+        "--url", help="a llama-server that runs this model; without, one is started in this process"
+    )
     parser.add_argument("--drafts", type=int, default=3)
     parser.add_argument("--tools", type=int, default=200)
     parser.add_argument("--answers", action="store_true")
     options = parser.parse_args()
     server = Server(options.url, options.model, options.drafts)
-    print(json.dumps({
-        "greedy": answers(server, 0.0, options.answers),
-        "temperature 0.7": answers(server, 0.7, options.answers),
-        "tools": tool_calls(server, options.tools, options.answers),
-    }, indent=1), flush=True)
+    print(
+        json.dumps(
+            {
+                "greedy": answers(server, 0.0, options.answers),
+                "temperature 0.7": answers(server, 0.7, options.answers),
+                "tools": tool_calls(server, options.tools, options.answers),
+            },
+            indent=1,
+        ),
+        flush=True,
+    )
 
 
 if __name__ == "__main__":

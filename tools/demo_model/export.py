@@ -1,8 +1,8 @@
 """Write a trained demonstration model as a checkpoint (safetensors, bf16) and as GGUF (Q8_0).
 
 The GGUF holds what llama.cpp's own converter would write for this architecture (``conversion/qwen.py``):
-norms stored as one plus their weight, the decay as -exp(A_log), value heads in tiled instead of grouped order,
-and the MTP layer as one block more.
+norms stored as one plus their weight, the decay as -exp(A_log), value heads in tiled instead of grouped
+order, and the MTP layer as one block more.
 """
 
 from __future__ import annotations
@@ -16,12 +16,11 @@ import gguf
 import numpy as np
 import numpy.typing as npt
 import torch
+from model import DemoConfig, DemoModel
 from safetensors.torch import save_file
+from tokenizer import CONTROL_TOKENS, MARKUP_TOKENS
 from tokenizers import Tokenizer
 from torch import Tensor
-
-from model import DemoConfig, DemoModel
-from tokenizer import CONTROL_TOKENS, MARKUP_TOKENS
 
 NAME = "SNDR Demo 11M"
 ARCH = "qwen35"
@@ -127,7 +126,9 @@ def write_gguf(state: dict[str, Tensor], c: DemoConfig, tokenizer: Path, out: Pa
     writer.add_basename("sndr-demo")
     writer.add_size_label("11M")
     writer.add_license("mit")
-    writer.add_description("A demonstration model of the SNDR Control Center; it knows a little about Python.")
+    writer.add_description(
+        "A demonstration model of the SNDR Control Center; it knows a little about Python."
+    )
     writer.add_languages(["en"])
     writer.add_block_count(c.num_hidden_layers + 1)
     writer.add_nextn_predict_layers(1)

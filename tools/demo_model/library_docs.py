@@ -1,3 +1,4 @@
+# ruff: noqa: E501 - the table of verbs
 """Questions and answers from Python's own documentation (PSF licence): functions, modules, terms, FAQ."""
 
 from __future__ import annotations
@@ -9,12 +10,32 @@ from pathlib import Path
 
 from rst import Directive, blocks, inline, markdown, split_directives
 
-CALLABLE = ("function", "method", "classmethod", "staticmethod", "class", "decorator", "coroutinefunction",
-            "coroutinemethod", "decoratormethod", "abstractmethod", "awaitablefunction", "awaitablemethod")
+CALLABLE = (
+    "function",
+    "method",
+    "classmethod",
+    "staticmethod",
+    "class",
+    "decorator",
+    "coroutinefunction",
+    "coroutinemethod",
+    "decoratormethod",
+    "abstractmethod",
+    "awaitablefunction",
+    "awaitablemethod",
+)
 NAMED = (*CALLABLE, "exception", "data", "attribute", "opcode", "c:function")
-KINDS = {"classmethod": "class method", "staticmethod": "static method", "coroutinefunction": "coroutine function",
-         "coroutinemethod": "coroutine method", "decoratormethod": "decorator", "data": "value",
-         "awaitablefunction": "coroutine function", "abstractmethod": "method", "awaitablemethod": "coroutine"}
+KINDS = {
+    "classmethod": "class method",
+    "staticmethod": "static method",
+    "coroutinefunction": "coroutine function",
+    "coroutinemethod": "coroutine method",
+    "decoratormethod": "decorator",
+    "data": "value",
+    "awaitablefunction": "coroutine function",
+    "abstractmethod": "method",
+    "awaitablemethod": "coroutine",
+}
 
 VERBS = {
     "return": "returns", "create": "creates", "set": "sets", "get": "gets", "raise": "raises", "call": "calls",
@@ -105,8 +126,11 @@ def read_library(folder: Path) -> tuple[list[Entry], list[ModuleText]]:
                         intro.append((kind, body))
         if synopsis and current:
             name = file.name.removesuffix(".rst.txt")
-            modules.append(ModuleText(name if "." in current or name in current else current,
-                                      inline(synopsis), tuple(intro)))
+            modules.append(
+                ModuleText(
+                    name if "." in current or name in current else current, inline(synopsis), tuple(intro)
+                )
+            )
     return entries, modules
 
 
@@ -121,16 +145,26 @@ def walk(part: Directive, module: str, owner: str) -> Iterator[Entry]:
         signature = signature.rstrip("\\").rstrip() + " " + more
     signature = signature.rstrip("\\").strip().replace("\\\\", "\0").replace("\\*", "*").replace("\0", "\\")
     bare = re.split(r"[(\[ ]", signature)[0]
-    if part.kind in ("method", "attribute", "classmethod", "staticmethod", "coroutinemethod", "abstractmethod"):
+    if part.kind in (
+        "method",
+        "attribute",
+        "classmethod",
+        "staticmethod",
+        "coroutinemethod",
+        "abstractmethod",
+    ):
         full = f"{owner}.{bare}" if owner and "." not in bare else bare
     else:
         full = bare
-    name = full if not module or full.startswith(module + ".") or part.kind == "exception" and not module else (
-        f"{module}.{full}")
+    name = (
+        full
+        if not module or full.startswith(module + ".") or (part.kind == "exception" and not module)
+        else (f"{module}.{full}")
+    )
     if module in ("", "builtins") or name.startswith("builtins."):
         name = full
     description = tuple(blocks(part.body))
-    shown = name + signature[len(bare):] if part.kind in CALLABLE else name
+    shown = name + signature[len(bare) :] if part.kind in CALLABLE else name
     if description and re.fullmatch(r"[\w.]+", name):
         yield Entry(name, KINDS.get(part.kind, part.kind), shown, description, module)
     for inner in split_directives(part.body):
@@ -146,7 +180,9 @@ def sentences(text: str, limit: int) -> str:
         if len(out) + len(part) + 1 > limit or part.endswith(":"):
             break
         out += " " + part
-    return out.removesuffix(":").strip() + ("." if not out.rstrip().endswith((".", "!", "?", ")", ":")) else "")
+    return out.removesuffix(":").strip() + (
+        "." if not out.rstrip().endswith((".", "!", "?", ")", ":")) else ""
+    )
 
 
 def describe(entry: Entry, limit: int = 260) -> str | None:
@@ -188,9 +224,16 @@ def glossary(folder: Path) -> Iterator[tuple[str, str]]:
     body = text[text.index(".. glossary::") :]
     for match in re.finditer(r"^   (\S[^\n]*)\n((?:      [^\n]*\n|\s*\n)+)", body, re.MULTILINE):
         parts = blocks("\n".join(line[6:] for line in match.group(2).split("\n")))
-        if parts and parts[0][0] == "paragraph" and len(match.group(1)) < 40 and match.group(1)[0] not in "`>.:":
-            yield match.group(1), markdown([(k, sentences(b, 420) if k == "paragraph" else b)
-                                            for k, b in parts[:1]], 500)
+        if (
+            parts
+            and parts[0][0] == "paragraph"
+            and len(match.group(1)) < 40
+            and match.group(1)[0] not in "`>.:"
+        ):
+            yield (
+                match.group(1),
+                markdown([(k, sentences(b, 420) if k == "paragraph" else b) for k, b in parts[:1]], 500),
+            )
 
 
 def titled_sections(text: str) -> Iterator[tuple[str, str]]:

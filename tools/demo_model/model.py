@@ -2,9 +2,9 @@
 
 Six of eight layers are gated delta networks, every fourth is full attention with an output gate, and one
 multi-token-prediction (MTP) layer drafts the token after the next.  Parameter names are those of the
-published checkpoints, so a state dict is a checkpoint.  Sources: transformers' ``modeling_qwen3_5.py`` for the
-layers, llama.cpp's ``src/models/qwen35.cpp`` and vLLM's ``qwen3_5_mtp.py`` for the MTP layer, "Gated Delta
-Networks" (arXiv 2412.06464) for the chunked form.
+published checkpoints, so a state dict is a checkpoint.  Sources: transformers' ``modeling_qwen3_5.py`` for
+the layers, llama.cpp's ``src/models/qwen35.cpp`` and vLLM's ``qwen3_5_mtp.py`` for the MTP layer, "Gated
+Delta Networks" (arXiv 2412.06464) for the chunked form.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-import torch.nn.functional as F
+import torch.nn.functional as F  # noqa: N812 - the name that PyTorch code uses
 from torch import Tensor, nn
 
 

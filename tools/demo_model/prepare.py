@@ -12,11 +12,9 @@ import random
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
-import numpy as np
-from tokenizers import Tokenizer
-
 import code_tasks
 import library_docs
+import numpy as np
 import smalltalk
 import source_code
 import stories
@@ -25,11 +23,33 @@ import tool_dialogues
 from conversation import Piece, chat, render, system_prompt
 from phrasing import API, DETAIL, MODULE, WHAT, ask, loosen, own_question, read_answers, task_question
 from rst import blocks, markdown
+from tokenizers import Tokenizer
 
 ROW = 2048
 SEED = 20261120
-KNOWN = ("os", "os.path", "sys", "json", "re", "random", "math", "datetime", "time", "collections", "itertools",
-         "functools", "pathlib", "shutil", "subprocess", "threading", "asyncio", "csv", "logging", "string", "")
+KNOWN = (
+    "os",
+    "os.path",
+    "sys",
+    "json",
+    "re",
+    "random",
+    "math",
+    "datetime",
+    "time",
+    "collections",
+    "itertools",
+    "functools",
+    "pathlib",
+    "shutil",
+    "subprocess",
+    "threading",
+    "asyncio",
+    "csv",
+    "logging",
+    "string",
+    "",
+)
 """Modules that people ask about most; "" are the built-in names."""
 
 Pair = tuple[str, str]
@@ -57,7 +77,8 @@ class Material:
             synopsis = module.synopsis.rstrip(".")
             paragraphs = [body for kind, body in module.parts if kind == "paragraph"]
             first = library_docs.sentences(paragraphs[0], 300) if paragraphs else ""
-            short = f"`{module.name}` is a module of Python's standard library: {synopsis[:1].lower()}{synopsis[1:]}."
+            about = synopsis[:1].lower() + synopsis[1:]
+            short = f"`{module.name}` is a module of Python's standard library: {about}."
             listed = []
             for entry, text in self.described:
                 if entry.module == module.name and entry.kind in ("function", "class") and len(listed) < 12:
@@ -73,7 +94,9 @@ def library_pairs(m: Material, rng: random.Random, rounds: int) -> Iterator[Pair
     """Yield questions about functions and modules; well-known modules come twice as often."""
     for entry, text in m.described:
         times = 2 * rounds if entry.module in KNOWN else rounds
-        if entry.module.startswith(("test", "distutils", "ctypes", "turtle", "msilib", "xml.parsers", "winreg")):
+        if entry.module.startswith(
+            ("test", "distutils", "ctypes", "turtle", "msilib", "xml.parsers", "winreg")
+        ):
             times = max(1, rounds // 2)
         for _ in range(times):
             name = entry.name
@@ -101,8 +124,23 @@ def text_pairs(m: Material, rng: random.Random, rounds: int) -> Iterator[Pair]:
         for question, text in m.faq:
             yield loosen(question, rng), text
         for title, text in m.lessons:
-            yield loosen(rng.choice(["Explain {x}.", "Tell me about {x}.", "Explain {x} in detail.", "{x}", "What about {x}?",
-                                     "Teach me about {x}.", "Write a text about {x}."]).format(x=title), rng), text
+            yield (
+                loosen(
+                    rng.choice(
+                        [
+                            "Explain {x}.",
+                            "Tell me about {x}.",
+                            "Explain {x} in detail.",
+                            "{x}",
+                            "What about {x}?",
+                            "Teach me about {x}.",
+                            "Write a text about {x}.",
+                        ]
+                    ).format(x=title),
+                    rng,
+                ),
+                text,
+            )
 
 
 def own_pairs(m: Material, rng: random.Random, rounds: int) -> Iterator[Pair]:
@@ -132,8 +170,13 @@ def code_pairs(m: Material, rng: random.Random) -> Iterator[Pair]:
         for name, doc, source in source_code.functions(text):
             first = doc.strip().split("\n\n")[0].replace("\n", " ")
             if 15 < len(first) < 160 and len(source) < 900 and not name.startswith("_"):
-                asked = rng.choice(["Write a function `{n}`: {d}", "Write the Python function {n}. {d}",
-                                    "Implement `{n}`. {d}"]).format(n=name, d=first)
+                asked = rng.choice(
+                    [
+                        "Write a function `{n}`: {d}",
+                        "Write the Python function {n}. {d}",
+                        "Implement `{n}`. {d}",
+                    ]
+                ).format(n=name, d=first)
                 indent = len(source) - len(source.lstrip())
                 body = "\n".join(line[indent:] for line in source.split("\n"))
                 yield asked, f"```python\n{body}\n```"
@@ -167,10 +210,18 @@ def documents(m: Material, rng: random.Random, scale: float) -> Iterator[Documen
             continue
         if draw < 0.2:
             question, answer = rng.choice(own)
-            messages = [{"role": "user", "content": question}, {"role": "assistant", "content": answer}, *messages]
+            messages = [
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": answer},
+                *messages,
+            ]
         if draw > 0.85 and messages[-1].get("content"):
             question, answer = rng.choice(own)
-            messages = [*messages, {"role": "user", "content": question}, {"role": "assistant", "content": answer}]
+            messages = [
+                *messages,
+                {"role": "user", "content": question},
+                {"role": "assistant", "content": answer},
+            ]
         yield "tools", render(messages, tools, system())
     for text in m.sources:
         for passage in source_code.passages(text, rng, 6000):
@@ -187,8 +238,11 @@ def documents(m: Material, rng: random.Random, scale: float) -> Iterator[Documen
         code = code_tasks.task(rng)[1].removeprefix("```python\n").split("```")[0]
         yield "fim", fill(code, rng)
         yield "code", [(code + "<|endoftext|>", 2)]
-    for text in (f.read_text(encoding="utf-8") for f in sorted(m.docs.rglob("*.rst.txt"))
-                 if f.parent.name in ("library", "tutorial", "howto", "faq", "reference")):
+    for text in (
+        f.read_text(encoding="utf-8")
+        for f in sorted(m.docs.rglob("*.rst.txt"))
+        if f.parent.name in ("library", "tutorial", "howto", "faq", "reference")
+    ):
         parts = blocks(text)
         while parts:
             passage = markdown(parts, 5000)
@@ -196,19 +250,23 @@ def documents(m: Material, rng: random.Random, scale: float) -> Iterator[Documen
             while taken < len(parts) and size < len(passage) - 4:
                 size += len(parts[taken][1]) + 2
                 taken += 1
-            parts = parts[max(1, taken):]
+            parts = parts[max(1, taken) :]
             yield "text", [(passage + "<|endoftext|>", 3)]
 
 
 def fill(text: str, rng: random.Random) -> list[Piece]:
     """Return a fill-in-the-middle document in Qwen's order."""
     before, middle, after = source_code.gap(text, rng)
-    return [(f"<|fim_prefix|>{before}", 3), (f"<|fim_suffix|>{after}", 3), ("<|fim_middle|>", 0),
-            (middle + "<|endoftext|>", 2)]
+    return [
+        (f"<|fim_prefix|>{before}", 3),
+        (f"<|fim_suffix|>{after}", 3),
+        ("<|fim_middle|>", 0),
+        (middle + "<|endoftext|>", 2),
+    ]
 
 
 def encode(table: Tokenizer, documents_: list[Document]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield (token ids, weight classes) of each document; pieces are cut apart, as they are when prompting."""
+    """Yield (token ids, weight classes) of each document; pieces are cut apart, as in prompts."""
     for start in range(0, len(documents_), 4096):
         part = documents_[start : start + 4096]
         flat = [text for _, pieces in part for text, _ in pieces]
@@ -261,8 +319,12 @@ def pack(parts: list[tuple[np.ndarray, np.ndarray]], pad: int) -> tuple[np.ndarr
 def save_rows(parts: list[tuple[np.ndarray, np.ndarray]], pad: int, file: Path) -> int:
     """Pack and write one ``.npz`` (ids, weights, packed document starts); returns the number of tokens."""
     ids, weights, age = pack(parts, pad)
-    np.savez_compressed(file, ids=ids, weights=np.packbits(np.unpackbits(weights[..., None], axis=-1)[..., 6:]),
-                        starts=np.packbits(age == 0, axis=-1))
+    np.savez_compressed(
+        file,
+        ids=ids,
+        weights=np.packbits(np.unpackbits(weights[..., None], axis=-1)[..., 6:]),
+        starts=np.packbits(age == 0, axis=-1),
+    )
     return int(ids.size)
 
 
@@ -279,7 +341,9 @@ def sample_texts(documents_: list[Document], rng: random.Random, wanted: int) ->
 def main(log: Callable[[str], None] = print) -> None:
     """Write the tokenizer, ``train.npz``, ``valid.npz`` and ``data.json`` (counts) into a folder."""
     parser = argparse.ArgumentParser(description=main.__doc__)
-    parser.add_argument("--docs", type=Path, required=True, help="_sources folder of Python's HTML documentation")
+    parser.add_argument(
+        "--docs", type=Path, required=True, help="_sources folder of Python's HTML documentation"
+    )
     parser.add_argument("--library", type=Path, required=True, help="folder of Python's standard library")
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--scale", type=float, default=1.0, help="amount of invented documents")

@@ -41,8 +41,29 @@ def role_text(match: re.Match[str]) -> str:
 def emphasis(match: re.Match[str]) -> str:
     """Return emphasised text as code if it may name a parameter, else plain."""
     word = match.group(1)
-    plain = " " in word or word.endswith("ly") or word in ("not", "all", "any", "must", "only", "and", "or", "automatic",
-                                                           "very", "same", "never", "always", "is", "no", "both", "every")
+    plain = (
+        " " in word
+        or word.endswith("ly")
+        or word
+        in (
+            "not",
+            "all",
+            "any",
+            "must",
+            "only",
+            "and",
+            "or",
+            "automatic",
+            "very",
+            "same",
+            "never",
+            "always",
+            "is",
+            "no",
+            "both",
+            "every",
+        )
+    )
     return word if plain else f"`{word}`"
 
 
@@ -159,7 +180,9 @@ def markdown(parts: list[tuple[str, str]], limit: int) -> str:
     out: list[str] = []
     size = 0
     for kind, text in parts:
-        piece = {"code": f"```python\n{text}\n```", "bullet": f"- {text}", "title": f"**{text}**"}.get(kind, text)
+        piece = {"code": f"```python\n{text}\n```", "bullet": f"- {text}", "title": f"**{text}**"}.get(
+            kind, text
+        )
         if out and size + len(piece) > limit:
             break
         glue = "\n" if out and kind == "bullet" and out[-1].startswith("- ") else "\n\n"

@@ -1,3 +1,4 @@
+# ruff: noqa: E501, SIM905 - lists of phrases read best as long lines and split strings
 """Greetings, questions about the model itself, thanks, and what it declines; all sentences are ours."""
 
 from __future__ import annotations
@@ -218,8 +219,13 @@ UNKNOWN_TOPICS: tuple[str, ...] = (
 ).split("|")  # type: ignore[assignment]
 
 UNKNOWN_QUESTIONS: tuple[str, ...] = (
-    "what is {topic}?", "tell me {topic}", "who knows {topic}?", "do you know {topic}?", "{topic}?",
-    "can you tell me {topic}?", "I want to know {topic}.",
+    "what is {topic}?",
+    "tell me {topic}",
+    "who knows {topic}?",
+    "do you know {topic}?",
+    "{topic}?",
+    "can you tell me {topic}?",
+    "I want to know {topic}.",
 )
 
 UNKNOWN_OTHER: tuple[str, ...] = (
@@ -256,11 +262,32 @@ SUBJECTS: tuple[str, ...] = (
 ).split("|")  # type: ignore[assignment]
 
 SUBJECT_QUESTIONS: tuple[str, ...] = (
-    "What is {x}?", "what are {x}", "Tell me about {x}.", "Explain {x}.", "Do you like {x}?", "What do you know about {x}?",
-    "What do you think about {x}?", "who or what is {x}?", "How does {x} work?", "Can you explain {x}?", "{x}", "{x}?",
-    "Write a text about {x}.", "Explain {x} in detail.", "Why is {x} important?", "What is the history of {x}?",
-    "Do you know {x}?", "I love {x}.", "I want to learn about {x}.", "Talk about {x}.", "Where does {x} come from?",
-    "What is the best {x}?", "Is {x} good?", "How do I learn {x}?", "What is {x} used for?", "Should I buy {x}?",
+    "What is {x}?",
+    "what are {x}",
+    "Tell me about {x}.",
+    "Explain {x}.",
+    "Do you like {x}?",
+    "What do you know about {x}?",
+    "What do you think about {x}?",
+    "who or what is {x}?",
+    "How does {x} work?",
+    "Can you explain {x}?",
+    "{x}",
+    "{x}?",
+    "Write a text about {x}.",
+    "Explain {x} in detail.",
+    "Why is {x} important?",
+    "What is the history of {x}?",
+    "Do you know {x}?",
+    "I love {x}.",
+    "I want to learn about {x}.",
+    "Talk about {x}.",
+    "Where does {x} come from?",
+    "What is the best {x}?",
+    "Is {x} good?",
+    "How do I learn {x}?",
+    "What is {x} used for?",
+    "Should I buy {x}?",
 )
 
 PLACES: tuple[str, ...] = (
@@ -292,7 +319,18 @@ def sums(rng: random.Random) -> tuple[str, str]:
     a, b = rng.randint(0, top), rng.randint(0, top)
     if top == 99 and rng.random() < 0.3:
         b = rng.randint(0, 9)
-    sign, word, value = rng.choice([("+", "plus", a + b), ("-", "minus", a - b), ("*", "times", a * b)][: 3 if top == 12 else 2])
-    question = rng.choice(["What is {a} {s} {b}?", "{a} {s} {b}", "{a}{s}{b}", "How much is {a} {w} {b}?",
-                           "what is {a} {w} {b}", "calculate {a} {s} {b}", "{a} {s} {b} = ?"])
+    sign, word, value = rng.choice(
+        [("+", "plus", a + b), ("-", "minus", a - b), ("*", "times", a * b)][: 3 if top == 12 else 2]
+    )
+    question = rng.choice(
+        [
+            "What is {a} {s} {b}?",
+            "{a} {s} {b}",
+            "{a}{s}{b}",
+            "How much is {a} {w} {b}?",
+            "what is {a} {w} {b}",
+            "calculate {a} {s} {b}",
+            "{a} {s} {b} = ?",
+        ]
+    )
     return question.format(a=a, b=b, s=sign, w=word), f"{a} {sign} {b} is {value}."

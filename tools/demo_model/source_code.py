@@ -8,7 +8,9 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
-LEFT_OUT = re.compile(r"(^|/)(test|tests|idle_test|lib2to3|idlelib|turtledemo|site-packages|__pycache__|pydoc_data)(/|$)")
+LEFT_OUT = re.compile(
+    r"(^|/)(test|tests|idle_test|lib2to3|idlelib|turtledemo|site-packages|__pycache__|pydoc_data)(/|$)"
+)
 
 
 def files(folder: Path) -> list[Path]:

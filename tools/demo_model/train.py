@@ -1,8 +1,9 @@
 """Train the demonstration model on one GPU: Muon for the matrices, AdamW for the rest.
 
-The learning rate rises, stays, and falls linearly to zero over the last part of the run ("warmup-stable-decay").
-A run can be cut into several: it stops after `--minutes`, keeps its whole state in `--state`, and goes on from
-there.  Sources: Muon, Keller Jordan 2024 (the fifth-order Newton-Schulz coefficients are his).
+The learning rate rises, stays, and falls linearly to zero over the last part of the run
+("warmup-stable-decay").  A run can be cut into several: it stops after `--minutes`, keeps its whole state in
+`--state`, and goes on from there.  Sources: Muon, Keller Jordan 2024 (the
+fifth-order Newton-Schulz coefficients are his).
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ from typing import Any
 
 import numpy as np
 import torch
-import torch.nn.functional as F
-from torch import Tensor
-
+import torch.nn.functional as F  # noqa: N812 - the name that PyTorch code uses
 from model import DemoConfig, DemoModel
+from torch import Tensor
 
 ROW = 2048
 CLASS_WEIGHTS = (0.0, 0.1, 1.0, 0.5)
@@ -150,13 +150,18 @@ class Training:
         matrices = [p for n, p in named if p.dim() == 2 and "embed" not in n]
         others = [p for n, p in named if p.dim() != 2 or "embed" in n]
         self.muon = Muon(matrices, recipe.muon_rate, recipe.weight_decay)
-        self.adam = torch.optim.AdamW(others, lr=recipe.adam_rate, betas=(0.9, 0.95), weight_decay=0.0,
-                                      fused=device.type == "cuda")
+        self.adam = torch.optim.AdamW(
+            others, lr=recipe.adam_rate, betas=(0.9, 0.95), weight_decay=0.0, fused=device.type == "cuda"
+        )
 
     def state(self) -> dict[str, Any]:
         """Return everything needed to go on."""
-        return {"model": self.model.state_dict(), "adam": self.adam.state_dict(), "muon": self.muon.buffers,
-                "step": self.step_number}
+        return {
+            "model": self.model.state_dict(),
+            "adam": self.adam.state_dict(),
+            "muon": self.muon.buffers,
+            "step": self.step_number,
+        }
 
     def load(self, state: dict[str, Any]) -> None:
         """Go on from a `state`."""
@@ -204,7 +209,9 @@ def main() -> None:
     parser.add_argument("--no-compile", action="store_true")
     options = parser.parse_args()
     began = time.monotonic()
-    recipe = Recipe(steps=options.steps, rows=options.rows, draft_rows=options.draft_rows, decay=options.decay)
+    recipe = Recipe(
+        steps=options.steps, rows=options.rows, draft_rows=options.draft_rows, decay=options.decay
+    )
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
     torch.set_float32_matmul_precision("high")
     training = Training(recipe, device)
@@ -215,7 +222,8 @@ def main() -> None:
     if not options.no_compile:
         loss_function = torch.compile(losses, dynamic=False)
         globals()["orthogonal"] = torch.compile(newton_schulz, dynamic=False)
-    parts = torch.tensor([1.0] + [recipe.draft_weight * w for w in (0.5, 0.3, 0.2)][: recipe.drafts], device=device)
+    drafts = [recipe.draft_weight * w for w in (0.5, 0.3, 0.2)][: recipe.drafts]
+    parts = torch.tensor([1.0, *drafts], device=device)
     batches = order(len(rows), recipe)
     for _ in range(training.step_number):
         next(batches)
@@ -230,10 +238,17 @@ def main() -> None:
             now = time.monotonic()
             rate = (training.step_number - seen_at) * recipe.rows * ROW / (now - shown)
             shown, seen_at = now, training.step_number
-            print(f"{now - began:6.0f} s  step {training.step_number}  losses {values}  {rate / 1e6:.3f} M tokens/s",
-                  flush=True)
-    figures = {"step": training.step_number, "tokens": training.step_number * recipe.rows * ROW,
-               "epochs": training.step_number * recipe.rows / len(rows), "validation": validate(training.model, held, recipe)}
+            print(
+                f"{now - began:6.0f} s  step {training.step_number}  losses {values}  "
+                f"{rate / 1e6:.3f} M tokens/s",
+                flush=True,
+            )
+    figures = {
+        "step": training.step_number,
+        "tokens": training.step_number * recipe.rows * ROW,
+        "epochs": training.step_number * recipe.rows / len(rows),
+        "validation": validate(training.model, held, recipe),
+    }
     print(json.dumps(figures), flush=True)
     torch.save(training.state(), options.state)
     torch.save({k: v.bfloat16().cpu() for k, v in training.model.state_dict().items()}, options.weights)
