@@ -128,6 +128,7 @@ class Host:
                 find_server=self.servers.find,
                 settings=self._settings,
                 free_memory=free_memory,
+                total_memory=self._machine.facts.ram_total,
                 running=self.engines.alive,
                 run_folder=self._folders.run,
             )

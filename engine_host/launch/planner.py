@@ -38,6 +38,7 @@ class Surroundings:
     find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
     settings: SettingsFile
     free_memory: Callable[[], int]
+    total_memory: int
     running: Callable[[], Sequence[Engine]]
     run_folder: Path
 
@@ -71,7 +72,11 @@ class Planner:
         )
         running = list(self._around.running())
         findings = preflight.findings(
-            model.info, resolved, server, self._around.free_memory() + _memory_of(running)
+            model.info,
+            resolved,
+            server,
+            self._around.free_memory() + _memory_of(running),
+            self._around.total_memory,
         )
         fingerprint = await asyncio.to_thread(_fingerprint, model.info, server)
         plan = LaunchPlan(

@@ -10,11 +10,15 @@ from engine_host.protocol.plans import Finding, ServerChoice
 
 
 def findings(
-    model: GgufInfo, resolved: Resolution, server: ServerCapabilities, free_memory: int
+    model: GgufInfo,
+    resolved: Resolution,
+    server: ServerCapabilities,
+    free_memory: int,
+    total_memory: int,
 ) -> list[Finding]:
-    """What is worth knowing before this start; `free_memory` in bytes, the replaced engine's included."""
+    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free."""
     found = [
-        *_memory(model, resolved, server, free_memory),
+        *_memory(model, resolved, server, free_memory, total_memory),
         *_context(model, resolved),
         *_speculation(model, resolved),
     ]
@@ -35,7 +39,11 @@ def findings(
 
 
 def _memory(
-    model: GgufInfo, resolved: Resolution, server: ServerCapabilities, free_memory: int
+    model: GgufInfo,
+    resolved: Resolution,
+    server: ServerCapabilities,
+    free_memory: int,
+    total_memory: int,
 ) -> list[Finding]:
     if server.devices:
         return []
@@ -45,18 +53,21 @@ def _memory(
     needed = model.size + (kv or 0)
     if needed <= free_memory:
         return []
+    # Other programs may give memory back; what this machine does not have, nobody can.
+    hopeless = needed > total_memory
     return [
         Finding(
             id="memory_short",
-            severity=Severity.WARNING,
+            severity=Severity.ERROR if hopeless else Severity.WARNING,
             reason=Reason.OUT_OF_MEMORY,
             message=(
                 f"{'The weights alone' if kv is None else 'Weights and KV cache'} want about "
                 f"{needed / 2**30:.1f} GiB (estimated); "
-                f"{free_memory / 2**30:.1f} GiB are free."
+                f"{free_memory / 2**30:.1f} GiB are free"
+                + (f", and this machine has {total_memory / 2**30:.1f} GiB in all." if hopeless else ".")
             ),
             fix=Fix(text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."),
-            evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory},
+            evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory, "total": total_memory},
         )
     ]
 

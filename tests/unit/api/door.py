@@ -125,6 +125,7 @@ async def door() -> AsyncIterator[Door]:
                     find_server=_no_server,
                     settings=settings,
                     free_memory=lambda: 1 << 30,
+                    total_memory=1 << 34,
                     running=built.manager.alive,
                     run_folder=built.folders.run,
                 )

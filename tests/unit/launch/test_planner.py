@@ -40,6 +40,7 @@ class Desk:
                 find_server=self._server,
                 settings=self.settings,
                 free_memory=lambda: self.free,
+                total_memory=1 << 40,
                 running=lambda: self.running,
                 run_folder=home / "run",
             )

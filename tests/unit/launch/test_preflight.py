@@ -13,12 +13,12 @@ KV = 16 * 4 * 256 * 4096
 
 
 def test_a_start_that_fits_has_no_findings() -> None:
-    assert findings(model(), resolved(), server(), PLENTY) == []
+    assert findings(model(), resolved(), server(), PLENTY, PLENTY) == []
 
 
 @pytest.mark.parametrize(("free", "short"), [((1 << 30) + KV, False), ((1 << 30) + KV - 1, True)])
 def test_memory_that_is_short_is_told_with_its_numbers(free: int, short: bool) -> None:
-    found = findings(model(), resolved(), server(), free)
+    found = findings(model(), resolved(), server(), free, PLENTY)
     assert bool(found) is short
     if found:
         (finding,) = found
@@ -27,38 +27,45 @@ def test_memory_that_is_short_is_told_with_its_numbers(free: int, short: bool) -
             Severity.WARNING,
             Reason.OUT_OF_MEMORY,
         )
-        assert finding.evidence == {"weights": 1 << 30, "kv_estimate": KV, "free": free}
+        assert finding.evidence == {"weights": 1 << 30, "kv_estimate": KV, "free": free, "total": PLENTY}
         assert finding.fix is not None
 
 
+def test_memory_that_the_machine_does_not_have_stops_the_start() -> None:
+    (finding,) = findings(model(), resolved(), server(), 1 << 20, (1 << 30) + KV - 1)
+    assert (finding.severity, finding.reason) == (Severity.ERROR, Reason.OUT_OF_MEMORY)
+    (finding,) = findings(model(), resolved(), server(), 1 << 20, (1 << 30) + KV)
+    assert finding.severity is Severity.WARNING
+
+
 def test_a_cache_that_cannot_be_estimated_is_not_called_nothing() -> None:
-    (finding,) = findings(model(layers=None), resolved(), server(), 1 << 20)
+    (finding,) = findings(model(layers=None), resolved(), server(), 1 << 20, PLENTY)
     assert finding.evidence["kv_estimate"] is None
 
 
 def test_memory_is_not_counted_where_a_device_holds_it() -> None:
-    assert findings(model(), resolved(), server(devices=("CUDA0",)), 1) == []
+    assert findings(model(), resolved(), server(devices=("CUDA0",)), 1, 1) == []
 
 
 def test_a_context_beyond_training_is_told() -> None:
-    (finding,) = findings(model(context=2048), resolved(), server(), PLENTY)
+    (finding,) = findings(model(context=2048), resolved(), server(), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("context_beyond_training", Severity.WARNING)
     assert finding.evidence == {"trained": 2048, "context": 4096}
-    assert findings(model(context=None), resolved(), server(), PLENTY) == []
+    assert findings(model(context=None), resolved(), server(), PLENTY, PLENTY) == []
 
 
 @pytest.mark.parametrize("speculation", ["draft-mtp", "ngram-simple,draft-mtp"])
 def test_drafting_without_a_layer_for_it_stops_the_start(speculation: str) -> None:
-    (finding,) = findings(model(), resolved(speculation=speculation), server(), PLENTY)
+    (finding,) = findings(model(), resolved(speculation=speculation), server(), PLENTY, PLENTY)
     assert (finding.severity, finding.reason) == (Severity.ERROR, Reason.UNSUPPORTED)
     assert finding.fix is not None
 
 
 def test_a_layer_for_drafting_is_offered_when_it_is_not_used() -> None:
-    (finding,) = findings(model(mtp_layers=1), resolved(), server(), PLENTY)
+    (finding,) = findings(model(mtp_layers=1), resolved(), server(), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("mtp_available", Severity.INFO)
-    assert findings(model(mtp_layers=1), resolved(speculation="draft-mtp"), server(), PLENTY) == []
-    assert findings(model(), resolved(speculation="ngram-simple"), server(), PLENTY) == []
+    assert findings(model(mtp_layers=1), resolved(speculation="draft-mtp"), server(), PLENTY, PLENTY) == []
+    assert findings(model(), resolved(speculation="ngram-simple"), server(), PLENTY, PLENTY) == []
 
 
 def test_the_prebuilt_server_offers_the_build() -> None:
