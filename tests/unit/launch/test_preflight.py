@@ -69,7 +69,7 @@ def test_a_layer_for_drafting_is_offered_when_it_is_not_used() -> None:
 
 
 def test_the_prebuilt_server_offers_the_build() -> None:
-    (finding,) = findings(model(), resolved(), server(ServerChoice.PREBUILT), PLENTY)
+    (finding,) = findings(model(), resolved(), server(ServerChoice.PREBUILT), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("prebuilt_server", Severity.INFO)
     assert finding.fix is not None
     assert finding.fix.action is not None
