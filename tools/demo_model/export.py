@@ -125,7 +125,7 @@ def write_gguf(state: dict[str, Tensor], c: DemoConfig, tokenizer: Path, out: Pa
     writer.add_name(NAME)
     writer.add_basename("sndr-demo")
     writer.add_size_label("11M")
-    writer.add_license("mit")
+    writer.add_license("apache-2.0")
     writer.add_description(
         "A demonstration model of the SNDR Control Center; it knows a little about Python."
     )
