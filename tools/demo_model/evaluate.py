@@ -60,6 +60,60 @@ UNSEEN: tuple[tuple[str, str], ...] = (
 )
 """Prompts worded unlike the training data (with some that are not), and what a right answer contains."""
 
+TERSE: tuple[tuple[str, str], ...] = (
+    ("what are your capabilities?", "Python"),
+    ("hey man", "Hello|Hi"),
+    ("good morning!", "morning"),
+    ("which company made you", "SNDR|trained"),
+    ("what's your name", "SNDR"),
+    ("is this gpt-4?", "No|SNDR"),
+    ("how do you define a function in python", "def "),
+    ("what is the use of lambda", "lambda"),
+    ("how does try except work", "except|exception"),
+    ("how to get input", "input"),
+    ("remove duplicates from list", "fromkeys|set"),
+    ("how do I get the size of a list", "len"),
+    ("read json file", "json.load"),
+    ("what does shutil.copy do", "copies|copy"),
+    ("what does datetime.now return", "date|time"),
+    ("what is the os module", "operating system"),
+    ("explain re.sub", "replac|substit|obtained"),
+    ("what does math.floor do", "floor"),
+    ("write a function that checks for palindromes", "def is_palindrome"),
+    ("write python code for fizzbuzz", "Fizz"),
+    ("write a program that prints the first 10 fibonacci numbers", "fib|a, b"),
+    ("convert celsius to fahrenheit in python", "9 / 5"),
+    ("class for a dog", "class Dog"),
+    ("function that counts vowels", "vowel"),
+    ("What is 9 times 9?", "81"),
+    ("how much is 45 + 12", "57"),
+    ("who was Albert Einstein", "not know"),
+    ("what is the best pizza", "not know"),
+    ("tell me about whales", "not know"),
+    ("write me a poem please", "colon"),
+    ("thank you so much!", "welcome"),
+    ("see you tomorrow", "Goodbye|bye"),
+    ("what is a for loop", "loop"),
+    ("what are python modules", "module"),
+    ("how do I copy a dictionary", "copy|dict"),
+    ("what does zip do", "tuple"),
+    ("how do i use enumerate", "enumerate"),
+    ("what is the difference between sort and sorted", "sort"),
+    ("what is subprocess.run", "command|run"),
+    ("what's pathlib", "path"),
+    ("how can i make a directory", "mkdir"),
+    ("find the biggest number in a list", "max|largest"),
+    ("how to round a number", "round"),
+    ("what is inheritance", "inherit|class"),
+    ("what is a thread", "thread"),
+    ("what does collections.Counter do", "count"),
+    ("describe the random module", "random"),
+    ("explain the json module in detail", "JSON"),
+    ("write a long story", "town|programmer|Once"),
+    ("how do you sort a dict by value", "sorted"),
+)
+"""Short and careless wordings, on which a small model stumbles most."""
+
 LONG = (
     "Tell me a long story about Python.",
     "Explain the pathlib module in detail.",
@@ -115,6 +169,17 @@ class Server:
         if tools:
             body["tools"] = [{"type": "function", "function": t} for t in tools]
         return self.post("/v1/chat/completions", body)["choices"][0]
+
+
+def terse(server: Server, show: bool) -> dict[str, int]:
+    """Ask the short wordings at temperature 0 and count what is right."""
+    right = 0
+    for prompt, pattern in TERSE:
+        text = server.ask([{"role": "user", "content": prompt}], 0.0, limit=200)["message"]["content"] or ""
+        right += bool(re.search(pattern, text))
+        if show and not re.search(pattern, text):
+            print(f"!> {prompt}\n{text}\n")
+    return {"prompts": len(TERSE), "right": right}
 
 
 def answers(server: Server, temperature: float, show: bool) -> dict[str, Any]:
@@ -202,6 +267,7 @@ def main() -> None:
             {
                 "greedy": answers(server, 0.0, options.answers),
                 "temperature 0.7": answers(server, 0.7, options.answers),
+                "terse": terse(server, options.answers),
                 "tools": tool_calls(server, options.tools, options.answers),
             },
             indent=1,
