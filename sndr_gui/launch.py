@@ -264,6 +264,10 @@ class LaunchModel(QObject):
         server = self.server()
         return server.kv_types if server else ()
 
+    def kv_label(self, kind: str) -> str:
+        """What a KV type means for this model on this server, as far as the plan has said."""
+        return self.plan.kv_types.get(kind, kind) if self.plan else kind
+
     def speculation_kinds(self) -> tuple[str, ...]:
         """The kinds of speculation that this server offers for this model."""
         server, model = self.server(), self.selected

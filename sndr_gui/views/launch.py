@@ -243,8 +243,9 @@ class _FormCard(Card):
             ]
             set_text(self.about, "  ·  ".join(part for part in parts if part))
         self._filling = True
-        self._fill(self.kv_k, [("Default", "")] + [(kind, kind) for kind in model.kv_types()], form.kv_type_k)
-        self._fill(self.kv_v, [("Default", "")] + [(kind, kind) for kind in model.kv_types()], form.kv_type_v)
+        kv_types = [("Default", ""), *((model.kv_label(kind), kind) for kind in model.kv_types())]
+        self._fill(self.kv_k, kv_types, form.kv_type_k)
+        self._fill(self.kv_v, kv_types, form.kv_type_v)
         kinds = [("Default", ""), ("Off", "off")] + [(kind, kind) for kind in model.speculation_kinds()]
         self._fill(self.speculation, kinds, form.speculation)
         self._fill(self.server, list(model.server_choices()), form.server)
@@ -279,6 +280,9 @@ class _FormCard(Card):
                 self._filling = True
                 combo.setItemText(0, f"Default ({planned})" if planned else "Default")
                 self._filling = False
+        for combo in (self.kv_k, self.kv_v):
+            for row in range(1, combo.count()):
+                combo.setItemText(row, self._model.kv_label(combo.itemData(row)))
 
 
 class _StartCard(Card):

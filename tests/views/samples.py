@@ -191,6 +191,7 @@ def plan(**changes: Any) -> LaunchPlan:
         speculation="off",
         keep=False,
         findings=(Finding(id="prebuilt", severity=Severity.INFO, message="The prebuilt llama.cpp runs."),),
+        kv_types={"f16": "f16", "q8_0": "q8_0 with rotation", "q4_0": "q4_0 with rotation"},
         command="sndr run sndr-demo",
     ).model_copy(update=changes)
 

@@ -200,6 +200,13 @@ async def test_launch_plans_with_what_was_set_and_starts(stage: Stage) -> None:
     assert page.start.start.text().startswith("Starting…")
 
 
+async def test_launch_says_what_a_kv_type_means(stage: Stage) -> None:
+    page = launch(stage)
+    await stage.until(lambda: page.model.plan is not None)
+    labels = [page.form.kv_k.itemText(row) for row in range(page.form.kv_k.count())]
+    assert labels == ["Default (f16)", "f16", "q8_0 with rotation", "q4_0 with rotation"]
+
+
 async def test_launch_offers_only_what_the_server_does(stage: Stage) -> None:
     page = launch(stage)
     kinds = [page.form.kv_k.itemData(place) for place in range(page.form.kv_k.count())]
