@@ -281,8 +281,8 @@ class _FormCard(Card):
                 combo.setItemText(0, f"Default ({planned})" if planned else "Default")
                 self._filling = False
         for combo in (self.kv_k, self.kv_v):
-            for row in range(1, combo.count()):
-                combo.setItemText(row, self._model.kv_label(combo.itemData(row)))
+            for place in range(1, combo.count()):
+                combo.setItemText(place, self._model.kv_label(combo.itemData(place)))
 
 
 class _StartCard(Card):
