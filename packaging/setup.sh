@@ -251,7 +251,20 @@ ensure_packages() {
         mark_done packages-requirements-run.lock "$(checksum requirements/run.lock pyproject.toml packaging/setup.sh)-$PWD"
 }
 
+# Engines that read safetensors (vLLM) get the bundled model too; only its GGUF is in the repository.
+ensure_checkpoint() {
+    local folder=resources/models/sndr-demo
+    local gguf=$folder/sndr-demo-q8_0.gguf sum
+    sum=$(checksum $gguf tools/demo_model/gguf_to_safetensors.py)
+    done_already checkpoint "$sum" && [ -f $folder/model.safetensors ] && return 0
+    $venv/bin/python tools/demo_model/gguf_to_safetensors.py $gguf $folder ||
+        stop "the bundled model's checkpoint could not be written" "Python's message is above." \
+            "Check that the disk has 30 MB left and run the same command again."
+    mark_done checkpoint "$sum"
+}
+
 system_sum=""
 ensure_system_packages
 ensure_packages
+ensure_checkpoint
 [ -z "$system_sum" ] || mark_done "system-$profile" "$system_sum"
