@@ -221,41 +221,42 @@ async def _wait_ready(target: Target, seconds: float) -> None:
 
 async def _measure(options: argparse.Namespace) -> OverheadReport:
     """Start what was not given, measure, and end what was started."""
-    import tempfile
+    from engine_host.engines.llamacpp import LlamaCppSettings
+    from engine_host.engines.llamacpp_servers import ServerProber, own_command, prebuilt_command
+    from engine_host.engines.temporary_server import temporary_server
 
-    from engine_host.bench.started import started_server
-
-    with tempfile.TemporaryDirectory() as folder:
-        socket = str(Path(folder) / "engine.sock")
-        slots = max(options.streams)
-        async with started_server(
-            options.model,
-            socket,
-            slots=slots,
-            context=slots * (options.tokens + 128),
-            threads=options.threads,
-            server=options.server,
-        ):
-            await _wait_ready(_target(socket), 120)
-            process = await asyncio.create_subprocess_exec(
-                sys.executable,
-                "-m",
-                "engine_host.bench.endpoint_overhead",
-                "--serve",
-                socket,
-                "--streams",
-                *map(str, options.streams),
-                stdout=asyncio.subprocess.PIPE,
+    command = own_command(options.server) if options.server else prebuilt_command()
+    if command is None:
+        raise SystemExit("The prebuilt server is not installed; name one with --server.")
+    settings = LlamaCppSettings(
+        options.model,
+        "bench",
+        context=options.tokens + 128,
+        streams=max(options.streams),
+        threads=options.threads,
+    )
+    async with temporary_server(await ServerProber().probe(command), settings) as server:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "engine_host.bench.endpoint_overhead",
+            "--serve",
+            server.socket,
+            "--streams",
+            *map(str, options.streams),
+            stdout=asyncio.subprocess.PIPE,
+        )
+        try:
+            assert process.stdout is not None
+            port = int(await process.stdout.readline())
+            url = f"http://127.0.0.1:{port}"
+            await _wait_ready(_target(url), 20)
+            return await run(
+                server.socket, url, options.streams, options.tokens, options.repeats, process.pid
             )
-            try:
-                assert process.stdout is not None
-                port = int(await process.stdout.readline())
-                url = f"http://127.0.0.1:{port}"
-                await _wait_ready(_target(url), 20)
-                return await run(socket, url, options.streams, options.tokens, options.repeats, process.pid)
-            finally:
-                process.terminate()
-                await process.wait()
+        finally:
+            process.terminate()
+            await process.wait()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -266,7 +267,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 4, 8])
     parser.add_argument("--tokens", type=int, default=128)
     parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--threads", type=int, default=2)
+    parser.add_argument("--threads", type=int, help="of the engine; without it what a start takes")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", metavar="SOCKET", help=argparse.SUPPRESS)
     options = parser.parse_args(arguments)

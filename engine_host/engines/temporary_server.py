@@ -21,9 +21,10 @@ from engine_host.protocol.errors import Reason
 
 @dataclass(frozen=True, slots=True)
 class TemporaryServer:
-    """A server that answers; `log` is the file it writes to."""
+    """A server that answers on its Unix socket; `log` is the file it writes to."""
 
     client: httpx.AsyncClient
+    socket: str
     pid: int
     log: Path
     ready_after: float
@@ -50,7 +51,7 @@ async def temporary_server(
             async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
                 await _until_healthy(client, process, settings, server, timeout)
                 ready = time.monotonic() - started
-                yield TemporaryServer(client, process.pid, log, ready)
+                yield TemporaryServer(client, str(socket), process.pid, log, ready)
         finally:
             await asyncio.shield(_end(process))
 

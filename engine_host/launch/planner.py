@@ -229,6 +229,9 @@ def _settings_of(model: ShelvedModel, resolved: Resolution, request: LaunchReque
         speculation=str(resolved["speculation"]),
         draft_tokens=int(resolved["draft_tokens"]),
         embeddings=bool(resolved["embeddings"]),
+        # A model that was not made for embeddings does not say how to pool them, and a vector a token is
+        # not what the OpenAI API answers with.
+        pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
         extra_arguments=request.overrides.extra_arguments,
     )
 

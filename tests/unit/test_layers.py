@@ -49,6 +49,9 @@ BETWEEN_SERVICES = {
     ("engine_host/launch/*", "engine_host.engines.llamacpp_servers"): "and names the server it is for",
     ("engine_host/bench/*", "engine_host.gateway"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.gateway.*"): "it measures the gateway itself, without a host",
+    ("engine_host/bench/*", "engine_host.engines.llamacpp"): "in front of a bare server",
+    ("engine_host/bench/*", "engine_host.engines.llamacpp_servers"): "that is found",
+    ("engine_host/bench/*", "engine_host.engines.temporary_server"): "and started as every other",
 }
 WINDOW_IMPORTS_HOST = {
     (

@@ -7,14 +7,15 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from engine_host.bench.random_model import SMALL, Shape, write_random_model
-from engine_host.bench.started import started_server
+from engine_host.engines.llamacpp import LlamaCppSettings
+from engine_host.engines.llamacpp_servers import ServerProber, prebuilt_command
+from engine_host.engines.temporary_server import TemporaryServer, temporary_server
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
-from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.gateway.upstream import fetch
 from engine_host.protocol.events import EventBase
 from engine_host.serving import HttpServer
 
@@ -28,7 +29,7 @@ class Real:
     gateway: Gateway
     url: str
     target: Target
-    process: asyncio.subprocess.Process
+    server: TemporaryServer
     events: list[EventBase] = field(default_factory=list)
 
     async def get(self, path: str) -> bytes:
@@ -58,33 +59,39 @@ def random_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Shape], 
 @pytest.fixture
 def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
     """Makes a gateway over a real engine; both gone when the block ends."""
-    pytest.importorskip("xllamacpp", reason="the prebuilt server is not installed")
 
     @asynccontextmanager
     async def make(
-        *, slots: int = 8, context: int = CONTEXT, limits: Limits | None = None, **more: Any
+        *, slots: int = 8, context: int = CONTEXT, limits: Limits | None = None, embeddings: bool = False
     ) -> AsyncIterator[Real]:
-        socket = str(home / "engine.sock")
-        model = random_model()
-        async with started_server(model, socket, slots=slots, context=slots * context, **more) as process:
+        command = prebuilt_command()
+        assert command is not None, "the prebuilt server is not installed"
+        settings = LlamaCppSettings(
+            random_model(),
+            "random",
+            context=context,
+            streams=slots,
+            embeddings=embeddings,
+            pooling="mean" if embeddings else None,
+        )
+        async with temporary_server(await ServerProber().probe(command), settings) as server:
             target = Target(
                 "e1",
                 "random",
                 slots,
                 context,
                 time.time(),
-                socket=socket,
+                socket=server.socket,
                 fill_in_the_middle=True,
-                embeddings=bool(more.get("embeddings")),
+                embeddings=embeddings,
             )
-            await _ready(target)
             events: list[EventBase] = []
             gateway = Gateway(_One(target), events.append, limits=limits)
             bound = bind_endpoint("127.0.0.1", 0)
             endpoint = HttpServer(gateway.app, bound.socket, name="endpoint")
             await endpoint.started()
             try:
-                yield Real(gateway, f"http://127.0.0.1:{bound.port}/v1", target, process, events)
+                yield Real(gateway, f"http://127.0.0.1:{bound.port}/v1", target, server, events)
             finally:
                 await gateway.aclose()
                 await endpoint.close()
@@ -104,13 +111,3 @@ class _One:
     def starting(self) -> tuple[str, ...]:
         """Nothing."""
         return ()
-
-
-async def _ready(target: Target) -> None:
-    async with asyncio.timeout(60):
-        while True:
-            with contextlib.suppress(UpstreamLostError):
-                status, _ = await fetch(target, "GET", "/health")
-                if status == 200:
-                    return
-            await asyncio.sleep(0.05)
