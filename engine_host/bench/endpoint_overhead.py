@@ -225,7 +225,7 @@ async def _measure(options: argparse.Namespace) -> OverheadReport:
     from engine_host.engines.llamacpp_servers import ServerProber, own_command, prebuilt_command
     from engine_host.engines.temporary_server import temporary_server
 
-    command = own_command(options.server) if options.server else prebuilt_command()
+    command = own_command(options.server.absolute()) if options.server else prebuilt_command()
     if command is None:
         raise SystemExit("The prebuilt server is not installed; name one with --server.")
     settings = LlamaCppSettings(

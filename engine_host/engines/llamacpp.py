@@ -89,7 +89,8 @@ def command(
     threads = str(settings.threads or default_threads())
     argv = [
         *server.command.argv,
-        *("--model", str(settings.model)),
+        # An engine is started elsewhere: a path relative to us would name another file there.
+        *("--model", str(settings.model.absolute())),
         *("--alias", settings.alias),
         *("--host", str(socket)),
         *("--ctx-size", str(settings.context * settings.streams)),
