@@ -2,6 +2,8 @@
 
 import json
 import secrets
+import socket
+import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
@@ -52,8 +54,7 @@ class ControlClient:
         """
         import httpx  # It costs a tenth of a second, which `sndr --help` need not pay.
 
-        if not self.folders.socket.exists():
-            raise _not_running(self.folders)
+        self._check_listener()
         try:
             token = self.folders.token.read_text(encoding="utf-8").strip()
         except OSError as error:
@@ -79,6 +80,19 @@ class ControlClient:
             self.close()
             raise
         return self.version
+
+    def _check_listener(self) -> None:
+        """Raise HostError(host_unreachable) unless somebody listens; httpx leaks a socket that is refused."""
+        if sys.platform == "win32":
+            return
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(_CONNECT)
+            try:
+                probe.connect(str(self.folders.socket))
+            except FileNotFoundError as error:
+                raise _not_running(self.folders) from error
+            except OSError as error:
+                raise _not_running(self.folders, was_there=True) from error
 
     def close(self) -> None:
         """Drop the connection."""
