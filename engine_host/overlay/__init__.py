@@ -1,0 +1,1 @@
+"""What the program lays over an inference engine: kernels and patches of its own."""

@@ -1,0 +1,202 @@
+"""Decode and verify: attention of a request's last 1 to 8 tokens over its quantised cache.
+
+One program works for one KV head of one request and one share of its tokens, for all query heads and rows of that
+head at once, so that every byte of the cache is read once. Scores are computed the other way round, keys times
+queries: tokens fill the tensor cores' 64 rows and the few query rows become columns, of which any multiple of 8
+will do. Keys go from the cache to the tensor cores without passing a register.
+"""
+
+import triton
+import triton.language as tl
+
+from engine_host.overlay.turboquant.convert import key_levels_of, to_fp8, values_of
+
+# Weights are stored as fp16 times 2 ** 5: the small ones stay clear of fp16's subnormal numbers.
+HEADROOM = tl.constexpr(5.0)
+
+
+@triton.jit
+def _two_terms(query, inverse_step, lower):
+    """fp8 columns of a query: rounded, and where `lower` is set what rounding left over.
+
+    The step is a power of two, so that a bf16 query's 8 bits survive it; an e4m3 number takes 4 of them and leaves 4
+    for the other: together they are the query, exactly.
+    """
+    scaled = query * inverse_step
+    rounded = to_fp8(scaled).to(tl.float32)
+    return to_fp8(tl.where(lower, scaled - rounded, scaled))
+
+
+@triton.jit
+def _summed(both, tile: tl.constexpr, rows: tl.constexpr):
+    """Add the two terms' products: [tile, 2 * rows] to [tile, rows]; both lie in one thread's registers."""
+    first, second = tl.split(tl.reshape(both, (tile, rows, 2)))
+    return first + second
+
+
+@triton.jit
+def decode_kernel(
+    queries,
+    fp8_cache,
+    byte_cache,
+    word_cache,
+    table,
+    lengths,
+    partial,
+    partial_lse,
+    scale_log2,
+    query_token_stride,
+    query_head_stride,
+    table_stride,
+    query_rows: tl.constexpr,
+    group: tl.constexpr,
+    rows: tl.constexpr,
+    kv_heads: tl.constexpr,
+    head_size: tl.constexpr,
+    block_size: tl.constexpr,
+    fp8_keys: tl.constexpr,
+    tile: tl.constexpr,
+    whole_values: tl.constexpr,
+    stages: tl.constexpr,
+):
+    """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
+
+    rows is query_rows * group, padded to a power of two. Row r of a request is query row r // group of head r % group
+    and sees the first length - query_rows + 1 + r // group tokens.
+    """
+    half: tl.constexpr = head_size // 2
+    key_bytes: tl.constexpr = head_size if fp8_keys else half
+    value_offset: tl.constexpr = block_size * key_bytes
+    scale_offset: tl.constexpr = value_offset + block_size * half
+    norm_offset: tl.constexpr = scale_offset + block_size * 4
+    page_bytes: tl.constexpr = norm_offset + (0 if fp8_keys else block_size * 2)
+    head = tl.program_id(0)
+    request = tl.program_id(1)
+    split = tl.program_id(2)
+    length = tl.load(lengths + request)
+    share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
+    first = share * split
+    end = tl.minimum(first + share, length)
+    row = tl.arange(0, rows)
+    out = ((request * kv_heads + head) * tl.num_programs(2) + split) * rows + row
+    if first >= end:
+        tl.store(partial_lse + out, tl.full([rows], -float("inf"), tl.float32))
+        return
+
+    # The queries, two fp8 terms side by side: columns 2 r and 2 r + 1. (With all first terms before all second ones
+    # Triton 3.6 gives wrong products on Hopper: docs/kernels.md.)
+    both = tl.arange(0, 2 * rows)
+    column = both // 2
+    lower = (both % 2 == 1)[None, :]
+    real = column < group * query_rows
+    at = (request * query_rows + column // group) * query_token_stride
+    at += (head * group + column % group) * query_head_stride
+    channel = tl.arange(0, head_size)
+    channel_half = tl.arange(0, half)
+    largest = tl.zeros([2 * rows], tl.float32)
+    if fp8_keys:
+        query = tl.load(queries + at[None, :] + channel[:, None], mask=real[None, :], other=0.0).to(tl.float32)
+        largest = tl.max(tl.abs(query), 0)
+    else:
+        query = tl.load(queries + at[None, :] + channel_half[:, None], mask=real[None, :], other=0.0)
+        query = query.to(tl.float32)
+        second = tl.load(queries + at[None, :] + half + channel_half[:, None], mask=real[None, :], other=0.0)
+        second = second.to(tl.float32)
+        largest = tl.maximum(tl.max(tl.abs(query), 0), tl.max(tl.abs(second), 0))
+    # The exponent alone: the largest number of a row ends between 192 and 384, below e4m3's 448.
+    inverse_step = 384.0 / tl.maximum(largest, 1e-30)
+    inverse_step = (inverse_step.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
+    terms = _two_terms(query, inverse_step[None, :], lower)
+    if not fp8_keys:
+        second_terms = _two_terms(second, inverse_step[None, :], lower)
+    # Both terms of a row have the same step.
+    row_step, _ = tl.split(tl.reshape(inverse_step, (rows, 2)))
+    to_log2 = scale_log2 / row_step
+
+    limit = tl.minimum(length - query_rows + 1 + row // group, end)
+    unmasked = tl.minimum(length - query_rows + 1, end)
+    highest = tl.full([rows], -float("inf"), tl.float32)
+    weight_sums = tl.zeros([tile, rows], tl.float32)
+    wide: tl.constexpr = head_size if whole_values else half
+    low_out = tl.zeros([wide, rows], tl.float32)
+    high_out = tl.zeros([half, rows], tl.float32)
+    token = tl.arange(0, tile)
+    # A tile's blocks are scalars that the loop carries: their load has a whole turn to arrive in.
+    blocks: tl.constexpr = tile // block_size if tile > block_size else 1
+    table_row = table + request * table_stride
+    last = (end - 1) // block_size
+    begin = first // block_size
+    block0 = tl.load(table_row + begin)
+    block1 = block0
+    block2 = block0
+    block3 = block0
+    if blocks > 1:
+        block1 = tl.load(table_row + tl.minimum(begin + 1, last))
+    if blocks > 2:
+        block2 = tl.load(table_row + tl.minimum(begin + 2, last))
+        block3 = tl.load(table_row + tl.minimum(begin + 3, last))
+    for start in tl.range(first, end, tile, num_stages=stages):
+        block = token * 0 + block0
+        if blocks == 2:
+            block = tl.where(token < block_size, block0, block1)
+        if blocks == 4:
+            place = token // block_size
+            block = tl.where(
+                place == 0, block0, tl.where(place == 1, block1, tl.where(place == 2, block2, block3))
+            )
+        within = (token + start) & (block_size - 1) if block_size > tile else token & (block_size - 1)
+        page = (block * kv_heads + head).to(tl.int64)
+        base = page * page_bytes
+        scale = tl.load(word_cache + (page * (page_bytes // 4) + (scale_offset // 4 + within)))
+        # Slots beyond the end were never written and may hold NaN; with scale 0 their values are 0.
+        scale = tl.where(start + token < end, scale, 0)
+        packed_at = (base + value_offset + within * half)[:, None] + channel_half[None, :]
+        if fp8_keys:
+            keys = tl.load(fp8_cache + (base + within * head_size)[:, None] + channel[None, :])
+            packed = tl.load(byte_cache + packed_at)
+            scores = _summed(tl.dot(keys, terms), tile, rows)
+        else:
+            codes = tl.load(byte_cache + (base + within * half)[:, None] + channel_half[None, :])
+            packed = tl.load(byte_cache + packed_at)
+            # Norms are read in pairs: asynchronous copies are of 4 bytes at least.
+            pair = tl.load(word_cache + (page * (page_bytes // 4) + (norm_offset // 4 + within // 2)))
+            norm = ((pair >> ((within & 1) * 16)) & 0xFFFF).to(tl.int16).to(tl.float16, bitcast=True)
+            low_keys, high_keys = key_levels_of(codes)
+            products = tl.dot(high_keys, second_terms, acc=tl.dot(low_keys, terms))
+            scores = _summed(products, tile, rows) * norm.to(tl.float32)[:, None]
+        if start + tile > unmasked:
+            scores = tl.where((start + token)[:, None] < limit[None, :], scores, -float("inf"))
+        risen = tl.maximum(highest, tl.max(scores, 0) * to_log2)
+        shift = tl.where(risen == -float("inf"), 0.0, risen - HEADROOM)
+        decay = tl.exp2(highest - HEADROOM - shift)
+        weights = tl.exp2(scores * to_log2[None, :] - shift[None, :])
+        highest = risen
+        weight_sums = weight_sums * decay[None, :] + weights
+        low, high = values_of(packed, tl.broadcast_to(scale[:, None], (tile, half)))
+        weights16 = weights.to(tl.float16)
+        if whole_values:
+            # One product instead of two: less waiting, but twice the shared memory.
+            whole = tl.reshape(tl.permute(tl.join(low, high), (0, 2, 1)), (tile, head_size))
+            low_out = tl.dot(tl.trans(whole), weights16, acc=low_out * decay[None, :])
+        else:
+            low_out = tl.dot(tl.trans(low), weights16, acc=low_out * decay[None, :])
+            high_out = tl.dot(tl.trans(high), weights16, acc=high_out * decay[None, :])
+        # Last in the turn: the old numbers are dead by now, so that nothing waits for the new ones.
+        begin = (start + tile) // block_size
+        block0 = tl.load(table_row + tl.minimum(begin, last))
+        if blocks > 1:
+            block1 = tl.load(table_row + tl.minimum(begin + 1, last))
+        if blocks > 2:
+            block2 = tl.load(table_row + tl.minimum(begin + 2, last))
+            block3 = tl.load(table_row + tl.minimum(begin + 3, last))
+
+    total = tl.sum(weight_sums, 0)
+    inverse = 1.0 / tl.where(total > 0.0, total, 1.0)
+    real_row = (row < group * query_rows)[None, :]
+    to = partial + out.to(tl.int64)[None, :] * head_size
+    if whole_values:
+        tl.store(to + channel[:, None], low_out * inverse[None, :], mask=real_row)
+    else:
+        tl.store(to + channel_half[:, None], low_out * inverse[None, :], mask=real_row)
+        tl.store(to + half + channel_half[:, None], high_out * inverse[None, :], mask=real_row)
+    tl.store(partial_lse + out, tl.where(total > 0.0, highest - HEADROOM + tl.log2(total), -float("inf")))
