@@ -15,14 +15,20 @@ ASSEMBLY = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") != "1")
 
 
 @triton.jit
+def rounded_to_4_bits(number):
+    """fp32 with 4 significant bits left, to nearest even: what e4m3 holds from 2 ** -6 up."""
+    bits = number.to(tl.int32, bitcast=True)
+    bits = (bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000
+    return bits.to(tl.float32, bitcast=True)
+
+
+@triton.jit
 def to_fp8(number):
     """fp32 to e4m3, to nearest even."""
     if not ASSEMBLY:
         # The interpreter drops the carry of a mantissa that rounds up to the next power of two: 1.97 becomes 1.0.
-        # Rounded to 4 significant bits beforehand, there is nothing left for it to round.
-        bits = number.to(tl.int32, bitcast=True)
-        bits = (bits + 0x7FFFF + ((bits >> 20) & 1)) & -0x100000
-        number = bits.to(tl.float32, bitcast=True)
+        # Rounded beforehand, there is nothing left for it to round.
+        number = rounded_to_4_bits(number)
     return number.to(tl.float8e4nv)
 
 

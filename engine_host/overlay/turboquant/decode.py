@@ -9,7 +9,7 @@ will do. Keys go from the cache to the tensor cores without passing a register.
 import triton
 import triton.language as tl
 
-from engine_host.overlay.turboquant.convert import key_levels_of, to_fp8, values_of
+from engine_host.overlay.turboquant.convert import key_levels_of, rounded_to_4_bits, to_fp8, values_of
 
 # Weights are stored as fp16 times 2 ** 5: the small ones stay clear of fp16's subnormal numbers.
 HEADROOM = tl.constexpr(5.0)
@@ -23,15 +23,16 @@ def _two_terms(query, inverse_step, lower):
     for the other: together they are the query, exactly.
     """
     scaled = query * inverse_step
-    rounded = to_fp8(scaled).to(tl.float32)
-    return to_fp8(tl.where(lower, scaled - rounded, scaled))
+    # Rounded as bits, not by way of fp8 and back: ptxas 12.8 merges the two packing instructions of that and unpacks
+    # a register that nothing wrote (docs/kernels.md).
+    rounded = rounded_to_4_bits(scaled)
+    return to_fp8(tl.where(lower, scaled - rounded, rounded))
 
 
 @triton.jit
 def _summed(both, tile: tl.constexpr, rows: tl.constexpr):
     """Add the two terms' products: [tile, 2 * rows] to [tile, rows]; both lie in one thread's registers."""
-    first, second = tl.split(tl.reshape(both, (tile, rows, 2)))
-    return first + second
+    return tl.sum(tl.reshape(both, (tile, 2, rows)), 1)
 
 
 @triton.jit
@@ -83,11 +84,10 @@ def decode_kernel(
         tl.store(partial_lse + out, tl.full([rows], -float("inf"), tl.float32))
         return
 
-    # The queries, two fp8 terms side by side: columns 2 r and 2 r + 1. (With all first terms before all second ones
-    # Triton 3.6 gives wrong products on Hopper: docs/kernels.md.)
+    # The queries, two fp8 terms side by side: columns [0, rows) and [rows, 2 * rows).
     both = tl.arange(0, 2 * rows)
-    column = both // 2
-    lower = (both % 2 == 1)[None, :]
+    column = both % rows
+    lower = (both >= rows)[None, :]
     real = column < group * query_rows
     at = (request * query_rows + column // group) * query_token_stride
     at += (head * group + column % group) * query_head_stride
@@ -110,8 +110,7 @@ def decode_kernel(
     if not fp8_keys:
         second_terms = _two_terms(second, inverse_step[None, :], lower)
     # Both terms of a row have the same step.
-    row_step, _ = tl.split(tl.reshape(inverse_step, (rows, 2)))
-    to_log2 = scale_log2 / row_step
+    to_log2 = scale_log2 / (tl.sum(tl.reshape(inverse_step, (2, rows)), 0) * 0.5)
 
     limit = tl.minimum(length - query_rows + 1 + row // group, end)
     unmasked = tl.minimum(length - query_rows + 1, end)

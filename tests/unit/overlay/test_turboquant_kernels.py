@@ -21,7 +21,9 @@ CPU = torch.device("cpu")
 ALLOWED = 3e-3
 
 
-def filled(layout: CacheLayout, kv_heads: int, lengths: list[int], seed: int = 0):
+def filled(
+    layout: CacheLayout, kv_heads: int, lengths: list[int], seed: int = 0
+) -> tuple[Any, Any, list[tuple[Any, Any]]]:
     """A cache in which each request has random tokens in blocks of random order, and the keys and values stored."""
     torch.manual_seed(seed)
     size = layout.block_size
@@ -40,7 +42,7 @@ def filled(layout: CacheLayout, kv_heads: int, lengths: list[int], seed: int = 0
     return cache, table, tokens
 
 
-def error(found, wanted) -> float:
+def error(found: Any, wanted: Any) -> float:
     return float((found.double() - wanted).norm() / wanted.norm().clamp(min=1e-30))
 
 
