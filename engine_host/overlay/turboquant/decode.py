@@ -95,7 +95,9 @@ def decode_kernel(
     channel_half = tl.arange(0, half)
     largest = tl.zeros([2 * rows], tl.float32)
     if fp8_keys:
-        query = tl.load(queries + at[None, :] + channel[:, None], mask=real[None, :], other=0.0).to(tl.float32)
+        query = tl.load(queries + at[None, :] + channel[:, None], mask=real[None, :], other=0.0).to(
+            tl.float32
+        )
         largest = tl.max(tl.abs(query), 0)
     else:
         query = tl.load(queries + at[None, :] + channel_half[:, None], mask=real[None, :], other=0.0)

@@ -66,7 +66,9 @@ def _store_kernel(
     step = step16.to(tl.float32)
     centre16 = (smallest + 8.0 * step).to(tl.float16)
     centre = centre16.to(tl.float32)
-    packed = _nibble(low, centre[:, None], step[:, None]) | (_nibble(high, centre[:, None], step[:, None]) << 4)
+    packed = _nibble(low, centre[:, None], step[:, None]) | (
+        _nibble(high, centre[:, None], step[:, None]) << 4
+    )
     at = page * page_bytes + value_offset + within * half
     tl.store(byte_cache + at[:, None] + column, packed.to(tl.uint8), mask=mask)
     scale = step16.to(tl.int16, bitcast=True).to(tl.int32) & 0xFFFF
@@ -94,7 +96,9 @@ def _store_kernel(
         first, second = tl.split(tl.permute(tl.reshape(code, (count, 2, half)), (0, 2, 1)))
         tl.store(byte_cache + at[:, None] + column, (first | (second << 4)).to(tl.uint8), mask=mask)
         norm_offset: tl.constexpr = (scale_offset + block_size * 4) // 2
-        tl.store(half_cache + page * (page_bytes // 2) + norm_offset + within, norm.to(tl.float16), mask=valid)
+        tl.store(
+            half_cache + page * (page_bytes // 2) + norm_offset + within, norm.to(tl.float16), mask=valid
+        )
 
 
 def store(

@@ -1,12 +1,15 @@
 """The TurboQuant kernels in Triton's interpreter, against float64 on the same quantised cache."""
 
 import os
+from typing import Any
 
 os.environ["TRITON_INTERPRET"] = "1"
 
 import pytest
 
-NEEDS = "the kernels run in an engine's environment, which has torch and Triton; the program's own has neither"
+NEEDS = (
+    "the kernels run in an engine's environment, which has torch and Triton; the program's own has neither"
+)
 torch = pytest.importorskip("torch", reason=NEEDS)
 pytest.importorskip("triton", reason=NEEDS)
 
