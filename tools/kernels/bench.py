@@ -1,0 +1,266 @@
+"""TurboQuant kernels on a GPU machine, all in one run: ours, vLLM's two and attention over a bf16 cache.
+
+usage: python tools/kernels/bench.py [--vllm FOLDER] [--out FILE] [--quick]
+
+It needs torch and Triton alone. FOLDER/vllm holds vLLM's Python files (0.32 or 0.33); without it vLLM's
+kernels are left out. Data is random and fresh for every shape, each answer is checked against float64 on the
+cache it was read from, times are medians of replayed CUDA graphs with the L2 cache cleared in between (first and
+ninth decile behind them), and shares are of the copy bandwidth (bytes read plus written) measured at the start.
+vLLM's two are timed without graphs: they allocate.
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from triton.testing import do_bench
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+
+from engine_host.overlay.turboquant import reference
+from engine_host.overlay.turboquant.attention import attend, plan
+from engine_host.overlay.turboquant.layout import CacheLayout
+from engine_host.overlay.turboquant.store import store
+
+BLOCK = 16
+# preset, head size, query heads, KV heads, tokens, requests, query rows; the goal, a share of the bandwidth.
+SHAPES: list[tuple[str, int, int, int, int, int, int, float | None]] = [
+    ("k8v4", 128, 32, 8, 32768, 16, 1, 0.70),
+    ("k8v4", 256, 24, 4, 32768, 16, 1, 0.60),
+    ("k8v4", 256, 16, 2, 32768, 16, 1, 0.60),
+    ("k8v4", 128, 32, 8, 32768, 16, 4, 0.65),
+    ("k8v4", 256, 24, 4, 32768, 16, 4, 0.55),
+    ("k8v4", 256, 16, 2, 32768, 16, 4, 0.55),
+    ("k8v4", 128, 32, 8, 131072, 1, 4, 0.45),
+    ("k8v4", 256, 24, 4, 131072, 1, 4, 0.45),
+    ("k8v4", 256, 16, 2, 131072, 1, 4, 0.45),
+    ("k8v4", 128, 32, 8, 32768, 1, 1, None),
+    ("k8v4", 256, 24, 4, 32768, 1, 4, None),
+    ("k8v4", 64, 16, 8, 32768, 16, 4, None),
+    ("4bit_nc", 128, 32, 8, 32768, 16, 1, None),
+    ("4bit_nc", 128, 32, 8, 32768, 16, 4, None),
+    ("4bit_nc", 256, 24, 4, 32768, 16, 1, None),
+    ("4bit_nc", 256, 24, 4, 32768, 16, 4, None),
+]
+ALLOWED_ERROR = 3e-3
+
+
+def timed(call: Callable[[], Any], graph: bool = True) -> tuple[float, float, float]:
+    """Median, first and ninth decile of a call's time in milliseconds."""
+    call()
+    if graph:
+        side = torch.cuda.Stream()
+        side.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(side):
+            call()
+        torch.cuda.current_stream().wait_stream(side)
+        captured = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(captured):
+            call()
+        call = captured.replay
+    median, low, high = do_bench(call, warmup=10, rep=60, quantiles=[0.5, 0.1, 0.9])
+    return median, low, high
+
+
+def copy_bandwidth(device: torch.device) -> float:
+    """Bytes read plus written a second by a copy of 2 GiB of random bytes, in GB/s."""
+    source = torch.randint(0, 255, (1 << 31,), dtype=torch.uint8, device=device)
+    target = torch.empty_like(source)
+    median = do_bench(lambda: target.copy_(source), return_mode="median")
+    return float(2 * source.numel() / median / 1e6)
+
+
+def distance(found: torch.Tensor, wanted: torch.Tensor) -> float:
+    return float((found.double() - wanted).norm() / wanted.norm())
+
+
+def stock_tokens(cache: torch.Tensor, blocks: torch.Tensor, length: int, head_size: int) -> Any:
+    """Keys and values of a stock k8v4 cache as float64: fp8 key, nibbles 2j, 2j + 1, fp16 step, zero."""
+    slots = cache[blocks.long()].flatten(0, 1)[:length]
+    keys = slots[..., :head_size].contiguous().view(torch.float8_e4m3fn).double()
+    packed = slots[..., head_size : head_size * 3 // 2]
+    scales = slots[..., head_size * 3 // 2 : head_size * 3 // 2 + 4].contiguous().view(torch.float16).double()
+    nibbles = torch.stack([packed & 15, packed >> 4], -1).flatten(-2).double()
+    return keys, nibbles * scales[..., :1] + scales[..., 1:]
+
+
+class Case:
+    """One shape: its data in every layout, and what was measured on it."""
+
+    def __init__(self, shape: tuple[Any, ...], vllm: Any, bandwidth: float, device: torch.device) -> None:
+        preset, self.head_size, self.heads, self.kv_heads, self.length, self.batch, self.rows, self.goal = (
+            shape
+        )
+        self.layout = CacheLayout(preset, self.head_size, BLOCK)
+        self.vllm = vllm if preset == "k8v4" else None
+        self.bandwidth, self.device, self.results = bandwidth, device, {}
+        self.bytes = self.batch * self.length * self.kv_heads * self.layout.token_bytes
+        blocks = self.length // BLOCK
+        self.table = (
+            torch.randperm(blocks * self.batch, device=device).to(torch.int32).view(self.batch, blocks)
+        )
+        self.cache = torch.empty(
+            self.layout.cache_shape(blocks * self.batch, self.kv_heads), dtype=torch.uint8, device=device
+        )
+        dense = (self.batch, self.kv_heads, self.length, self.head_size)
+        self.keys = torch.empty(dense, dtype=torch.bfloat16, device=device)
+        self.values = torch.empty_like(self.keys)
+        if self.vllm:
+            matrix = reference.hadamard(self.head_size, device).float()
+            self.vllm.prepare(self.head_size, matrix)
+            slot = (blocks * self.batch, BLOCK, self.kv_heads, self.vllm.slot_bytes())
+            self.stock = torch.zeros(slot, dtype=torch.uint8, device=device)
+            self.soa = torch.zeros(slot, dtype=torch.uint8, device=device)
+        place = torch.arange(self.length, device=device)
+        for request in range(self.batch):
+            keys = torch.randn(
+                self.length, self.kv_heads, self.head_size, dtype=torch.bfloat16, device=device
+            )
+            values = torch.randn_like(keys)
+            slots = self.table[request].long()[place // BLOCK] * BLOCK + place % BLOCK
+            store(keys, values, self.cache, slots, self.layout)
+            if self.vllm:
+                self.vllm.fill(keys, values, self.stock, self.soa, slots.to(torch.int32))
+            self.keys[request], self.values[request] = keys.transpose(0, 1), values.transpose(0, 1)
+        self.last = (keys, values, slots)
+        self.query = torch.randn(
+            self.batch * self.rows, self.heads, self.head_size, dtype=torch.bfloat16, device=device
+        )
+        self.lengths = torch.full((self.batch,), self.length, dtype=torch.int32, device=device)
+        self.checked = sorted({0, self.batch - 1})
+
+    def wanted(self, tokens: Callable[[int], Any]) -> dict[int, torch.Tensor]:
+        scale = self.head_size**-0.5
+        return {
+            request: reference.attend(self.of(self.query, request), *tokens(request), self.length, scale)
+            for request in self.checked
+        }
+
+    def of(self, rows: torch.Tensor, request: int) -> torch.Tensor:
+        return rows[request * self.rows : (request + 1) * self.rows]
+
+    def note(self, name: str, times: tuple[float, float, float], found: Any, wanted: Any, size: int) -> None:
+        worst = None
+        if found is not None:
+            worst = max(distance(self.of(found, request), wanted[request]) for request in self.checked)
+        self.results[name] = {"ms": times, "share": size / times[0] / 1e6 / self.bandwidth, "error": worst}
+
+    def ours(self) -> None:
+        wanted = self.wanted(
+            lambda request: reference.read_tokens(self.cache, self.table[request], self.length, self.layout)
+        )
+        made = plan(self.layout, self.batch, self.rows, self.heads, self.kv_heads, self.length, self.device)
+        out = torch.full_like(self.query, float("nan"))
+        scale = self.head_size**-0.5
+
+        def call() -> None:
+            attend(made, self.query, self.cache, self.table, self.lengths, scale, out)
+
+        self.note("ours", timed(call), out, wanted, self.bytes)
+        keys, values, slots = self.last
+        times = timed(lambda: store(keys, values, self.cache, slots, self.layout))
+        moved = self.length * self.kv_heads * (self.head_size * 4 + self.layout.token_bytes)
+        self.note("store", times, None, None, moved)
+
+    def theirs(self) -> None:
+        wanted = self.wanted(
+            lambda request: stock_tokens(self.stock, self.table[request], self.length, self.head_size)
+        )
+        behind = torch.arange(self.rows, dtype=torch.int32, device=self.device) - self.rows + 1
+        lengths = (self.lengths[:, None] + behind[None]).reshape(-1)
+        table = self.table.repeat_interleave(self.rows, 0)
+        found = self.vllm.attend_stock(self.query, self.stock, table, lengths)
+        times = timed(lambda: self.vllm.attend_stock(self.query, self.stock, table, lengths), graph=False)
+        self.note("stock", times, found, wanted, self.bytes)
+        starts = torch.arange(0, self.batch * self.rows + 1, self.rows, dtype=torch.int32, device=self.device)
+        best: Any = None
+        for splits in (16, 32, 64):
+            arguments = (self.query, self.soa, self.table, self.lengths, starts, self.length, splits)
+            found = self.vllm.attend_soa(*arguments)
+            times = timed(lambda arguments=arguments: self.vllm.attend_soa(*arguments), graph=False)
+            if best is None or times < best[0]:
+                best = times, found
+        self.note("soa", best[0], best[1], wanted, self.bytes)
+
+    def bf16(self) -> None:
+        """PyTorch's attention on dense bf16 keys and values, its fastest backend; bytes are those of bf16."""
+        rows = self.query.view(self.batch, self.rows, self.heads, self.head_size).transpose(1, 2)
+        size = 2 * self.keys.numel() * 2
+        backends = torch.nn.attention.SDPBackend
+        for backend in (backends.FLASH_ATTENTION, backends.CUDNN_ATTENTION):
+
+            def call(backend: Any = backend) -> torch.Tensor:
+                with torch.nn.attention.sdpa_kernel(backend):
+                    return torch.nn.functional.scaled_dot_product_attention(
+                        rows, self.keys, self.values, enable_gqa=True
+                    )
+
+            try:
+                times = timed(call)
+            except RuntimeError as refused:
+                print(f"  bf16 {backend}: {str(refused).splitlines()[0][:90]}")
+                continue
+            if "bf16" not in self.results or times < self.results["bf16"]["ms"]:
+                # Not causal: neither backend masks a few last rows. Only the time is of interest.
+                self.note("bf16", times, None, None, size)
+                self.results["bf16"]["backend"] = backend.name
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vllm", type=Path, help="folder that holds vllm/, vLLM's Python files")
+    parser.add_argument("--out", type=Path, help="write every figure to this JSON file")
+    parser.add_argument("--quick", action="store_true", help="ours alone")
+    chosen = parser.parse_args()
+    torch.manual_seed(torch.seed() % 2**31)
+    device = torch.device("cuda")
+    vllm = None
+    if chosen.vllm:
+        sys.path.insert(0, str(Path(__file__).parent))
+        from vllm_kernels import VllmKernels
+
+        vllm = VllmKernels(chosen.vllm)
+    bandwidth = copy_bandwidth(device)
+    print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {bandwidth:.0f} GB/s", flush=True)
+    everything = []
+    for shape in SHAPES:
+        case = Case(shape, vllm, bandwidth, device)
+        case.ours()
+        if not chosen.quick:
+            for measure in (case.theirs if case.vllm else None, case.bf16):
+                if measure is not None:
+                    try:
+                        measure()
+                    except Exception as failed:  # noqa: BLE001 - somebody else's kernel; ours are measured by now
+                        print(f"  {measure.__name__}: {type(failed).__name__} {str(failed)[:200]}")
+        preset, size, heads, kv_heads, length, batch, rows, goal = shape
+        print(
+            f"{preset} {size} {heads}/{kv_heads}, {length // 1024}k x {batch}, {rows} queries, "
+            f"{case.bytes / 1e6:.0f} MB"
+        )
+        for name, result in case.results.items():
+            median, low, high = result["ms"]
+            error = "" if result["error"] is None else f"  error {result['error']:.1e}"
+            verdict = ""
+            if name == "ours" and goal is not None:
+                verdict = f"  goal {goal:.0%} {'reached' if result['share'] >= goal else 'MISSED'}"
+            print(
+                f"  {name:6} {median:8.4f} ms ({low:.4f} to {high:.4f})  "
+                f"{result['share']:6.1%}{error}{verdict}"
+            )
+            if name == "ours" and not result["error"] <= ALLOWED_ERROR:
+                print(f"  WRONG: {result['error']:.1e} is more than {ALLOWED_ERROR:.0e}")
+        sys.stdout.flush()
+        everything.append({"shape": shape, "bytes": case.bytes, "copy": bandwidth, "results": case.results})
+        if chosen.out:
+            chosen.out.write_text(json.dumps(everything, indent=1))
+        del case
+        torch.cuda.empty_cache()
+
+
+if __name__ == "__main__":
+    main()
