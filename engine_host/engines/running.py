@@ -13,7 +13,6 @@ import httpx
 from engine_host._errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process import EngineProcess
-from engine_host.engines.rates import with_rates
 from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.plans import LaunchPlan
@@ -180,7 +179,8 @@ class RunningEngine:
                 # During a long prefill the engine may answer late; the graph shows the gap.
                 _log.debug("%s gave no readings: %r", self.id, error)
             else:
-                self._readings = with_rates(self._readings, now, await asyncio.to_thread(self.process.memory))
+                memory = await asyncio.to_thread(self.process.memory)
+                self._readings = now.model_copy(update={"memory": memory})
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1

@@ -10,9 +10,10 @@ from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import Machine, MachineReading
+from engine_host.telemetry.rates import with_rates
 
 _STALE = 5.0
-"""Seconds after which an engine's readings no longer count as measured now."""
+"""Seconds after which the readings of an engine at work no longer count as measured now."""
 
 
 class Sampler:
@@ -39,6 +40,7 @@ class Sampler:
         self._busy_interval = busy_interval
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
+        self._rated: dict[str, Readings] = {}
         self.latest: Sample | None = None
 
     def start(self) -> None:
@@ -60,14 +62,28 @@ class Sampler:
         machine, gpus = await asyncio.to_thread(self._read)
         at = self._clock()
         values = {**machine_values(machine), **gpu_values(gpus)}
-        for engine, readings in self._engine_readings().items():
-            if at - readings.at <= _STALE:
-                values |= engine_values(engine, readings)
+        known = self._engine_readings()
+        self._rated = {engine: rated for engine, rated in self._rated.items() if engine in known}
+        for engine, readings in known.items():
+            if readings.slots_busy == 0 or at - readings.at <= _STALE:
+                values |= engine_values(engine, self._with_rates(engine, readings))
         sample = Sample(at=at, values=values)
         self.latest = sample
         self._history.add(at, values)
         self._publish(TelemetryEvent(at=at, sample=sample))
         return sample
+
+    def _with_rates(self, engine: str, readings: Readings) -> Readings:
+        """The readings with rates since the last sample, so that nothing done in between is left out.
+
+        An engine that works on nothing stays as it was last read: it does nothing until it is read again.
+        """
+        before = self._rated.get(engine)
+        if before is None or readings.at > before.at:
+            self._rated[engine] = with_rates(before, readings)
+        elif readings.slots_busy == 0:
+            self._rated[engine] = readings.model_copy(update={"decode_rate": 0.0, "prefill_rate": 0.0})
+        return self._rated[engine]
 
     def _read(self) -> tuple[MachineReading, GpuReading]:
         return self._machine.read(), self._gpus.read()

@@ -37,6 +37,34 @@ def test_a_sample_is_remembered_and_published() -> None:
     asyncio.run(go())
 
 
+def test_rates_count_what_was_done_between_two_samples() -> None:
+    async def go() -> None:
+        readings: dict[str, Readings] = {}
+        now = [0.0]
+        sampler = Sampler(
+            Machine(), Gpus(None), History(), lambda _event: None, lambda: readings, clock=lambda: now[0]
+        )
+        rates = []
+        for at, busy, total in ((-1.0, 0, 40), (0.0, 1, 40), (0.5, 0, 90), (0.5, 0, 90)):
+            readings["e1"] = Readings(at=at, slots_busy=busy, generated_tokens_total=total, memory=7)
+            now[0] += 0.5
+            sample = await sampler.sample()
+            rates.append(sample.values.get("engine.e1.decode_rate"))
+            assert sample.values["engine.e1.memory"] == 7
+        assert rates == [None, 0.0, 100.0, 0.0]
+
+    asyncio.run(go())
+
+
+def test_an_idle_engine_has_no_gaps() -> None:
+    async def go() -> None:
+        readings = {"e1": Readings(at=time.time() - 25, slots_busy=0, kv_tokens=5, kv_capacity=10)}
+        sampler = Sampler(Machine(), Gpus(None), History(), lambda _event: None, lambda: readings)
+        assert (await sampler.sample()).values["engine.e1.kv.share"] == 0.5
+
+    asyncio.run(go())
+
+
 def test_it_samples_faster_while_an_engine_is_busy_and_stops() -> None:
     async def go() -> None:
         events: list[Any] = []

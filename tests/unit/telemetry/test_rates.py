@@ -3,8 +3,8 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_host.engines.rates import with_rates
 from engine_host.protocol.engines import Readings
+from engine_host.telemetry.rates import with_rates
 
 COUNTERS = st.one_of(st.none(), st.integers(0, 10**12))
 TIMES = st.floats(0, 10**10, allow_nan=False)
@@ -15,19 +15,19 @@ def readings(at: float, prompt: int | None, generated: int | None) -> Readings:
 
 
 def test_two_readings_give_rates() -> None:
-    now = with_rates(readings(10, 100, 40), readings(12, 300, 50), 7)
-    assert (now.prefill_rate, now.decode_rate, now.memory) == (100.0, 5.0, 7)
+    now = with_rates(readings(10, 100, 40), readings(12, 300, 50))
+    assert (now.prefill_rate, now.decode_rate) == (100.0, 5.0)
 
 
 def test_nothing_done_is_zero_and_not_measured_is_none() -> None:
-    idle = with_rates(readings(10, 100, 40), readings(12, 100, 40), None)
-    assert (idle.prefill_rate, idle.decode_rate, idle.memory) == (0.0, 0.0, None)
-    first = with_rates(None, readings(12, 100, 40), 7)
+    idle = with_rates(readings(10, 100, 40), readings(12, 100, 40))
+    assert (idle.prefill_rate, idle.decode_rate) == (0.0, 0.0)
+    first = with_rates(None, readings(12, 100, 40))
     assert (first.prefill_rate, first.decode_rate) == (None, None)
 
 
 def test_a_counter_that_went_back_gives_no_rate() -> None:
-    now = with_rates(readings(10, 100, 40), readings(12, 0, 50), 7)
+    now = with_rates(readings(10, 100, 40), readings(12, 0, 50))
     assert (now.prefill_rate, now.decode_rate) == (None, 5.0)
 
 
@@ -36,7 +36,7 @@ def test_a_counter_that_went_back_gives_no_rate() -> None:
 def test_a_rate_is_never_negative_and_only_between_two_times(
     before: tuple[float, int | None, int | None], now: tuple[float, int | None, int | None]
 ) -> None:
-    found = with_rates(readings(*before), readings(*now), 1)
+    found = with_rates(readings(*before), readings(*now))
     for rate, first, second in (
         (found.prefill_rate, before[1], now[1]),
         (found.decode_rate, before[2], now[2]),
