@@ -3,10 +3,10 @@
 usage: python tools/kernels/bench.py [--vllm FOLDER] [--out FILE] [--quick]
 
 It needs torch and Triton alone. FOLDER/vllm holds vLLM's Python files (0.32 or 0.33); without it vLLM's
-kernels are left out. Data is random and fresh for every shape, each answer is checked against float64 on the
-cache it was read from, times are medians of replayed CUDA graphs with the L2 cache cleared in between (first and
-ninth decile behind them), and shares are of the copy bandwidth (bytes read plus written) measured at the start.
-vLLM's two are timed without graphs: they allocate.
+kernels are left out. Data is random and fresh for every shape, each answer is checked against float64
+on the cache it was read from. Times are medians of replayed CUDA graphs with the L2 cache cleared in
+between, with first and ninth decile; vLLM's two are timed without graphs, since they allocate. Shares
+are of the copy bandwidth (bytes read plus written) measured at the start.
 """
 
 import argparse

@@ -22,17 +22,21 @@ class Tuning:
     """How the decode kernel is compiled: see docs/kernels.md for what each choice gave."""
 
     whole_values: bool
-    registers: int | None
     programs_a_core: int
+    registers: int | None = None
     stages: int = 3
     warps: int = 4
 
 
-def tuning_for(head_size: int, rows: int) -> Tuning:
-    """The measured best on an H200 for a head size and a padded number of query rows."""
-    if head_size <= 128:
-        return Tuning(whole_values=head_size == 128, registers=112 if rows <= 16 else None, programs_a_core=4)
-    return Tuning(whole_values=rows <= 16, registers=None, programs_a_core=2)
+def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
+    """The measured best on an H200 for a layout and a padded number of query rows."""
+    if layout.head_size == 64:
+        # A half of 32 channels would be too few for wgmma.
+        return Tuning(whole_values=True, programs_a_core=4)
+    if layout.head_size == 128:
+        programs = 4 if rows == 8 or (rows == 16 and layout.fp8_keys) else 3 if rows == 16 else 2
+        return Tuning(whole_values=rows == 16, programs_a_core=programs)
+    return Tuning(whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=2)
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ def plan(
         raise ValueError(f"{query_rows} query rows; the kernel takes 1 to {MOST_QUERY_ROWS}")
     if heads % kv_heads:
         raise ValueError(f"{heads} query heads over {kv_heads} KV heads")
-    rows = max(16, triton.next_power_of_2(heads // kv_heads * query_rows))
-    tuning = tuning or tuning_for(layout.head_size, rows)
+    rows = max(8, triton.next_power_of_2(heads // kv_heads * query_rows))
+    tuning = tuning or tuning_for(layout, rows)
     if splits is None:
         cores = torch.cuda.get_device_properties(device).multi_processor_count
         splits = splits_for(batch * kv_heads, most_tokens, cores, tuning.programs_a_core)
@@ -152,7 +156,8 @@ def attend(
         stages=tuning.stages,
         **options,
     )
-    channels = 64
+    # Many shares mean few requests: then narrower programs fill the GPU.
+    channels = 32 if shape.splits > 32 else 64
     combine_kernel[(shape.batch * shape.kv_heads, group * shape.query_rows, layout.head_size // channels)](
         shape.partial,
         shape.partial_lse,

@@ -200,4 +200,7 @@ def decode_kernel(
     else:
         tl.store(to + channel_half[:, None], low_out * inverse[None, :], mask=real_row)
         tl.store(to + half + channel_half[:, None], high_out * inverse[None, :], mask=real_row)
-    tl.store(partial_lse + out, tl.where(total > 0.0, highest - HEADROOM + tl.log2(total), -float("inf")))
+    tl.store(
+        partial_lse + out,
+        tl.where(total > 0.0, highest - HEADROOM + tl.log2(tl.where(total > 0.0, total, 1.0)), -float("inf")),
+    )

@@ -14,7 +14,7 @@ torch = pytest.importorskip("torch", reason=NEEDS)
 pytest.importorskip("triton", reason=NEEDS)
 
 from engine_host.overlay.turboquant import reference
-from engine_host.overlay.turboquant.attention import attend, plan
+from engine_host.overlay.turboquant.attention import TILE, attend, plan, splits_for
 from engine_host.overlay.turboquant.hadamard import rotate
 from engine_host.overlay.turboquant.layout import CacheLayout
 from engine_host.overlay.turboquant.store import store
@@ -158,3 +158,14 @@ def test_too_many_rows_are_refused() -> None:
         plan(CacheLayout("k8v4", 64, 16), 1, 9, 4, 1, 64, CPU, splits=1)
     with pytest.raises(ValueError, match="5 query heads over 2"):
         plan(CacheLayout("k8v4", 64, 16), 1, 1, 5, 2, 64, CPU, splits=1)
+
+
+@pytest.mark.parametrize(
+    ("pairs", "most_tokens", "splits"),
+    [(128, 32768, 4), (8, 131072, 66), (1000, 32768, 1), (8, 100, 2), (8, 1, 1)],
+)
+def test_splits_fill_one_wave_and_none_is_smaller_than_a_tile(
+    pairs: int, most_tokens: int, splits: int
+) -> None:
+    assert splits_for(pairs, most_tokens, cores=132, programs_a_core=4) == splits
+    assert splits == 1 or most_tokens > (splits - 1) * TILE
