@@ -11,7 +11,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine_host import atomic_file
 from engine_host._errors import HostError
-from engine_host.protocol.errors import Reason
+from engine_host.loopback import is_loopback
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Layer, ServerChoice, Setting
 
 
@@ -103,20 +104,37 @@ class SettingsFile:
     def change(self, values: dict[str, Any]) -> tuple[str, ...]:
         """Set dotted names to values (None removes the user's value) and save; the names that changed.
 
-        Raises HostError(setting_invalid), HostError(disk_full), HostError(not_writable): nothing changed.
+        A value that was wrong in the file already does not stop another from being mended: what was asked
+        is saved, and the error names what is still wrong. Raises HostError(setting_invalid),
+        HostError(disk_full), HostError(not_writable); but for that one case nothing changed then.
         """
         # Read anew: what was written into the file by hand meanwhile must not be lost.
         written = self._read()
-        self._check(written)
         for name, value in values.items():
             group, _, key = name.partition(".")
+            if not isinstance(written.get(group, {}), dict):
+                del written[group]
             if value is None:
                 written.get(group, {}).pop(key, None)
             else:
                 written.setdefault(group, {})[key] = value
-        checked = self._check(written)
+        still_wrong: HostError | None = None
+        try:
+            checked = Settings.model_validate(written)
+        except ValidationError as error:
+            for entry in error.errors():
+                for name, value in values.items():
+                    group, _, key = name.partition(".")
+                    if value is not None and entry["loc"][:2] in {(group,), (group, key)}:
+                        raise _refused(name, entry) from error
+            still_wrong = self._wrong(error)
+        else:
+            if "endpoint.host" in values:
+                _check_reach(checked.endpoint.host, self.path.parent)
         written = {group: entries for group, entries in written.items() if entries != {}}
         atomic_file.write(self.path, tomli_w.dumps(written))
+        if still_wrong is not None:
+            raise still_wrong
         before = dict(_flat(self.current))
         self._written, self.current = written, checked
         return tuple(name for name, value in _flat(checked) if before[name] != value)
@@ -142,20 +160,63 @@ class SettingsFile:
         try:
             return Settings.model_validate(written)
         except ValidationError as error:
-            first = error.errors()[0]
-            key = ".".join(str(part) for part in first["loc"]) or "settings"
-            if first["type"] == "extra_forbidden":
-                message = f"There is no setting {key} (in {self.path})."
-                fix = "Known settings: " + ", ".join(name for name, _ in _flat(Settings())) + "."
-            else:
-                message = f"{key} in {self.path} is wrong: {first['msg']} (it is {first['input']!r})."
-                fix = "Change that value, or remove it to have the default."
-            raise HostError(
-                Reason.SETTING_INVALID,
-                message,
-                fix=fix,
-                evidence={"key": key, "file": str(self.path), "errors": error.error_count()},
-            ) from error
+            raise self._wrong(error) from error
+
+    def _wrong(self, error: ValidationError) -> HostError:
+        """What is wrong in the file, by the name of its key."""
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "settings"
+        if first["type"] == "extra_forbidden":
+            message = f"There is no setting {key} (in {self.path})."
+            advice = f"Remove it. {_known()}"
+        else:
+            message = f"{key} in {self.path} is wrong: {_plain(first['msg'])} (it is {first['input']!r})."
+            advice = "Change that value, or remove it to have the default."
+        name = ".".join(str(part) for part in first["loc"][:2])
+        return HostError(
+            Reason.SETTING_INVALID,
+            message,
+            fix=Fix(text=advice, command=f"sndr settings unset {name}"),
+            evidence={"key": key, "file": str(self.path), "errors": error.error_count()},
+        )
+
+
+def _refused(name: str, entry: Any) -> HostError:
+    """A value that was asked for and is not taken; nothing was saved."""
+    if entry["type"] == "extra_forbidden":
+        return HostError(
+            Reason.SETTING_INVALID,
+            f"There is no setting {name}.",
+            fix=_known(),
+            evidence={"key": name},
+        )
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"{name} cannot be {entry['input']!r}: {_plain(entry['msg'])}. Nothing was changed.",
+        fix="Give another value.",
+        evidence={"key": name, "value": str(entry["input"])[:200]},
+    )
+
+
+def _known() -> str:
+    return "Known settings: " + ", ".join(name for name, _ in _flat(Settings())) + "."
+
+
+def _plain(message: str) -> str:
+    """pydantic's sentence in the words of a settings file."""
+    return message[:1].lower() + message[1:].replace("valid tuple", 'list, such as ["a", "b"]')
+
+
+def _check_reach(host: str, config: Path) -> None:
+    if is_loopback(host) or read_api_keys(config):
+        return
+    raise HostError(
+        Reason.SETTING_INVALID,
+        f"endpoint.host cannot be {host}: anybody in the network could use it. Nothing was changed.",
+        cause="No API key is configured.",
+        fix=f"Write a key of your own into {config / 'api-keys'} (one a line, chmod 600), then try again.",
+        evidence={"key": "endpoint.host", "value": host},
+    )
 
 
 def _flat(settings: Settings) -> list[tuple[str, Any]]:

@@ -183,3 +183,35 @@ def test_api_keys_that_are_no_text_are_refused(home: Path) -> None:
     with pytest.raises(HostError) as raised:
         read_api_keys(home)
     assert raised.value.reason is Reason.SETTING_INVALID
+
+
+def test_one_wrong_value_does_not_stop_another_from_being_mended(path: Path) -> None:
+    settings = written(path, '[endpoint]\nport = "x"\nqueue_limit = -1\n')
+    with pytest.raises(HostError, match="queue_limit") as raised:
+        settings.change({"endpoint.port": 8030})
+    assert raised.value.problem.fix is not None
+    assert raised.value.problem.fix.command == "sndr settings unset endpoint.queue_limit"
+    assert settings.change({"endpoint.queue_limit": None}) == ("endpoint.port",)
+    assert settings.current.endpoint.port == 8030
+
+
+def test_a_refused_value_is_not_said_to_be_in_the_file(path: Path) -> None:
+    settings = SettingsFile(path)
+    with pytest.raises(HostError, match=r"endpoint\.port cannot be 99999: .*Nothing was changed"):
+        settings.change({"endpoint.port": 99999})
+    with pytest.raises(HostError, match="list, such as"):
+        settings.change({"models.folders": "/tmp"})
+    assert not path.exists()
+
+
+def test_the_network_may_reach_the_endpoint_only_with_a_key(path: Path) -> None:
+    settings = SettingsFile(path)
+    with pytest.raises(HostError, match="anybody in the network") as raised:
+        settings.change({"endpoint.host": "0.0.0.0"})
+    assert raised.value.problem.fix is not None
+    assert "api-keys" in raised.value.problem.fix.text
+    keys = path.parent / "api-keys"
+    keys.parent.mkdir(parents=True, exist_ok=True)
+    keys.write_text("secret\n", encoding="utf-8")
+    keys.chmod(0o600)
+    assert settings.change({"endpoint.host": "0.0.0.0"}) == ("endpoint.host",)
