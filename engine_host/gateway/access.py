@@ -1,4 +1,4 @@
-"""Who may ask: the check of `Host` against DNS rebinding, and API keys."""
+"""Who may ask: `Host` against DNS rebinding, `Origin` against foreign web pages, and API keys."""
 
 import hmac
 from collections.abc import Iterable, Mapping
@@ -30,6 +30,27 @@ def check_host(header: str | None, allowed: Iterable[str]) -> None:
         "host_not_allowed",
         f"This endpoint does not answer to the name {name[:200]!r}. Add it to the allowed host names in the "
         "settings, or use 127.0.0.1.",
+        Reason.UNAUTHORIZED,
+    )
+
+
+def check_origin(header: str | None, allowed: Iterable[str]) -> None:
+    """Refuse a request that a foreign web page makes; raises EndpointError 403.
+
+    A browser sends a page's plain POST without asking first, so the work would be done although the page
+    cannot read the answer. Programs that are no browser send no `Origin` at all.
+    """
+    if header is None:
+        return
+    scheme, _, rest = header.strip().partition("://")
+    name = host_name(rest)
+    if scheme and name and (name in LOOPBACK_HOSTS or name in {host_name(entry) for entry in allowed}):
+        return
+    raise EndpointError(
+        403,
+        "origin_not_allowed",
+        f"This endpoint does not answer to web pages of {header[:200]!r}. If such a page may use the "
+        "models here, add its host name to the allowed ones in the settings (endpoint.allowed_hosts).",
         Reason.UNAUTHORIZED,
     )
 

@@ -136,7 +136,7 @@ def no_engine_runs() -> EndpointError:
     return EndpointError(
         503,
         "no_engine_runs",
-        "No engine runs. Start a model in SNDR Control Center, or with: sndr start MODEL",
+        "No engine runs. Start a model in SNDR Control Center, or with: sndr run MODEL",
         Reason.NO_ENGINE_RUNS,
     )
 

@@ -11,7 +11,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.gateway import faults
-from engine_host.gateway.access import check_host, check_key
+from engine_host.gateway.access import check_host, check_key, check_origin
 from engine_host.gateway.admission import Admission
 from engine_host.gateway.bodies import (
     ClientGoneError,
@@ -98,6 +98,7 @@ class Gateway:
         try:
             if not trusted:
                 check_host(headers.get("host"), self._allowed_hosts())
+                check_origin(headers.get("origin"), self._allowed_hosts())
                 check_key(headers, self._keys())
             await self._route(scope, headers, receive, send, request_id)
         except faults.EndpointError as fault:

@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.cli import root
 from engine_host.gateway import Target
 from engine_host.gateway.faults import engine_fault
 from engine_host.protocol.engines import RequestState
@@ -97,7 +98,10 @@ def test_a_missing_model_is_the_only_one(world: Any) -> None:
 def test_no_engine_says_how_to_start_one(world: Any) -> None:
     answer = ask(world, "POST", CHAT, lambda made: made.running.clear(), json=HELLO)
     assert code_of(answer) == (503, "no_engine_runs")
-    assert "sndr start" in answer.json()["error"]["message"]
+    advice = answer.json()["error"]["message"].rpartition("sndr ")[2].split()[0]
+    # The command line's own list of commands: advice that nobody can follow is worse than none.
+    assert advice == "run"
+    assert advice in root.commands
 
 
 def test_a_loading_engine_says_when_to_come_back(world: Any) -> None:
@@ -137,6 +141,46 @@ def test_host_names(world: Any) -> None:
         made.hosts = frozenset({"workstation.lan"})
 
     assert ask(world, "GET", "/health", allow, headers={"host": "Workstation.lan:8020"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    "origin",
+    ["http://evil.example", "https://evil.example:8020", "null", "http://localhost.evil.example", "", "x"],
+)
+def test_a_foreign_web_page_is_refused_before_any_work(world: Any, origin: str) -> None:
+    # A browser sends this body without asking first, so refusing the preflight alone would not do.
+    seen: list[Any] = []
+
+    def watch(made: Any) -> None:
+        seen.append(made.engine.seen)
+
+    headers = {"origin": origin, "content-type": "text/plain"}
+    answer = ask(world, "POST", CHAT, watch, content=json.dumps(HELLO), headers=headers)
+    assert code_of(answer) == (403, "origin_not_allowed")
+    assert answer.json()["error"]["src"] == "sndr"
+    assert seen == [[]]
+
+
+def test_a_preflight_is_refused_and_grants_nothing(world: Any) -> None:
+    for origin, expected in (
+        ("http://evil.example", (403, "origin_not_allowed")),
+        ("http://localhost:3000", (405, "method_not_allowed")),
+    ):
+        headers = {"origin": origin, "access-control-request-method": "POST"}
+        answer = ask(world, "OPTIONS", CHAT, headers=headers)
+        assert code_of(answer) == expected
+        assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+def test_pages_of_this_machine_and_of_allowed_hosts_may_ask(world: Any) -> None:
+    for origin in ("http://localhost:3000", "http://127.0.0.1:8020", "http://[::1]:80", "HTTPS://LOCALHOST"):
+        assert ask(world, "POST", CHAT, json=HELLO, headers={"origin": origin}).status_code == 200
+
+    def allow(made: Any) -> None:
+        made.hosts = frozenset({"workstation.lan"})
+
+    headers = {"origin": "http://Workstation.lan:3000"}
+    assert ask(world, "POST", CHAT, allow, json=HELLO, headers=headers).status_code == 200
 
 
 def test_keys(world: Any) -> None:
