@@ -36,7 +36,7 @@ def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     if layout.head_size == 128:
         programs = 4 if rows == 8 or (rows == 16 and layout.fp8_keys) else 3 if rows == 16 else 2
         return Tuning(whole_values=rows == 16, programs_a_core=programs)
-    return Tuning(whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=2)
+    return Tuning(whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=1 if rows > 32 else 2)
 
 
 @dataclass(frozen=True)
