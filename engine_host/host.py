@@ -19,7 +19,6 @@ from engine_host.engines.reaper import Reaper
 from engine_host.engines.reaper_main import MARK
 from engine_host.events import EventLog
 from engine_host.folders import Folders
-from engine_host.gateway.binding import Bound, bind_endpoint, is_loopback
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.jobs import JobRunner
@@ -30,15 +29,14 @@ from engine_host.log_book import LogBook
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
-    FindingEvent,
     ModelsChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
 )
-from engine_host.protocol.host import Endpoint, HostInfo, Reach
+from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import Finding
 from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.public_endpoint import PublicEndpoint
 from engine_host.server_jobs import ServerJobs
 from engine_host.settings import SettingsFile, read_api_keys
 from engine_host.store import Store
@@ -65,7 +63,6 @@ class Host:
     ) -> None:
         self.pid = os.getpid()
         self.ends_with_window = False
-        self.findings: tuple[Finding, ...] = ()
         self._folders = folders
         self._settings = settings
         self._events = events
@@ -84,10 +81,8 @@ class Host:
         publish = self._events.publish
         endpoint = self._settings.current.endpoint
         self._keys = read_api_keys(self._folders.config)
-        self.bound: Bound = bind_endpoint(
-            host or endpoint.host, port or endpoint.port, has_keys=bool(self._keys)
-        )
-        self._wanted_port = port or endpoint.port
+        self.endpoint = PublicEndpoint(lambda: self._settings.current.endpoint, lambda: self._keys, publish)
+        self.endpoint.bind(host, port)
         self._store = Store(self._folders.store)
         self._opened = True
         # Children inherit the mark; only an engine that is kept is started without it.
@@ -159,10 +154,6 @@ class Host:
             quit=self._quit,
             endpoint_app=self.gateway.trusted_app,
         )
-        if self.bound.finding:
-            self.findings = (self.bound.finding,)
-            publish(FindingEvent(finding=self.bound.finding))
-            _log.warning("%s", self.bound.finding.message)
         await self.engines.adopt()
         self._sampler.start()
 
@@ -197,18 +188,6 @@ class Host:
             engine.keep for engine in self.engines.alive()
         )
 
-    def endpoint(self) -> Endpoint:
-        """Where editors connect, and who can reach it."""
-        host = f"[{self.bound.host}]" if ":" in self.bound.host else self.bound.host
-        return Endpoint(
-            url=f"http://{host}:{self.bound.port}/v1",
-            host=self.bound.host,
-            port=self.bound.port,
-            wanted_port=self._wanted_port,
-            reach=Reach.THIS_MACHINE if is_loopback(self.bound.host) else Reach.NETWORK,
-            key_required=bool(self._keys),
-        )
-
     async def info(self) -> HostInfo:
         """This machine and this host."""
         gpus = await asyncio.to_thread(self._gpus.read)
@@ -234,7 +213,7 @@ class Host:
             run_folder=str(self._folders.run),
             data_folder=str(self._folders.data),
             log_folder=str(self._folders.logs),
-            endpoint=self.endpoint(),
+            endpoint=self.endpoint.describe(),
             ends_with_window=self.ends_with_window,
         )
 
@@ -294,3 +273,10 @@ class Host:
             await self.models(rescan=True)
         if any(name.startswith("engine.") for name in names):
             self._events.publish(ServersChangedEvent())
+        if "endpoint.queue_limit" in names:
+            self.gateway.set_queue_limit(self._settings.current.endpoint.queue_limit)
+        if "host.log_level" in names:
+            logging.getLogger().setLevel(self._settings.current.host.log_level.upper())
+        if {"endpoint.host", "endpoint.port"} & set(names):
+            self._keys = read_api_keys(self._folders.config)
+            await self.endpoint.move()

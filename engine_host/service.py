@@ -72,18 +72,16 @@ async def _run(
     try:
         await host.open(options.host, options.port)
         control = HttpServer(control_app(host.services, instance.token), instance.bind(), name="control")
-        endpoint = HttpServer(host.gateway.app, host.bound.socket, name="endpoint")
         try:
-            await asyncio.gather(control.started(), endpoint.started())
+            await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
             async with _owner_watch(options.owner_stdin, host, done.set):
-                events.publish(HostStateEvent(state="serving", endpoint=host.endpoint()))
                 _announce(options.folders, host)
                 await done.wait()
                 _log.info("ending")
-                events.publish(HostStateEvent(state="closing", endpoint=host.endpoint()))
+                events.publish(HostStateEvent(state="closing", endpoint=host.endpoint.describe()))
         finally:
             await host.close()
-            await asyncio.gather(endpoint.close(), control.close())
+            await asyncio.gather(host.endpoint.close(), control.close())
     finally:
         await host.close()
         log_book.close()
@@ -99,8 +97,8 @@ def _announce(folders: Folders, host: Host) -> None:
         "pid": host.pid,
         "socket": str(folders.socket),
         "token_file": str(folders.token),
-        "endpoint": host.endpoint().url,
-        "findings": [finding.model_dump(mode="json") for finding in host.findings],
+        "endpoint": host.endpoint.describe().url,
+        "findings": [finding.model_dump(mode="json") for finding in host.endpoint.findings],
     }
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(line) + "\n")

@@ -44,6 +44,13 @@ class HttpServer:
                 raise RuntimeError(f"{self._task.get_name()} ended at once") from self._task.exception()
             await asyncio.sleep(0.005)  # uvicorn offers no event to wait for
 
+    async def stop_listening(self) -> None:
+        """Free the address; open requests go on until `close`."""
+        self._server.should_exit = True
+        # uvicorn closes it within a tenth of a second, and tells nobody.
+        while self._listener.fileno() >= 0 and not self._task.done():  # noqa: ASYNC110
+            await asyncio.sleep(0.005)
+
     async def close(self) -> None:
         """Stop accepting, give open requests two seconds, close."""
         self._server.should_exit = True

@@ -1,6 +1,6 @@
 """The public endpoint: OpenAI over loopback TCP, routed to the engines."""
 
-from engine_host.gateway.binding import Bound, bind_endpoint, is_loopback
+from engine_host.gateway.binding import Bound, bind_endpoint
 from engine_host.gateway.book import RequestBook
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.gateway import Gateway, Limits
@@ -14,5 +14,4 @@ __all__ = [
     "RequestBook",
     "Target",
     "bind_endpoint",
-    "is_loopback",
 ]

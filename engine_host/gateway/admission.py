@@ -43,7 +43,7 @@ class Admission:
     """First-in, first-out admission to each engine's slots; everything runs on one event loop."""
 
     def __init__(self, queue_limit: int, on_activity: ActivityHook | None = None) -> None:
-        self._queue_limit = queue_limit
+        self.queue_limit = queue_limit
         self._on_activity: Callable[[str, int], None] = on_activity or (lambda engine, active: None)
         self._lines: dict[str, _Line] = {}
 
@@ -56,8 +56,8 @@ class Admission:
         ticket = Ticket(target.engine, target.name)
         if line.active < line.slots and not line.queue:
             self._grant(line, ticket)
-        elif len(line.queue) >= self._queue_limit:
-            raise faults.queue_full(target.name, self._queue_limit)
+        elif len(line.queue) >= self.queue_limit:
+            raise faults.queue_full(target.name, self.queue_limit)
         else:
             line.queue.append(ticket)
         return ticket

@@ -1,13 +1,13 @@
 """Where the endpoint listens: the wanted port, or the next free one, with the reason said."""
 
 import errno
-import ipaddress
 import socket
 from dataclasses import dataclass
 
 import psutil
 
 from engine_host._errors import HostError
+from engine_host.loopback import is_loopback
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
@@ -23,16 +23,6 @@ class Bound:
     host: str
     port: int
     finding: Finding | None = None
-
-
-def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host.strip("[]")).is_loopback
-    except ValueError:
-        return False
 
 
 def bind_endpoint(host: str, wanted_port: int, *, has_keys: bool = False) -> Bound:

@@ -80,6 +80,10 @@ class Gateway:
         """Admit nothing new to this engine and wait for its requests; whether all ended in `timeout` s."""
         return await self._admission.drain(engine_id, timeout)
 
+    def set_queue_limit(self, requests: int) -> None:
+        """How many requests may wait for an engine from now on; those that wait already stay."""
+        self._admission.queue_limit = requests
+
     def forget(self, engine_id: str) -> None:
         """Drop the admission state of an engine that has ended."""
         self._admission.forget(engine_id)

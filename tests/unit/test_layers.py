@@ -29,7 +29,12 @@ SERVICES = {
     "telemetry",
 }
 # Where services are built and handed to one another.
-WIRING = {"engine_host/host.py", "engine_host/service.py", "engine_host/server_jobs.py"}
+WIRING = {
+    "engine_host/host.py",
+    "engine_host/public_endpoint.py",
+    "engine_host/server_jobs.py",
+    "engine_host/service.py",
+}
 COMMAND_LINE = re.compile(
     r"engine_host/(cli(_\w+)?|ask|control_client|event_text|host_start|job_watch|__main__)\.py"
 )

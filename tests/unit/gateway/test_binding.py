@@ -6,7 +6,8 @@ import socket
 import pytest
 
 from engine_host._errors import HostError
-from engine_host.gateway import bind_endpoint, is_loopback
+from engine_host.gateway import bind_endpoint
+from engine_host.loopback import is_loopback
 from engine_host.protocol.errors import Reason
 
 
