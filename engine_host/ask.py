@@ -74,9 +74,14 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
 
 
 def ask(
-    url: str, model: str, text: str, show: Callable[[str], None] | None = None, max_tokens: int | None = None
+    url: str,
+    model: str,
+    text: str,
+    show: Callable[[str], None] | None = None,
+    max_tokens: int | None = None,
+    key: str | None = None,
 ) -> Answer:
-    """Ask the public endpoint at `url` one question, over the network as any client would.
+    """Ask the public endpoint at `url` one question, over the network as any client would, with an API key.
 
     Raises HostError.
     """
@@ -90,11 +95,14 @@ def ask(
     }
     if max_tokens is not None:
         body["max_tokens"] = max_tokens
+    headers = [] if key is None else [(b"x-api-key", key.encode())]
     began = time.monotonic()
     try:
         with (
             httpx.Client(timeout=httpx.Timeout(10, read=_ANSWER), trust_env=False, verify=False) as http,
-            http.stream("POST", f"{url.rstrip('/')}/chat/completions", json=body) as response,
+            http.stream(
+                "POST", f"{url.rstrip('/')}/chat/completions", json=body, headers=headers
+            ) as response,
         ):
             if not response.is_success:
                 raise error_in(response.read(), response.status_code)

@@ -19,11 +19,12 @@ from engine_host.cli_watch import endpoint_text
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import HostHold, find_or_start
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, ServerChoice, StartRequest
+from engine_host.settings import read_api_keys
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _UP = {EngineState.READY, EngineState.BUSY}
@@ -57,6 +58,9 @@ _STOP = 30.0
 @click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
+@click.option(
+    "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
+)
 @command
 def run(
     out: Output,
@@ -72,10 +76,12 @@ def run(
     keep: bool,
     dry_run: bool,
     detach: bool,
+    replace: bool,
 ) -> Exit | None:
     """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
 
-    Starts a host when none runs, and then ends it again; one that ran before is left as it was.
+    Starts a host when none runs, and then ends it again; one that ran before is left as it was. Only one
+    engine runs at a time: where one runs already, nothing is started (exit code 6) without --replace.
     """
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")
@@ -98,18 +104,69 @@ def run(
         plan = hold.client.post("/v1/plans", LaunchPlan, request)
         if dry_run:
             return _show_plan(out, plan)
+        if not replace:
+            _refuse_second(hold, plan)
         for finding in plan.findings:
             out.note(f"{finding.severity.value}: {finding.message}")
-        began = time.monotonic()
-        engine = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
-        engine = _until_ready(hold.client, engine, out)
-        host = hold.client.get("/v1/host", HostInfo)
-        out.note(f"{engine.name} is ready after {duration(time.monotonic() - began)}.")
-        answer = _ask_demo(out, host, engine) if demo else None
-        _announce(out, host, engine, answer)
+        try:
+            began = time.monotonic()
+            engine = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+            engine = _until_ready(hold.client, engine, out)
+            host = hold.client.get("/v1/host", HostInfo)
+            out.note(f"{engine.name} is ready after {duration(time.monotonic() - began)}.")
+            answer = _ask_demo(out, hold.client, host, engine) if demo else None
+        except HostError as error:
+            if not detach:
+                raise
+            raise _with_what_runs(hold.client, error) from error
+        _announce(out, host, engine, answer, detached=detach)
         if detach:
             return None
         return _serve(out, hold, engine)
+
+
+def _refuse_second(hold: HostHold, plan: LaunchPlan) -> None:
+    """Raise HostError(conflict) when an engine runs that this start would end."""
+    running = _running(hold.client)
+    if not running:
+        return
+    other = running[0]
+    command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
+    url = hold.client.get("/v1/host", HostInfo).endpoint.url
+    if hold.started_here:
+        # A kept engine of an earlier host: nobody can reach it when this command has ended.
+        where, talk = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
+    else:
+        where, talk = f"It answers at {url}", "Ask it with `sndr chat`"
+    raise HostError(
+        Reason.CONFLICT,
+        f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
+        cause=f"{where}; starting {plan.name} would end it.",
+        fix=Fix(text=f"{talk}, or put {plan.name} in its place.", command=command),
+        evidence={"engine": other.id, "name": other.name, "endpoint": url},
+    )
+
+
+def _running(client: ControlClient) -> list[Engine]:
+    """The engines that serve or are about to; one that is being stopped is no more in the way."""
+    leaving = {*_GONE, EngineState.DRAINING, EngineState.STOPPING}
+    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
+
+
+def _with_what_runs(client: ControlClient, error: HostError) -> HostError:
+    """The same failure, saying what goes on: after --detach nobody is there to end it."""
+    try:
+        with ControlClient(client.folders) as fresh:
+            names = ", ".join(one.name for one in _running(fresh))
+    except HostError:
+        return error
+    if names:
+        left = f"{names} still runs: `sndr stop` ends it, `sndr quit` the host too."
+    else:
+        left = "No engine runs; the host still does: `sndr quit` ends it."
+    problem = error.problem
+    cause = f"{problem.cause} {left}".strip()
+    return HostError.from_problem(problem.model_copy(update={"cause": cause}))
 
 
 def _overrides(settings: tuple[str, ...], **named: object) -> Overrides:
@@ -145,6 +202,9 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
         alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
         if engine is not None:
             alive = [one for one in alive if engine in {one.id, one.name}]
+        if not alive and every:
+            out.note("No engine runs; there was nothing to stop.")
+            return None
         if not alive:
             message = "No engine runs." if engine is None else f"No engine {engine} runs."
             raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
@@ -273,19 +333,20 @@ def _failed(engine: Engine) -> HostError:
     return HostError.from_problem(problem)
 
 
-def _ask_demo(out: Output, host: HostInfo, engine: Engine) -> Answer | None:
-    """One question through the public endpoint, as an editor would ask it."""
+def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine) -> Answer | None:
+    """One question through the public endpoint, as an editor would ask it, with a key where one is needed."""
     if host.endpoint.url is None:
         return None
     out.note(f"\n> {_QUESTION}")
     show = None if out.as_json else lambda text: click.echo(text, nl=False)
-    answer = ask(host.endpoint.url, engine.name, _QUESTION, show)
+    keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
+    answer = ask(host.endpoint.url, engine.name, _QUESTION, show, key=min(keys, default=None))
     if not out.as_json:
         click.echo()
     return answer
 
 
-def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None) -> None:
+def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None, *, detached: bool) -> None:
     if out.as_json:
         out.record(
             {
@@ -300,12 +361,19 @@ def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None
     click.echo(f"Endpoint: {endpoint_text(host.endpoint)}")
     click.echo(f"Model:    {engine.name}")
     if answer is not None and host.endpoint.url is not None:
-        click.echo(f"Try:      sndr chat   or   curl {host.endpoint.url}/models")
+        key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
+        click.echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
+    if detached:
+        click.echo("Stop:     sndr stop   (sndr quit ends the host too)")
 
 
 def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
-    """Stay until Ctrl+C or the engine's end, then leave things as they were."""
+    """Stay until Ctrl+C or the engine's end, then leave things as they were.
+
+    A host that was started here goes on for an engine that took the place of ours.
+    """
     client = hold.client
+    replaced = False
     out.note("Serving. Ctrl+C ends it." + (" The model stays." if engine.keep else ""))
     try:
         assert client.version is not None
@@ -317,13 +385,26 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                         click.echo("\n".join(engine.last_lines[-20:]), err=True)
                     raise _failed(engine)
                 if engine.state is EngineState.UNLOADED:
-                    out.note(f"{engine.name} was stopped.")
+                    others = _running(client)
+                    if not others:
+                        out.note(f"{engine.name} was stopped.")
+                        return None
+                    names = ", ".join(one.name for one in others)
+                    if not hold.started_here:
+                        out.note(f"{engine.name} was replaced by {names}.")
+                        return None
+                    out.note(f"{engine.name} was replaced by {names}; the host goes on until Ctrl+C.")
+                    replaced = True
+            elif replaced and isinstance(event, EngineStateEvent):
+                # The host is ours, and with it would go what somebody else has started on it.
+                if event.engine.state in _GONE and not _running(client):
+                    out.note("No engine is left.")
                     return None
             elif isinstance(event, HostStateEvent) and event.state == "closing":
                 out.note("The host is ending.")
                 return None
     except KeyboardInterrupt:
-        if not engine.keep:
+        if not engine.keep and not replaced:
             out.note(f"\nStopping {engine.name} …")
             with ControlClient(client.folders) as fresh:
                 _stop_quickly(out, fresh, engine)

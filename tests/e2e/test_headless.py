@@ -118,6 +118,25 @@ def test_detached_engine_is_found_and_stopped() -> None:
     assert sndr("status").code == 3
 
 
+def test_a_second_run_is_refused_and_a_replacement_keeps_the_first_ones_host(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with running(*SNDR, "run", "--demo", out=first) as owner:
+        assert until(lambda: serves(owner, first), 60)
+        refused = sndr("run", "--demo", "--json")
+        assert (refused.code, refused.problem()["reason"]) == (6, "conflict")
+        assert engine_state() in {"ready", "busy"}
+        with running(*SNDR, "run", "--demo", "--replace", "--name", "second", out=second) as other:
+            assert until(lambda: serves(other, second), 60)
+            said = "was replaced by second; the host goes on until Ctrl+C"
+            assert until(lambda: said in first.read_text(encoding="utf-8"), 10)
+            assert owner.poll() is None
+            assert sndr("chat", "Hello!", "--max-tokens", "4").code == 0
+            other.send_signal(signal.SIGINT)
+            assert other.wait(30) == 0
+        assert owner.wait(30) == 0
+        assert "No engine is left." in first.read_text(encoding="utf-8")
+
+
 def test_kept_engine_outlives_its_host_and_is_taken_up_again() -> None:
     assert sndr("run", "--demo", "--detach", "--keep").code == 0
     before = json.loads(sndr("status", "--json").out)["engines"][0]

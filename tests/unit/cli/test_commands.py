@@ -150,8 +150,16 @@ def test_run_sends_an_absolute_path(
     assert host.asked[-1][2]["model"] == str(tmp_path / "some.gguf")
 
 
+def test_stop_all_of_nothing_is_done(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines({**ENGINE, "state": "unloaded"})
+    code, out, err = sndr("stop", "--all")
+    assert (code, out) == (0, "")
+    assert "nothing to stop" in err
+
+
 def test_failed_start_shows_the_engines_problem(host: FakeHost, sndr: Sndr) -> None:
     failed = {**ENGINE, "state": "failed", "problem": {"reason": "out_of_memory", "message": "Does not fit."}}
+    host.answers["GET /v1/engines"] = engines()
     host.answers["POST /v1/plans"] = (201, PLAN)
     host.answers["POST /v1/engines"] = (202, {**ENGINE, "state": "preparing"})
     host.answers["GET /v1/events"] = [

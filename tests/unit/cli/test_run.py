@@ -1,0 +1,189 @@
+"""`sndr run` beside an engine that runs, with a key, and detached, against a host of canned answers."""
+
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.cli import root
+from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.test_commands import ENGINE, PLAN, engines
+
+Sndr = Callable[..., tuple[int, str, str]]
+OTHER = {**ENGINE, "id": "engine-0", "name": "other", "state": "busy"}
+HOST: dict[str, Any] = {
+    "seq": 0,
+    "run_id": "r",
+    "program": "sndr 0.1.0",
+    "pid": 1,
+    "started_at": 1.0,
+    "hostname": "here",
+    "os": "Linux",
+    "python": "3.12",
+    "cpu_name": "a processor",
+    "cpu_cores": 2,
+    "cpu_threads": 2,
+    "ram_total": 2,
+    "ram_used": 1,
+    "gpus": [],
+    "gpu_absence": "no_driver",
+    "driver": None,
+    "cuda": None,
+    "run_folder": "/r",
+    "data_folder": "/d",
+    "log_folder": "/l",
+    "endpoint": {
+        "url": "http://127.0.0.1:8020/v1",
+        "host": "127.0.0.1",
+        "port": 8020,
+        "wanted_port": 8020,
+        "reach": "this_machine",
+        "key_required": False,
+    },
+    "ends_with_window": False,
+}
+READY = [{"kind": "engine.state", "seq": 1, "engine": ENGINE}]
+
+
+@pytest.fixture
+def ready(host: FakeHost) -> FakeHost:
+    """A host on which a start succeeds at once."""
+    host.answers["GET /v1/host"] = (200, HOST)
+    host.answers["GET /v1/engines"] = engines()
+    host.answers["POST /v1/plans"] = (201, PLAN)
+    host.answers["POST /v1/engines"] = (202, {**ENGINE, "state": "preparing"})
+    host.answers["GET /v1/events"] = READY
+    model = {
+        "id": "demo",
+        "name": "demo",
+        "path": "/m/demo.gguf",
+        "size": 1,
+        "found_in": "x",
+        "format": "gguf",
+    }
+    models = [{**model, "parts": ["/m/demo.gguf"], "origin": "bundled"}]
+    host.answers["GET /v1/models"] = (200, {"seq": 0, "models": models, "folders": []})
+    return host
+
+
+def was_started(host: FakeHost) -> bool:
+    return any(request == "POST /v1/engines" for request, _, _ in host.asked)
+
+
+def test_a_second_model_is_refused_and_both_ways_on_are_named(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    code, _, err = sndr("run", "demo")
+    assert code == 6
+    assert not was_started(ready)
+    for words in ("other runs already", "http://127.0.0.1:8020/v1", "sndr chat", "sndr run demo --replace"):
+        assert words in err
+    code, out, _ = sndr("run", "demo", "--json")
+    assert (code, json.loads(out)["error"]["reason"]) == (6, "conflict")
+
+
+@pytest.mark.parametrize("state", ["unloaded", "failed", "draining", "stopping"])
+def test_an_engine_that_is_gone_is_not_in_the_way(ready: FakeHost, sndr: Sndr, state: str) -> None:
+    ready.answers["GET /v1/engines"] = engines({**OTHER, "state": state})
+    assert sndr("run", "demo", "--detach")[0] == 0
+    assert was_started(ready)
+
+
+def test_replace_takes_the_place_of_what_runs(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    code, out, _ = sndr("run", "demo", "--replace", "--detach")
+    assert code == 0
+    assert was_started(ready)
+    assert "sndr stop" in out
+
+
+def test_the_help_says_that_one_engine_runs_at_a_time(sndr: Sndr) -> None:
+    assert "one engine runs at a time" in " ".join(sndr("run", "--help")[1].split())
+    assert "--replace" in {option for parameter in root.commands["run"].params for option in parameter.opts}
+
+
+def test_a_dry_run_is_not_refused(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    assert sndr("run", "demo", "--dry-run")[0] == 0
+
+
+def test_the_end_of_a_replaced_engine_says_by_what(ready: FakeHost, sndr: Sndr) -> None:
+    asked = iter([engines(), engines(OTHER)])
+    ready.answers["GET /v1/engines"] = lambda: next(asked)
+    gone = {"kind": "engine.state", "seq": 2, "engine": {**ENGINE, "state": "unloaded"}}
+    ready.answers["GET /v1/events"] = [*READY, gone]
+    code, _, err = sndr("run", "demo")
+    assert code == 0
+    assert "demo was replaced by other." in err
+
+
+def test_failure_of_a_detached_start_says_what_still_runs(ready: FakeHost, sndr: Sndr) -> None:
+    failed = {**ENGINE, "state": "failed", "problem": {"reason": "out_of_memory", "message": "Does not fit."}}
+    ready.answers["GET /v1/events"] = [{"kind": "engine.state", "seq": 1, "engine": failed}]
+    code, _, err = sndr("run", "demo", "--detach")
+    assert code == 5
+    assert "the host still does: `sndr quit` ends it" in err
+
+
+@pytest.fixture
+def endpoint() -> Iterator[tuple[str, list[str | None]]]:
+    """An endpoint that wants the key `secret`; its address, and the keys that it was given."""
+    given: list[str | None] = []
+
+    class Door(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:
+            """Say nothing."""
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            given.append(self.headers["x-api-key"])
+            known = given[-1] == "secret"
+            body = b'data: {"choices": [{"delta": {"content": "Hello."}}]}\n\ndata: [DONE]\n\n'
+            self.send_response(200 if known else 401)
+            self.end_headers()
+            self.wfile.write(body if known else b'{"error": {"message": "An API key is needed."}}')
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Door)
+    thread = threading.Thread(target=server.serve_forever, args=(0.01,))
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}/v1", given
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def locked(host: FakeHost, url: str) -> None:
+    place = {**HOST["endpoint"], "url": url, "key_required": True}
+    host.answers["GET /v1/host"] = (200, {**HOST, "endpoint": place})
+
+
+def test_the_demos_question_brings_the_configured_key(
+    ready: FakeHost, sndr: Sndr, home: Path, endpoint: tuple[str, list[str | None]]
+) -> None:
+    url, given = endpoint
+    locked(ready, url)
+    keys = home / "config" / "api-keys"
+    keys.parent.mkdir()
+    keys.write_text("# mine\nsecret\n", encoding="utf-8")
+    keys.chmod(0o600)
+    code, out, err = sndr("run", "--demo", "--detach")
+    assert (code, given) == (0, ["secret"]), err
+    assert "Hello." in out
+    assert "secret" not in out
+    assert "Authorization: Bearer KEY" in out
+
+
+def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
+    ready: FakeHost, sndr: Sndr, endpoint: tuple[str, list[str | None]]
+) -> None:
+    locked(ready, endpoint[0])
+    asked = iter([engines(), engines(ENGINE)])
+    ready.answers["GET /v1/engines"] = lambda: next(asked)
+    code, _, err = sndr("run", "--demo", "--detach")
+    assert code == 3
+    assert "demo still runs: `sndr stop` ends it" in err
