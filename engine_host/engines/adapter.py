@@ -41,6 +41,9 @@ class Adapter(Protocol):
     def stage_reader(self) -> StageReader:
         """A reader for one start."""
 
+    def is_noise(self, line: str) -> bool:
+        """Whether a log line only answers our own looking at the engine."""
+
     async def healthy(self, client: httpx.AsyncClient) -> bool:
         """Whether the engine says that it can answer; False while it loads or does not listen yet."""
 

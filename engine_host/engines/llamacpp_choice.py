@@ -45,15 +45,12 @@ class LlamaCppServers:
             try:
                 return await self._probe(self._command(candidate))
             except HostError as error:
-                _log.info("%s server: %s", candidate.value, error.problem.message)
+                _log.debug("%s server: %s", candidate.value, error.problem.message)
         raise HostError(
             Reason.ENGINE_UNUSABLE,
             "No llama.cpp server works on this machine.",
             cause="The prebuilt package is not installed and nothing was built.",
-            fix=Fix(
-                text="Install the prebuilt package, or build llama.cpp.",
-                command="pip install 'sndr-control-center[engines]'",
-            ),
+            fix=Fix(text="Build llama.cpp for this machine.", command="sndr engine build llama.cpp"),
         )
 
     async def all(self) -> tuple[ServerInfo, ...]:
@@ -89,7 +86,7 @@ class LlamaCppServers:
             return own_command(Path(path).expanduser())
         if choice is ServerChoice.PREBUILT:
             command = prebuilt_command()
-            fix = Fix(text="Install it.", command="pip install 'sndr-control-center[engines]'")
+            fix = Fix(text="Set the program up again, in its folder.", command="make setup")
             what = "The prebuilt server (package xllamacpp) is not installed."
         else:
             builds = installed(self._data)

@@ -33,6 +33,10 @@ class LlamaCppAdapter:
         """A reader for one start."""
         return LlamaCppStageReader()
 
+    def is_noise(self, line: str) -> bool:
+        """Whether a log line only answers our own looking at the engine."""
+        return line.endswith("update_slots: all slots are idle")
+
     async def healthy(self, client: httpx.AsyncClient) -> bool:
         """Whether the server says that its model is loaded; False while it loads or does not listen."""
         try:

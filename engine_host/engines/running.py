@@ -154,7 +154,8 @@ class RunningEngine:
         reader = self._adapter.stage_reader()
         async for lines in self.process.lines():
             self._tail.extend(lines)
-            self.log(lines)
+            if shown := [line for line in lines if not self._adapter.is_noise(line)]:
+                self.log(shown)
             for line in lines:
                 seen = reader.feed(line)
                 if seen is None:

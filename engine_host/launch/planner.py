@@ -26,6 +26,8 @@ from engine_host.settings import EngineSettings, SettingsFile
 
 _KEPT = 200
 _USUAL_CONTEXT = 8192
+# llama_context pads a stream's context to this many tokens (llama-context.cpp).
+_CONTEXT_STEP = 256
 # What is left of the free memory for everything that is not weights and KV cache.
 _MEMORY_SHARE = 0.8
 
@@ -71,7 +73,7 @@ class Planner:
             self._around.run_folder / f"{plan_id}.sock",
         )
         running = list(self._around.running())
-        findings = preflight.findings(
+        findings = preflight.replaced(running) + preflight.findings(
             model.info,
             resolved,
             server,
@@ -152,6 +154,10 @@ class Planner:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
         resolved.set_given("context", user.context, Layer.USER)
         resolved.set_given("context", asked.context, Layer.OVERRIDE)
+        context = int(resolved["context"])
+        if context % _CONTEXT_STEP:
+            rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
+            resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
         resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
         self._limit_streams(resolved, info, server)
         if self._around.settings.is_set("engine.streams"):

@@ -49,6 +49,9 @@ class FakeAdapter:
     def stage_reader(self) -> FakeStages:
         return FakeStages()
 
+    def is_noise(self, line: str) -> bool:
+        return line == "noise"
+
     async def healthy(self, client: httpx.AsyncClient) -> bool:
         try:
             return (await client.get("/health")).is_success

@@ -155,7 +155,7 @@ def test_memory_of_what_is_replaced_counts_as_free(desk: Desk) -> None:
     ]
     plan = desk.plan(context=1024)
     assert plan.streams == 8
-    assert plan.findings == ()
+    assert [finding.id for finding in plan.findings] == ["replaces"]
     assert plan.changes == ("context: 4096 → 1024",)
     desk.running = [desk.running[0].model_copy(update={"readings": None})]
     assert [finding.id for finding in desk.plan().findings] == ["memory_short"]
@@ -220,3 +220,10 @@ def test_the_twin_is_one_line_for_a_shell() -> None:
 
 def replace_overrides(request: LaunchRequest, **values: Any) -> LaunchRequest:
     return request.model_copy(update={"overrides": request.overrides.model_copy(update=values)})
+
+
+def test_a_context_is_what_llama_cpp_makes_of_it(desk: Desk) -> None:
+    plan = desk.plan(context=300)
+    assert plan.context == 512
+    assert settings(plan)["context"].why == "llama.cpp rounds 300 up"
+    assert desk.plan(context=512).context == 512
