@@ -36,15 +36,17 @@ def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     if layout.head_size == 128:
         programs = 4 if rows == 8 or (rows == 16 and layout.fp8_keys) else 3 if rows == 16 else 2
         return Tuning(whole_values=rows == 16, programs_a_core=programs)
-    return Tuning(whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=1 if rows > 32 else 2)
+    return Tuning(
+        whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=1 if rows > 32 else 2
+    )
 
 
 @dataclass(frozen=True)
 class Plan:
     """What a batch shape needs: shares per context, and the memory for what they find.
 
-    partial: fp32 [batch, kv_heads, splits, rows, head_size]; partial_lse: fp32 without the last dimension; rotated:
-    the queries in the keys' rotation, for 4-bit keys.
+    partial: fp32 [batch, kv_heads, splits, rows, head_size]; partial_lse: fp32 without the last dimension;
+    rotated: the queries in the keys' rotation, for 4-bit keys.
     """
 
     layout: CacheLayout
@@ -63,8 +65,8 @@ class Plan:
 def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -> int:
     """Into how many shares a context is cut.
 
-    As many as make one full wave over the GPU's cores, and no share smaller than a tile. pairs: requests times KV
-    heads.
+    As many as make one full wave over the GPU's cores, and no share smaller than a tile. pairs: requests
+    times KV heads.
     """
     return max(1, min(cores * programs_a_core // pairs, math.ceil(most_tokens / TILE)))
 
@@ -80,7 +82,7 @@ def plan(
     splits: int | None = None,
     tuning: Tuning | None = None,
 ) -> Plan:
-    """Take the memory for a batch shape; ValueError for more than 8 query rows or heads that do not divide."""
+    """Take a batch shape's memory; ValueError for more than 8 query rows or heads that do not divide."""
     if not 1 <= query_rows <= MOST_QUERY_ROWS:
         raise ValueError(f"{query_rows} query rows; the kernel takes 1 to {MOST_QUERY_ROWS}")
     if heads % kv_heads:
@@ -118,10 +120,11 @@ def attend(
     scale: float,
     out: torch.Tensor,
 ) -> None:
-    """Write the attention of each request's last rows to `out`: no allocation, nothing read back from the GPU.
+    """Write the attention of each request's last rows to `out`; allocates nothing, reads nothing back.
 
-    query, out: [batch * query_rows, heads, head_size], channels contiguous. cache: uint8 of `layout.cache_shape`.
-    table: int32 [batch, blocks]. lengths: int32 [batch], a request's tokens including the query's own.
+    query, out: [batch * query_rows, heads, head_size], channels contiguous. cache: uint8 of
+    `layout.cache_shape`. table: int32 [batch, blocks]. lengths: int32 [batch], a request's tokens including
+    the query's own.
     """
     layout, tuning = shape.layout, shape.tuning
     if shape.rotated is not None:

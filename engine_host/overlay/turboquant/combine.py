@@ -20,7 +20,7 @@ def combine_kernel(
     head_size: tl.constexpr,
     channels: tl.constexpr,
 ):
-    """Weigh each share by 2 ** its log2-sum-exp2 (Flash-Decoding, Dao et al. 2023); a row that saw nothing is 0.
+    """Weigh shares by 2 ** their log2-sum-exp2 (Flash-Decoding, Dao et al. 2023); no tokens give 0.
 
     One program makes `channels` channels of one row, so that a single long context still fills the GPU.
     """

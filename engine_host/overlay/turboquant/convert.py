@@ -1,7 +1,7 @@
 """From nibbles, and from fp32, to what the tensor cores multiply.
 
-Functions with two bodies give the same numbers from both: PTX that handles four bytes of a register at once, and
-plain Triton for the interpreter, which knows no assembly.
+Functions with two bodies give the same numbers from both: PTX that handles four bytes of a register at once,
+and plain Triton for the interpreter, which knows no assembly.
 """
 
 import os
@@ -26,8 +26,8 @@ def rounded_to_4_bits(number):
 def to_fp8(number):
     """fp32 to e4m3, to nearest even."""
     if not ASSEMBLY:
-        # The interpreter drops the carry of a mantissa that rounds up to the next power of two: 1.97 becomes 1.0.
-        # Rounded beforehand, there is nothing left for it to round.
+        # The interpreter drops the carry of a mantissa that rounds up to the next power of two: 1.97 becomes
+        # 1.0. Rounded beforehand, there is nothing left for it to round.
         number = rounded_to_4_bits(number)
     return number.to(tl.float8e4nv)
 
@@ -36,9 +36,9 @@ def to_fp8(number):
 def values_of(packed, scale):
     """The fp16 values of the low and of the high nibbles of `packed` uint8.
 
-    scale: int32 of the same shape, step (fp16) in its lower and centre (fp16) in its upper half. 0x6400 | n is the
-    fp16 number 1024 + n, and 0x6400 | n << 4 is 1024 + 16 n: two nibbles become numbers in one logical instruction,
-    exactly (Kim et al. 2022, "Who says elephants can't run").
+    scale: int32 of the same shape, step (fp16) in its lower and centre (fp16) in its upper half. 0x6400 | n
+    is the fp16 number 1024 + n, and 0x6400 | n << 4 is 1024 + 16 n: two nibbles become numbers in one logical
+    instruction, exactly (Kim et al. 2022, "Who says elephants can't run").
     """
     if ASSEMBLY:
         low, high = tl.inline_asm_elementwise(
@@ -86,7 +86,7 @@ def _signed_level(code):
 
 @triton.jit
 def key_levels_of(packed):
-    """The fp8 levels of the low and of the high nibbles of `packed` uint8, four at a time by a byte permutation."""
+    """The fp8 levels of the low and the high nibbles of `packed` uint8, four at a time, by bytes."""
     if ASSEMBLY:
         low, high = tl.inline_asm_elementwise(
             """{

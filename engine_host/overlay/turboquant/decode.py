@@ -1,9 +1,9 @@
 """Decode and verify: attention of a request's last 1 to 8 tokens over its quantised cache.
 
-One program works for one KV head of one request and one share of its tokens, for all query heads and rows of that
-head at once, so that every byte of the cache is read once. Scores are computed the other way round, keys times
-queries: tokens fill the tensor cores' 64 rows and the few query rows become columns, of which any multiple of 8
-will do. Keys go from the cache to the tensor cores without passing a register.
+One program works for one KV head of one request and one share of its tokens, for all query heads and rows of
+that head at once, so that every byte of the cache is read once. Scores are computed the other way round, keys
+times queries: tokens fill the tensor cores' 64 rows and the few query rows become columns, of which any
+multiple of 8 will do. Keys go from the cache to the tensor cores without passing a register.
 """
 
 import triton
@@ -19,12 +19,12 @@ HEADROOM = tl.constexpr(5.0)
 def _two_terms(query, inverse_step, lower):
     """fp8 columns of a query: rounded, and where `lower` is set what rounding left over.
 
-    The step is a power of two, so that a bf16 query's 8 bits survive it; an e4m3 number takes 4 of them and leaves 4
-    for the other: together they are the query, exactly.
+    The step is a power of two, so that a bf16 query's 8 bits survive it; an e4m3 number takes 4 of them and
+    leaves 4 for the other: together they are the query, exactly.
     """
     scaled = query * inverse_step
-    # Rounded as bits, not by way of fp8 and back: ptxas 12.8 merges the two packing instructions of that and unpacks
-    # a register that nothing wrote (docs/kernels.md).
+    # Rounded as bits, not by way of fp8 and back: ptxas 12.8 merges the two packing instructions of that and
+    # unpacks a register that nothing wrote (docs/kernels.md).
     rounded = rounded_to_4_bits(scaled)
     return to_fp8(tl.where(lower, scaled - rounded, rounded))
 
@@ -62,8 +62,8 @@ def decode_kernel(
 ):
     """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
 
-    rows is query_rows * group, padded to a power of two. Row r of a request is query row r // group of head r % group
-    and sees the first length - query_rows + 1 + r // group tokens.
+    rows is query_rows * group, padded to a power of two. Row r of a request is query row r // group of head r
+    % group and sees the first length - query_rows + 1 + r // group tokens.
     """
     half: tl.constexpr = head_size // 2
     key_bytes: tl.constexpr = head_size if fp8_keys else half

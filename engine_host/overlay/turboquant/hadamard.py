@@ -1,7 +1,8 @@
-"""The Walsh-Hadamard rotation as a butterfly: head_size * log2(head_size) additions instead of a matrix product.
+"""The Walsh-Hadamard rotation as a butterfly: size * log2(size) additions instead of a matrix product.
 
 Rotating keys and queries alike leaves their products as they are, and spreads a key's energy evenly over its
-channels, so that one set of levels fits all of them (QuaRot, Ashkboos et al. 2024; TurboQuant, Zandieh et al. 2026).
+channels, so that one set of levels fits all of them (QuaRot, Ashkboos et al. 2024; TurboQuant, Zandieh et al.
+2026).
 """
 
 import torch

@@ -6,10 +6,10 @@ block's tokens, so that every part starts at a multiple of 16 bytes and loads ar
     k8v4      keys   [block, head] fp8 e4m3     values [block, head/2] nibbles     scales [block] of 4 bytes
     4bit_nc   keys   [block, head/2] nibbles    values and scales as above         norms  [block] fp16
 
-A token's scale entry is two fp16 numbers: step and centre of its value row, value = (nibble - 8) * step + centre.
-Byte j of a row of nibbles, values and rotated keys alike, holds channel j in its low and channel j + head/2 in its
-high nibble. The bytes a token takes are those of vLLM's own slot (196 for k8v4 at head size 128), only their order
-differs.
+A token's scale entry is two fp16 numbers: step and centre of its value row, value = (nibble - 8) * step +
+centre. Byte j of a row of nibbles, values and rotated keys alike, holds channel j in its low and channel j +
+head/2 in its high nibble. The bytes a token takes are those of vLLM's own slot (196 for k8v4 at head size
+128), only their order differs.
 """
 
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ NORM_BYTES = 2
 
 @dataclass(frozen=True)
 class CacheLayout:
-    """The byte arithmetic of one preset, head size and block size; ValueError for a shape the kernels lack."""
+    """Byte arithmetic of one preset, head size and block size; ValueError for what the kernels lack."""
 
     preset: str
     head_size: int

@@ -1,8 +1,9 @@
 """The sixteen levels of a 4-bit key.
 
-They are those of Lloyd and Max for a normal distribution, moved to numbers that fp8 e4m3 holds exactly: a 4-bit key
-is then one table look-up away from what the tensor cores multiply. Expected squared error 0.00957 of the variance;
-unrestricted levels reach 0.00950 (Max, 1960). The sign is bit 3 of a nibble, the magnitude its bits 0 to 2.
+They are those of Lloyd and Max for a normal distribution, moved to numbers that fp8 e4m3 holds exactly: a
+4-bit key is then one table look-up away from what the tensor cores multiply. Expected squared error 0.00957
+of the variance; unrestricted levels reach 0.00950 (Max, 1960). The sign is bit 3 of a nibble, the magnitude
+its bits 0 to 2.
 """
 
 import triton

@@ -1,4 +1,4 @@
-"""Writing new keys and values into the quantised cache: many tokens a program, rows stored as whole vectors."""
+"""Writing keys and values into the quantised cache: many tokens a program, rows as whole vectors."""
 
 import torch
 import triton
@@ -60,8 +60,8 @@ def _store_kernel(
     high = tl.load(row + half, mask=mask, other=0.0).to(tl.float32)
     smallest = tl.minimum(tl.min(low, 1), tl.min(high, 1))
     largest = tl.maximum(tl.max(low, 1), tl.max(high, 1))
-    # Both numbers are rounded to fp16 before the nibbles are chosen, so that these suit what a reader will see.
-    # A constant row has no step: the smallest normal fp16 number keeps the division finite.
+    # Both numbers are rounded to fp16 before the nibbles are chosen, so that these suit what a reader will
+    # see. A constant row has no step: the smallest normal fp16 number keeps the division finite.
     step16 = tl.maximum((largest - smallest) / 15.0, 6.103515625e-05).to(tl.float16)
     step = step16.to(tl.float32)
     centre16 = (smallest + 8.0 * step).to(tl.float16)
@@ -107,7 +107,8 @@ def store(
     """Quantise tokens into their slots.
 
     keys, values: [tokens, kv_heads, head_size], fp16 or bf16, channels contiguous. cache: uint8 of
-    `layout.cache_shape`. slots: [tokens] integers, block * block_size + place in the block; below zero is skipped.
+    `layout.cache_shape`. slots: [tokens] integers, block * block_size + place in the block; below zero is
+    skipped.
     """
     tokens, kv_heads, head_size = keys.shape
     if tokens == 0:

@@ -27,7 +27,7 @@ ALLOWED = 3e-3
 def filled(
     layout: CacheLayout, kv_heads: int, lengths: list[int], seed: int = 0
 ) -> tuple[Any, Any, list[tuple[Any, Any]]]:
-    """A cache in which each request has random tokens in blocks of random order, and the keys and values stored."""
+    """A cache with random tokens for each request, in blocks of random order, and what was stored."""
     torch.manual_seed(seed)
     size = layout.block_size
     blocks = max(1, max(-(-length // size) for length in lengths))
