@@ -158,7 +158,7 @@ def test_memory_of_what_is_replaced_counts_as_free(desk: Desk) -> None:
     assert [finding.id for finding in plan.findings] == ["replaces"]
     assert plan.changes == ("context: 4096 → 1024",)
     desk.running = [desk.running[0].model_copy(update={"readings": None})]
-    assert [finding.id for finding in desk.plan().findings] == ["memory_short"]
+    assert [finding.id for finding in desk.plan().findings] == ["replaces", "memory_short"]
 
 
 def test_a_device_sets_no_limit_by_the_machines_memory(desk: Desk) -> None:
