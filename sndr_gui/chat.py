@@ -20,9 +20,10 @@ from sndr_gui.session import Session
 from sndr_gui.sse import SseMessage
 
 EXAMPLES = (
-    "Explain in three sentences what a KV cache is.",
-    "Write a Python function that merges two sorted lists.",
-    "Which questions should I ask before buying a second GPU?",
+    # The model that comes with the program answers these well.
+    "What is a list comprehension?",
+    "How do I read a file in Python?",
+    "Tell me a long story about Python.",
 )
 
 

@@ -34,8 +34,8 @@ from sndr_gui.window import PAGES, Window
 
 QUESTIONS = (
     "Write a list with three short tips for a quiet computer.",
-    "What is a KV cache?",
-    "Write a Python function that merges two sorted lists.",
+    "What is a list comprehension?",
+    "How do I read a file in Python?",
 )
 
 

@@ -35,6 +35,7 @@ from sndr_gui.views.parts import (
 )
 
 WIDTH = 820
+MOST_LINES = 8
 
 
 class Composer(QFrame):
@@ -60,7 +61,7 @@ class Composer(QFrame):
         self.edit.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.edit.document().setDocumentMargin(2)
         self.edit.installEventFilter(self)
-        self.edit.textChanged.connect(self._fit)
+        self.edit.document().documentLayout().documentSizeChanged.connect(self._fit)
         self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
         self.stop = button("Stop", icon="square", shortcut="Ctrl+.", hint="End the answer; what came is kept")
         line = QHBoxLayout(self)
@@ -94,7 +95,8 @@ class Composer(QFrame):
             self.refused.emit()
 
     def _fit(self) -> None:
-        lines = min(8, max(1, self.edit.document().blockCount()))
+        # A plain text's document measures itself in lines as drawn: wrapped ones and soft breaks count.
+        lines = min(MOST_LINES, max(1, round(self.edit.document().size().height())))
         self.edit.setFixedHeight(lines * self.edit.fontMetrics().lineSpacing() + 6)
 
 
