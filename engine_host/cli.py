@@ -15,14 +15,19 @@ from engine_host.cli_serve import quit_host, serve
 from engine_host.cli_settings import settings
 from engine_host.cli_watch import events, logs, models, status
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from engine_host.protocol.errors import Fix, Problem, Reason
 
 _CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
+
+
+_PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
 
 
 @click.group(
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
     epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
 )
+@click.version_option(__version__, "--version", message=f"sndr %(version)s (protocol {_PROTOCOL})")
 def root() -> None:
     """Run language models on this machine and watch them.
 
@@ -35,8 +40,7 @@ def root() -> None:
 @command
 def version(out: Output) -> Exit | None:
     """Say which version this is and which protocol it speaks."""
-    protocol = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
-    out.result({"program": __version__, "protocol": protocol}, f"sndr {__version__} (protocol {protocol})")
+    out.result({"program": __version__, "protocol": _PROTOCOL}, f"sndr {__version__} (protocol {_PROTOCOL})")
     return None
 
 
@@ -60,13 +64,23 @@ for _command in (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = root.main(
-            args=None if arguments is None else list(arguments), prog_name="sndr", standalone_mode=False
-        )
+        code = root.main(args=words, prog_name="sndr", standalone_mode=False)
         sys.stdout.flush()
-    except click.ClickException as error:
+    except click.exceptions.NoArgsIsHelpError as error:
         error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        if "--json" not in words:
+            error.show()
+            return error.exit_code
+        # The command, which knows of --json, was not reached.
+        context = error.ctx if isinstance(error, click.UsageError) else None
+        where = context.command_path if context is not None else "sndr"
+        fix = Fix(text="See what it takes.", command=f"{where} --help")
+        problem = Problem(reason=Reason.BAD_REQUEST, message=error.format_message(), fix=fix)
+        Output(as_json=True).problem(problem)
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
         return Exit.INTERRUPTED

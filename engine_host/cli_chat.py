@@ -83,6 +83,9 @@ class _Talk:
             out.note(f"[tool call] {function.get('name') or ''}{function.get('arguments') or ''}")
         if answer.interrupted:
             out.note("(stopped)")
+        elif answer.finish == "length":
+            limit = self._options.get("max_tokens")
+            out.note(f"(cut off: {f'--max-tokens {limit}' if limit else 'the context is full'})")
         if speed := answer.speed():
             out.note(speed)
         if not self._raw:

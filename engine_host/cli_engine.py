@@ -1,5 +1,7 @@
 """`sndr engine` and `sndr jobs`: servers that can run models, building one, and long work."""
 
+from typing import Any
+
 import click
 
 from engine_host._errors import HostError
@@ -65,9 +67,22 @@ def _job(out: Output, path: str, done: str) -> Exit | None:
     with find_or_start() as hold:
         job = follow(hold.client, hold.client.post(path, Job), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
-    details = [f"  {name}: {value}" for name, value in job.result.items()]
-    out.result(job, [f"{done} ({duration(took)}).", *details])
+    out.result(job, [f"{done} ({duration(took)}).", *_details(job.result)])
     return None
+
+
+def _details(result: dict[str, Any]) -> list[str]:
+    """The result of a job as lines; the seconds of its steps in the order of the steps."""
+    lines = []
+    for name, value in result.items():
+        label = "from the cache" if name == "from_cache" else name.replace("_", " ")
+        if isinstance(value, bool):
+            lines.append(f"  {label}: {'yes' if value else 'no'}")
+        elif name == "seconds" and isinstance(value, dict):
+            lines += [f"  {step}: {duration(seconds)}" for step, seconds in value.items()]
+        else:
+            lines.append(f"  {label}: {value}")
+    return lines
 
 
 def _compared(comparison: SpeedComparison) -> list[str]:

@@ -39,7 +39,7 @@ MEANINGS = {
     Exit.NO_HOST: "no engine host runs, it stopped answering, or it refused this program",
     Exit.NOT_FOUND: "there is no such model, engine, job or file",
     Exit.ENGINE: "the engine could not be built, started or used with this model",
-    Exit.CONFLICT: "something else is in the way: a second host, a running engine, a port in use, a full queue",
+    Exit.CONFLICT: "something is in the way: a second host, a running engine, a port in use, a full queue",
     Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",
     Exit.INTERRUPTED: "interrupted before it was done",
     Exit.PIPE_CLOSED: "the reader of the output closed it",

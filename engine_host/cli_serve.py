@@ -1,7 +1,10 @@
 """`sndr serve` and `sndr quit`: the host itself."""
 
 import asyncio
+import contextlib
+import sys
 import time
+from typing import Any
 
 import click
 
@@ -9,7 +12,10 @@ from engine_host._errors import HostError
 from engine_host.cli_output import Exit, Output, command
 from engine_host.control_client import connected
 from engine_host.folders import Folders
+from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Reason
+
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
 
 @click.command()
@@ -21,16 +27,28 @@ from engine_host.protocol.errors import Reason
     "--owner-stdin", is_flag=True, help="End when standard input closes: for a program that starts the host."
 )
 @command
-def serve(_out: Output, host: str | None, port: int | None, owner_stdin: bool) -> Exit | None:
+def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool) -> Exit | None:
     """Run the engine host in the foreground until Ctrl+C.
 
     It serves the control socket for the window and for these commands, and the OpenAI endpoint for everyone
-    else. Engines that are not kept end with it.
+    else. Engines that are not kept end with it. Says that it serves: at a terminal as a sentence, else, and
+    with --json, as one line of JSON.
     """
     from engine_host.service import ServeOptions, serve  # The host's own parts; other commands do without.
 
-    code = asyncio.run(serve(ServeOptions(host=host, port=port, owner_stdin=owner_stdin)))
+    # A program that starts the host reads the line of JSON, and is no terminal.
+    announce = _announce if sys.stdout.isatty() and not out.as_json else None
+    code = asyncio.run(serve(ServeOptions(host=host, port=port, owner_stdin=owner_stdin, announce=announce)))
     return Exit(code) if code in set(Exit) else Exit.FAILED
+
+
+def _announce(said: dict[str, Any]) -> None:
+    """What serves, for a person; a terminal that is gone is no reason to end."""
+    with contextlib.suppress(OSError):
+        click.echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
+        click.echo(f"Endpoint: {said['endpoint']}")
+        for finding in said["findings"]:
+            click.echo(f"{finding['severity']}: {finding['message']}", err=True)
 
 
 @click.command("quit")
@@ -42,6 +60,8 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept."""
     folders = Folders.resolve()
     with connected(folders) as client:
+        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
+        kept = [one for one in alive if one.keep]
         client.quit()
     end = time.monotonic() + seconds
     while folders.socket.exists():
@@ -53,5 +73,9 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
                 fix="Look again with `sndr status`.",
             )
         time.sleep(0.05)
-    out.result({"ended": True}, "The host has ended.")
+    lines = ["The host has ended."]
+    if kept:
+        names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
+        lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
+    out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
     return None

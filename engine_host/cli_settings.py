@@ -85,8 +85,8 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
     except HostError as error:
         if error.reason is not Reason.HOST_UNREACHABLE:
             raise
+        # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
         file = SettingsFile(folders.settings)
-        file.load()
         file.change({name: value})
         page = _page(file)
     now = next((entry for entry in page.settings if entry.name == name), None)

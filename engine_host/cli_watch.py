@@ -2,20 +2,28 @@
 
 import json
 import time
+from collections import deque
+from typing import Any
 
 import click
 
+from engine_host._errors import HostError
 from engine_host.cli_output import Exit, Output, clock, command, duration, size, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.event_text import summary
 from engine_host.host_start import find_or_start
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import LogLineEvent
 from engine_host.protocol.host import Endpoint, HostInfo, Reach
 from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.models import ModelFile, ModelPage
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_FREQUENT = {"telemetry.sample", "log.line"}
+_SHOWN = 20
+# Well within what the host keeps, so that the place is still there when it is read.
+_LOOK_BACK = 10_000
 
 
 @click.command()
@@ -113,29 +121,41 @@ def _state(model: ModelFile) -> str:
 @click.command()
 @click.option("-f", "--follow", is_flag=True, help="Go on as they happen.")
 @click.option("--after", type=click.IntRange(0), help="Only events with a higher number.")
+@click.option("--all", "every", is_flag=True, help="Measurements and log lines too.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
 @command
-def events(out: Output, follow: bool, after: int | None) -> Exit | None:
-    """Print what happened: the last 20 events, or all after a number."""
+def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tuple[str, ...]) -> Exit | None:
+    """Print what happened: the last 20 events, or all after a number.
+
+    Measurements (telemetry.sample) and log lines (log.line) are left out: there is one of them a second.
+    """
     with connected() as client:
         assert client.version is not None
         latest = client.version.seq
-        first = max(0, latest - 20) if after is None else after
+        first = max(0, latest - _LOOK_BACK) if after is None else after
         if not follow and first >= latest:
             return None
+        # What was there before is kept back until it is known which are the last.
+        earlier: deque[str] = deque(maxlen=_SHOWN if after is None else None)
+        caught_up = first >= latest
         for line in client.event_lines(first):
             event = json.loads(line)
-            if event["kind"] == "heartbeat":
-                continue
-            if out.as_json:
-                click.echo(line)
-            else:
-                click.echo(
-                    f"{clock(event['at'])} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
-                )
-            reached = event.get("latest", 0) if event["kind"] == "reset" else event["seq"]
-            if not follow and reached >= latest:
-                return None
+            kind = event["kind"]
+            wanted = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
+            if wanted:
+                earlier.append(line if out.as_json else _event_line(event))
+            reached = event.get("latest", 0) if kind == "reset" else event["seq"]
+            caught_up = caught_up or reached >= latest
+            if caught_up:
+                while earlier:
+                    click.echo(earlier.popleft())
+                if not follow:
+                    return None
     return None
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    return f"{clock(event['at'])} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
 
 
 @click.command()
@@ -150,6 +170,8 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
         assert client.version is not None
         after = client.version.seq
         page = _tail(client, source, level, count)
+        if source is not None and not page.lines:
+            _check_source(client, source, page.sources)
         if out.as_json and not follow:
             out.record(page)
             return None
@@ -169,6 +191,19 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
                 if wanted and line.number > seen.get(line.source, 0):
                     _print(out, line)
     return None
+
+
+def _check_source(client: ControlClient, source: str, speaking: tuple[str, ...]) -> None:
+    """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
+    known = {"host", "build", *speaking}
+    known |= {engine.id for engine in client.get("/v1/engines", EnginePage).engines}
+    if source not in known:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"There is no log source {source}.",
+            fix=f"Sources: {', '.join(sorted(known))}.",
+            evidence={"sources": sorted(known)},
+        )
 
 
 def _tail(client: ControlClient, source: str | None, level: str, count: int) -> LogPage:

@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from engine_host import atomic_file
 from engine_host.api.app import control_app
@@ -26,11 +27,15 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve; `owner_stdin` ends the host when stdin closes; `host` and `port` win over settings."""
+    """How to serve; `owner_stdin` ends the host when stdin closes; `host` and `port` win over settings.
+
+    `announce` is told what the line of JSON would say, instead of that line.
+    """
 
     owner_stdin: bool = False
     host: str | None = None
     port: int | None = None
+    announce: Callable[[dict[str, Any]], None] | None = None
     folders: Folders = field(default_factory=Folders.resolve)
 
 
@@ -75,7 +80,7 @@ async def _run(
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
             async with _owner_watch(options.owner_stdin, host, done.set):
-                _announce(options.folders, host)
+                _announce(options, host)
                 await done.wait()
                 _log.info("ending")
                 events.publish(HostStateEvent(state="closing", endpoint=host.endpoint.describe()))
@@ -90,16 +95,19 @@ async def _run(
             loop.remove_signal_handler(number)
 
 
-def _announce(folders: Folders, host: Host) -> None:
+def _announce(options: ServeOptions, host: Host) -> None:
     """One line for whoever started us; a reader that is gone is no reason to end."""
     line = {
         "event": "serving",
         "pid": host.pid,
-        "socket": str(folders.socket),
-        "token_file": str(folders.token),
+        "socket": str(options.folders.socket),
+        "token_file": str(options.folders.token),
         "endpoint": host.endpoint.describe().url,
         "findings": [finding.model_dump(mode="json") for finding in host.endpoint.findings],
     }
+    if options.announce is not None:
+        options.announce(line)
+        return
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()

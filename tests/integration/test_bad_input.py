@@ -12,7 +12,7 @@ import pytest
 from engine_host.bench.random_model import TINY, write_random_model
 from engine_host.folders import Folders
 from engine_host.protocol.settings import SettingPage, SettingsChange
-from tests.integration.host_process import Ended, serving, sndr, started, until
+from tests.integration.host_process import SNDR, Ended, serving, sndr, started, until
 
 SETTINGS = "[endpoint]\nport = 8123\n"
 
@@ -190,6 +190,23 @@ def test_disk_full_before_a_build_downloads_anything(small_disk: Path) -> None:
     ended = sndr("engine", "build", "llama.cpp", "--json", SNDR_CACHE=str(small_disk))
     assert_clear(ended, 7, "disk_full")
     assert sum(path.stat().st_size for path in small_disk.rglob("*") if path.is_file()) < 100_000
+
+
+def test_serve_tells_a_terminal_in_a_sentence_and_a_program_in_json() -> None:
+    import pty
+
+    for arguments, word in (((), "The engine host serves"), (("--json",), '"event": "serving"')):
+        ours, theirs = pty.openpty()
+        with subprocess.Popen(
+            [*SNDR, "serve", *arguments], stdin=subprocess.DEVNULL, stdout=theirs, stderr=theirs
+        ) as process:
+            os.close(theirs)
+            said = os.read(ours, 4096).decode()
+            process.terminate()
+            assert process.wait(20) == 0
+        os.close(ours)
+        assert word in said
+        assert ("{" in said) == bool(arguments)
 
 
 def test_stale_socket_of_a_killed_host_is_no_obstacle(home: Path) -> None:

@@ -23,6 +23,7 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
     block_on_close = True
 
     def __init__(self, folders: Folders) -> None:
+        self.folders = folders
         folders.make_run_folder()
         folders.token.write_text(TOKEN, encoding="utf-8")
         super().__init__(str(folders.socket), _Handler)
@@ -99,4 +100,4 @@ def fake_host(home: Path) -> Iterator[FakeHost]:
         host.shutdown()
         host.server_close()
         thread.join()
-        folders.socket.unlink()
+        folders.socket.unlink(missing_ok=True)

@@ -44,6 +44,9 @@ ENGINE: dict[str, Any] = {
 }
 
 
+RESULT = {"folder": "/w", "from_cache": True, "seconds": {"compile": 61.0}}
+
+
 def engines(*found: dict[str, Any]) -> tuple[int, Any]:
     return 200, {"seq": 0, "engines": list(found)}
 
@@ -60,6 +63,7 @@ def test_version(sndr: Sndr) -> None:
     code, out, _ = sndr("version", "--json")
     assert code == 0
     assert json.loads(out)["protocol"] == "1.0"
+    assert sndr("--version")[:2] == sndr("version")[:2]
 
 
 def test_without_a_host_it_says_so(sndr: Sndr) -> None:
@@ -195,6 +199,16 @@ def test_chat_streams_and_reports_its_speed(host: FakeHost, sndr: Sndr) -> None:
     assert (sent["model"], sent["max_tokens"]) == ("demo", 9)
 
 
+def test_chat_says_that_an_answer_was_cut(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["POST /openai/v1/chat/completions"] = [
+        {"choices": [{"delta": {"content": "Hel"}, "finish_reason": "length"}]},
+        "[DONE]",
+    ]
+    assert "cut off: --max-tokens 1" in sndr("chat", "Hi", "--max-tokens", "1")[2]
+    assert "cut off: the context is full" in sndr("chat", "Hi")[2]
+
+
 def test_chat_error_in_the_stream(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/engines"] = engines(ENGINE)
     host.answers["POST /openai/v1/chat/completions"] = [
@@ -238,12 +252,17 @@ def test_job_progress_and_result(host: FakeHost, sndr: Sndr) -> None:
         {
             "kind": "job.done",
             "seq": 2,
-            "job": {**job, "state": "done", "ended_at": 3.5, "result": {"path": "/w"}},
+            "job": {**job, "state": "done", "ended_at": 3.5, "result": RESULT},
         },
     ]
     code, out, err = sndr("engine", "build", "llama.cpp")
     assert code == 0
-    assert "llama.cpp is built (2.5 s)." in out
+    assert out.splitlines() == [
+        "llama.cpp is built (2.5 s).",
+        "  folder: /w",
+        "  from the cache: yes",
+        "  compile: 1 min 01 s",
+    ]
     assert "1/2 compile" in err
 
 
@@ -259,6 +278,31 @@ def test_events_are_lines(host: FakeHost, sndr: Sndr) -> None:
     assert [line.split()[1] for line in out.splitlines()] == ["1", "2"]
     assert "info: One." in out
     assert "what=two" in out
+
+
+def test_frequent_events_are_left_out_unless_asked_for(host: FakeHost, sndr: Sndr) -> None:
+    sample = {"kind": "telemetry.sample", "at": 5.0, "sample": {"values": {"ram": 1.0}}}
+    notice = {"kind": "notice", "at": 5.0, "severity": "info", "text": "One.", "key": "k"}
+    happened = [{**notice, "seq": 1}, *({**sample, "seq": number} for number in range(2, 41))]
+    host.answers["GET /v1/version"] = (200, {**VERSION, "seq": 40})
+    host.answers["GET /v1/events"] = happened
+    assert [line.split()[1] for line in sndr("events")[1].splitlines()] == ["1"]
+    assert len(sndr("events", "--all")[1].splitlines()) == 20
+    assert len(sndr("events", "--all", "--after", "0")[1].splitlines()) == 40
+    by_kind = sndr("events", "--kind", "telemetry.sample", "--json")[1].splitlines()
+    assert [json.loads(line)["seq"] for line in by_kind] == list(range(21, 41))
+
+
+@pytest.mark.parametrize("follow", [(), ("-f",)])
+def test_logs_of_an_unknown_source_list_the_known_ones(
+    host: FakeHost, sndr: Sndr, follow: tuple[str, ...]
+) -> None:
+    host.answers["GET /v1/engines"] = engines(ENGINE)
+    host.answers["GET /v1/logs"] = (200, {"seq": 0, "lines": [], "sources": ["host"]})
+    code, _, err = sndr("logs", "bogus", *follow)
+    assert code == 4
+    assert "Sources: build, engine-1, host." in err
+    assert sndr("logs", "build")[0] == 0
 
 
 def test_logs_of_one_source(host: FakeHost, sndr: Sndr) -> None:
@@ -283,6 +327,60 @@ def test_wrong_setting_is_refused_and_nothing_is_saved(sndr: Sndr, home: Path) -
     assert code == 2
     assert "endpoint.port" in err
     assert not (home / "config" / "settings.toml").exists()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "arguments"),
+    [
+        ('[endpoint]\nport = "x"\n', ("unset", "endpoint.port")),
+        ('[endpoint]\nport = "x"\n', ("set", "endpoint.port", "8123")),
+    ],
+)
+def test_a_wrong_settings_file_can_be_mended(
+    sndr: Sndr, home: Path, wrong: str, arguments: tuple[str, ...]
+) -> None:
+    file = home / "config" / "settings.toml"
+    file.parent.mkdir()
+    file.write_text(wrong, encoding="utf-8")
+    code, _, err = sndr("settings", "get")
+    assert code == 2
+    assert "sndr settings unset endpoint.port" in err
+    assert sndr("settings", *arguments)[0] == 0
+    assert sndr("settings", "get")[0] == 0
+
+
+def test_another_wrong_value_does_not_stop_a_change(sndr: Sndr, home: Path) -> None:
+    file = home / "config" / "settings.toml"
+    file.parent.mkdir()
+    file.write_text('[endpoint]\nport = "x"\n', encoding="utf-8")
+    code, _, err = sndr("settings", "set", "engine.streams", "3")
+    assert code == 2
+    assert "sndr settings unset endpoint.port" in err
+    assert "streams = 3" in file.read_text(encoding="utf-8")
+    assert sndr("settings", "unset", "endpoint.port")[0] == 0
+    assert sndr("settings", "get", "engine.streams")[1] == "3\n"
+
+
+@pytest.mark.parametrize("arguments", [("run", "--json"), ("--json", "status"), ("nonsense", "--json")])
+def test_usage_errors_are_json_too(sndr: Sndr, arguments: tuple[str, ...]) -> None:
+    code, out, err = sndr(*arguments)
+    assert (code, err) == (2, "")
+    error = json.loads(out)["error"]
+    assert set(error) == {"reason", "message", "cause", "fix", "evidence"}
+    assert error["reason"] == "bad_request"
+    assert error["fix"]["command"].endswith("--help")
+
+
+def test_quit_names_kept_engines_that_go_on(host: FakeHost, sndr: Sndr) -> None:
+    def end() -> tuple[int, Any]:
+        host.folders.socket.unlink()
+        return 200, {}
+
+    host.answers["GET /v1/engines"] = engines({**ENGINE, "keep": True, "pid": 42})
+    host.answers["POST /v1/host/quit"] = end
+    code, out, _ = sndr("quit")
+    assert code == 0
+    assert "still running: demo (pid 42)" in out
 
 
 def test_interrupt_is_130(host: FakeHost, sndr: Sndr) -> None:
