@@ -106,6 +106,7 @@ class ChatModel(QObject):
         self.session = session
         self.messages: list[Message] = []
         self.options = Options()
+        self.options_error = ""
         self.busy = False
         self._buffer: list[str] = []
         self._task: asyncio.Task[None] | None = None
@@ -125,13 +126,16 @@ class ChatModel(QObject):
     def available(self) -> bool:
         """Whether a message can be sent now."""
         engine = self.session.state.running
-        return self.session.link.connected and engine is not None and engine.state in ("ready", "busy")
+        answers = engine is not None and engine.state in ("ready", "busy")
+        return self.session.link.connected and answers and not self.options_error
 
     @property
     def obstacle(self) -> str:
         """Why nothing can be sent, in a sentence."""
         if not self.session.link.connected:
             return self.session.link.sentence
+        if self.options_error:
+            return self.options_error
         engine = self.session.state.running
         if engine is None:
             return "No engine runs. Start one to chat with it."
@@ -140,6 +144,11 @@ class ChatModel(QObject):
             if self.available
             else f"{engine.name} is {engine.state.value}; it answers as soon as it is ready."
         )
+
+    def set_options(self, options: Options, error: str = "") -> None:
+        """Take over how to answer; what cannot be taken is said, and nothing is sent until it is mended."""
+        self.options, self.options_error = options, error
+        self.available_changed.emit()
 
     def send(self, text: str) -> None:
         """Send a message and stream the answer."""

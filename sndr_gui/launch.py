@@ -124,6 +124,7 @@ class LaunchModel(QObject):
         self.session, self.actions = session, actions
         self.rows: RowsModel[ModelFile] = RowsModel(model_columns(), lambda model: model.id, self)
         self.form = Form()
+        self.form_error = ""
         self.selected: ModelFile | None = None
         self.plan: LaunchPlan | None = None
         self.problem: Problem | None = None
@@ -193,6 +194,7 @@ class LaunchModel(QObject):
             return
         self.selected = chosen
         self.form = Form(server=self.form.server, keep=self.form.keep)
+        self.form_error = ""
         self.plan = None
         self.selected_changed.emit()
         self._plan_soon()
@@ -238,6 +240,12 @@ class LaunchModel(QObject):
                 )
                 self.selected_changed.emit()
             self._plan_soon()
+
+    def set_form_error(self, sentence: str) -> None:
+        """Say what cannot be taken of what was typed; nothing starts until it is mended."""
+        if sentence != self.form_error:
+            self.form_error = sentence
+            self.changed.emit()
 
     def server(self) -> ServerInfo | None:
         """The server that the form's choice means now."""
@@ -326,7 +334,7 @@ class LaunchModel(QObject):
     @property
     def can_start(self) -> bool:
         """Whether the plan can be started now."""
-        ready = self.plan is not None and self.plan.startable and not self.planning
+        ready = self.plan is not None and self.plan.startable and not self.planning and not self.form_error
         return (
             ready and self.session.link.connected and not self.actions.pending("start") and not self.starting
         )

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, Request, Sample
+from engine_host.protocol import Engine, EngineState, Request, Sample
 from sndr_gui import formats
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError
 from sndr_gui.session import Session
 
 TREND_SECONDS = 300.0
+ONE, ALL = "Decode, one request", "Decode, all streams"
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,18 @@ class EngineNumbers(QObject):
 
     def values(self) -> tuple[Value, ...]:
         """The four cards: decode, memory, KV cache, requests."""
+        if self.engine is not None and not self.lives:
+            gone = Value("", formats.UNMEASURED, "not running")
+            captions = (ONE, "KV cache", "Requests")
+            decode, kv, requests = (replace(gone, caption=caption) for caption in captions)
+            return (decode, self._memory(), kv, requests)
         return (self._decode(), self._memory(), self._kv(), self._requests())
+
+    @property
+    def lives(self) -> bool:
+        """Whether the engine on the page has not ended: the last numbers of a dead one are no numbers."""
+        engine = self.engine
+        return engine is not None and engine.state not in (EngineState.FAILED, EngineState.UNLOADED)
 
     def _live(self, name: str) -> float | None:
         """The newest value of a series of the engine."""
@@ -93,21 +105,25 @@ class EngineNumbers(QObject):
     def _decode(self) -> Value:
         engine = self.engine
         if engine is None:
-            return Value("Decode", formats.UNMEASURED, "no engine runs")
+            return Value(ONE, formats.UNMEASURED, "no engine runs")
         now = time.time()
         done = [entry for entry in self._finished() if entry.decode_rate is not None]
         fresh = [entry.decode_rate or 0.0 for entry in done if now - (entry.ended_at or 0.0) < 60]
         if fresh:
             note = f"median of {formats.plural(len(fresh), 'request')} in 60 s"
-            return Value("Decode", formats.rate(median(fresh)), note)
+            return Value(ONE, formats.rate(median(fresh)), note)
         # A second in which an answer began or ended is only partly full; the median leaves those out.
         rates = [value for at, value in self.trend if value and now - at < 60]
         if rates:
-            return Value("Decode", formats.rate(median(rates)), "median over 60 s, all streams")
+            return Value(ALL, formats.rate(median(rates)), "median over 60 s")
         if done:
             note = f"last request, {formats.age(now - (done[0].ended_at or now))}"
-            return Value("Decode", formats.rate(done[0].decode_rate), note)
-        return Value("Decode", formats.UNMEASURED, "no request yet")
+            return Value(ONE, formats.rate(done[0].decode_rate), note)
+        note = "not measured" if self._any_request(engine) else "no request yet"
+        return Value(ONE, formats.UNMEASURED, note)
+
+    def _any_request(self, engine: Engine) -> bool:
+        return any(entry.engine == engine.id for entry in self.session.state.requests.values())
 
     def _finished(self) -> list[Request]:
         engine = self.engine
@@ -135,6 +151,8 @@ class EngineNumbers(QObject):
         ram = state.measured("ram.used") or host.ram_used
         note = f"{formats.size(host.ram_total - ram)} free"
         memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
+        if not self.lives:
+            memory = None
         if memory is not None:
             note = f"engine {formats.size(memory)} · {note}"
         return Value("RAM", formats.used_of(ram, host.ram_total), self._aged(note))

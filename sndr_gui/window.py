@@ -63,7 +63,7 @@ class Window(QMainWindow):
         super().__init__()
         self.setWindowTitle("SNDR Control Center")
         self.resize(1280, 820)
-        self.setMinimumSize(980, 620)
+        self.setMinimumSize(900, 600)
         self._file = file
         self._pages: Pages | None = None
         self._built: dict[str, Page] = {}

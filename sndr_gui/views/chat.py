@@ -3,11 +3,10 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QDoubleValidator, QIntValidator, QKeyEvent
+from PySide6.QtGui import QKeyEvent
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
-    QLineEdit,
     QPlainTextEdit,
     QPushButton,
     QStackedWidget,
@@ -18,6 +17,7 @@ from PySide6.QtWidgets import (
 from sndr_gui.chat import EXAMPLES, ChatModel, Options
 from sndr_gui.views.chat_message import MessageView
 from sndr_gui.views.copying import copy
+from sndr_gui.views.fields import NumberField
 from sndr_gui.views.parts import (
     GAP,
     MARGIN,
@@ -271,22 +271,17 @@ class _OptionsCard(Card):
         self.system.setPlaceholderText("How the model should behave")
         self.system.setTabChangesFocus(True)
         self.system.setFixedHeight(74)
-        self.temperature = QLineEdit()
-        self.temperature.setAccessibleName("Temperature")
+        self._warm = NumberField("Temperature", 0.0, 5.0, self._on_edited)
+        self._most = NumberField("Longest answer in tokens", 1, 1_000_000, self._on_edited)
+        self.temperature, self.tokens = self._warm.edit, self._most.edit
         self.temperature.setPlaceholderText("the model's")
-        self.temperature.setValidator(QDoubleValidator(0.0, 5.0, 2, self.temperature))
-        self.tokens = QLineEdit()
-        self.tokens.setAccessibleName("Longest answer in tokens")
         self.tokens.setPlaceholderText("no limit")
-        self.tokens.setValidator(QIntValidator(1, 1_000_000, self.tokens))
         self.system.textChanged.connect(self._on_edited)
-        self.temperature.textChanged.connect(self._on_edited)
-        self.tokens.textChanged.connect(self._on_edited)
-        for edit in (self.temperature, self.tokens):
-            edit.setFixedWidth(130)
+        for field in (self._warm, self._most):
+            field.setFixedWidth(180)
         right = column(
-            row(text("Temperature", "muted"), None, self.temperature),
-            row(text("Longest answer", "muted"), None, self.tokens),
+            row(text("Temperature", "muted"), None, self._warm),
+            row(text("Longest answer", "muted"), None, self._most),
             None,
         )
         line = row(column(text("System prompt", "muted"), self.system, spacing=4), spacing=GAP * 2)
@@ -295,9 +290,7 @@ class _OptionsCard(Card):
         self.body.addLayout(line)
 
     def _on_edited(self) -> None:
-        warm, most = self.temperature.text().replace(",", "."), self.tokens.text()
-        self._model.options = Options(
-            system=self.system.toPlainText(),
-            temperature=float(warm) if warm and self.temperature.hasAcceptableInput() else None,
-            max_tokens=int(most) if most and self.tokens.hasAcceptableInput() else None,
-        )
+        wrong = self._warm.error or self._most.error
+        name = "Temperature" if self._warm.error else "Longest answer"
+        options = Options(self.system.toPlainText(), self._warm.value, self._most.count)
+        self._model.set_options(options, f"{name}: {wrong}" if wrong else "")

@@ -60,7 +60,7 @@ class HomeView(Page):
         )
         self.tools.addWidget(self.stop)
         self.tools.addWidget(self.relaunch)
-        self._cards = [ValueCard(name) for name in ("Decode", "Memory", "KV cache", "Requests")]
+        self._cards = [ValueCard(name) for name in ("Decode, one request", "Memory", "KV cache", "Requests")]
         cards = QHBoxLayout()
         cards.setSpacing(GAP)
         for card in self._cards:
@@ -83,7 +83,7 @@ class HomeView(Page):
         self._lower.addWidget(self.endpoint, 1)
         self._lower.addWidget(self.servers, 1)
         self.body.addLayout(self._lower)
-        self._trend_card = Card("Decode, tokens a second")
+        self._trend_card = Card("Decode, all streams, tokens a second")
         self._trend = Trend("Decode rate of the last five minutes", TREND_SECONDS)
         self._trend_card.body.addWidget(self._trend, 1)
         self._trend_card.setMinimumHeight(170)

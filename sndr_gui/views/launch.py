@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QIntValidator
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCheckBox,
     QComboBox,
@@ -15,6 +15,7 @@ from PySide6.QtWidgets import (
     QGridLayout,
     QHBoxLayout,
     QLineEdit,
+    QSizePolicy,
     QStackedWidget,
     QVBoxLayout,
     QWidget,
@@ -24,6 +25,7 @@ from engine_host.protocol import ModelOrigin, ServerChoice
 from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
 from sndr_gui.views.copying import CommandLine
+from sndr_gui.views.fields import NumberField
 from sndr_gui.views.parts import (
     GAP,
     Card,
@@ -78,6 +80,8 @@ class LaunchView(Page):
         self._left = QStackedWidget()
         self._left.addWidget(self.table)
         self._left.addWidget(self._empty)
+        self._empty.sentence.set_width(260)
+        self._left.setMinimumWidth(280)
         self.form = _FormCard(model)
         self.start = _StartCard(model)
         self.plan = _PlanCard(model)
@@ -92,7 +96,12 @@ class LaunchView(Page):
         split = QHBoxLayout()
         split.setSpacing(GAP)
         split.addWidget(self._left, 10)
-        split.addWidget(scrolling(canvas), 11)
+        panel = scrolling(canvas)
+        panel.setMinimumWidth(320)
+        # The hint of a page that is not shown must not take the panel's room.
+        self._left.setMinimumWidth(240)
+        self._left.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
+        split.addWidget(panel, 11)
         self.body.addLayout(split, 1)
         model.models_changed.connect(self._on_models)
         model.selected_changed.connect(self._on_selected)
@@ -100,6 +109,14 @@ class LaunchView(Page):
         model.changed.connect(self._on_changed)
         self._on_models()
         self._on_selected()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        narrow = self.width() < 900
+        # The form says both of the chosen model.
+        for place in (2, 3):
+            self.table.setColumnHidden(place, narrow)
+        self.filter.setFixedWidth(180 if narrow else 230)
 
     def focus_filter(self) -> None:
         self.filter.setFocus()
@@ -165,41 +182,52 @@ class _FormCard(Card):
         self._filling = False
         self.name = Elided("", name="big")
         self.about = Elided("", "muted")
-        self.context = self._number("Context, tokens for one stream", 128, 10_000_000)
-        self.streams = self._number("Streams answered in parallel", 1, 256)
+        self._context = NumberField("Context, tokens for one stream", 128, 10_000_000, self._on_edited)
+        self._streams = NumberField("Streams answered in parallel", 1, 256, self._on_edited)
+        self.context, self.streams = self._context.edit, self._streams.edit
         self.kv_k = self._combo("KV cache type of keys")
         self.kv_v = self._combo("KV cache type of values")
         self.speculation = self._combo("Speculation")
         self.server = self._combo("llama.cpp server")
         self.keep = QCheckBox("Keep running when the program ends")
         self.keep.toggled.connect(self._on_edited)
-        grid = QGridLayout()
-        grid.setHorizontalSpacing(12)
-        grid.setVerticalSpacing(10)
-        cells = (
-            ("Context", self.context, 0, 0),
-            ("Streams", self.streams, 0, 1),
-            ("KV type, keys", self.kv_k, 1, 0),
-            ("KV type, values", self.kv_v, 1, 1),
-            ("Speculation", self.speculation, 2, 0),
-            ("Server", self.server, 2, 1),
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(10)
+        named: tuple[tuple[str, QWidget], ...] = (
+            ("Context", self._context),
+            ("Streams", self._streams),
+            ("KV type, keys", self.kv_k),
+            ("KV type, values", self.kv_v),
+            ("Speculation", self.speculation),
+            ("Server", self.server),
         )
-        for caption, widget, line, place in cells:
+        self._cells = []
+        for caption, widget in named:
             label = text(caption, "muted")
             label.setBuddy(widget)
-            grid.addLayout(column(label, widget, spacing=4), line, place)
-        for place in (0, 1):
-            grid.setColumnStretch(place, 1)
+            cell = QWidget()
+            cell.setLayout(column(label, widget, None, spacing=4))
+            self._cells.append(cell)
+        self._columns = 0
+        self._arrange(2)
         self.body.addLayout(column(self.name, self.about, spacing=2))
-        self.body.addLayout(grid)
+        self.body.addLayout(self._grid)
         self.body.addWidget(self.keep)
 
-    def _number(self, name: str, low: int, high: int) -> QLineEdit:
-        made = QLineEdit()
-        made.setValidator(QIntValidator(low, high, made))
-        made.setAccessibleName(name)
-        made.textEdited.connect(self._on_edited)
-        return made
+    def _arrange(self, columns: int) -> None:
+        """Two fields beside each other, or one below the other where there is little room."""
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, cell in enumerate(self._cells):
+            self._grid.addWidget(cell, number // columns, number % columns)
+        for place in (0, 1):
+            self._grid.setColumnStretch(place, 1 if place < columns else 0)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(2 if self.width() >= 400 else 1)
 
     def _combo(self, name: str) -> QComboBox:
         made = QComboBox()
@@ -214,8 +242,8 @@ class _FormCard(Card):
             return
         form = replace(
             self._model.form,
-            context=_number_of(self.context),
-            streams=_number_of(self.streams),
+            context=self._context.count,
+            streams=self._streams.count,
             kv_type_k=self.kv_k.currentData() or "",
             kv_type_v=self.kv_v.currentData() or "",
             speculation=self.speculation.currentData() or "",
@@ -223,6 +251,9 @@ class _FormCard(Card):
             server=ServerChoice(self.server.currentData() or self._model.form.server),
             keep=self.keep.isChecked(),
         )
+        wrong = self._context.error or self._streams.error
+        field = "Context" if self._context.error else "Streams"
+        self._model.set_form_error(f"{field}: {wrong}" if wrong else "")
         self._model.set_form(form)
 
     def refresh(self) -> None:
@@ -249,9 +280,10 @@ class _FormCard(Card):
         kinds = [("Default", ""), ("Off", "off")] + [(kind, kind) for kind in model.speculation_kinds()]
         self._fill(self.speculation, kinds, form.speculation)
         self._fill(self.server, list(model.server_choices()), form.server)
-        for edit, value in ((self.context, form.context), (self.streams, form.streams)):
-            if _number_of(edit) != value:
-                edit.setText("" if value is None else str(value))
+        for field, value in ((self._context, form.context), (self._streams, form.streams)):
+            # A wrong number stays in sight while its model does.
+            if field.count != value or (field.error and not model.form_error):
+                field.edit.setText("" if value is None else str(value))
         self.keep.setChecked(form.keep)
         self._filling = False
         self.refresh_planned()
@@ -337,6 +369,8 @@ class _StartCard(Card):
             return f"{model.starting.name} is being started."
         if model.selected is None:
             return "Choose a model first."
+        if model.form_error:
+            return model.form_error
         if model.planning:
             return "Making the plan…"
         if model.plan is None:
@@ -393,14 +427,10 @@ class _PlanCard(Card):
         self._shown = rows
         clear(self._grid)
         for place, entry in enumerate(rows):
-            value = text(entry.value)
+            value = Elided(entry.value) if len(entry.value) > 24 else text(entry.value)
+            value.setToolTip(entry.value)
             why = Elided(entry.why, "muted")
             layer = badge(entry.layer)
             set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
             for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):
                 self._grid.addWidget(label, place, number)
-
-
-def _number_of(edit: QLineEdit) -> int | None:
-    content = edit.text().strip()
-    return int(content) if content and edit.hasAcceptableInput() else None

@@ -7,6 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from PySide6.QtCore import QTimer
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QStackedWidget, QWidget
 
 from sndr_gui import formats, theme
@@ -60,8 +61,11 @@ class GraphCard(Card):
         self._legend_host = QWidget()
         self._legend = QHBoxLayout(self._legend_host)
         self._legend.setContentsMargins(0, 0, 0, 0)
-        self._legend.setSpacing(6)
-        super().__init__(title, self._legend_host)
+        self._legend.setSpacing(14)
+        # A small window cuts the legend rather than widening the page.
+        self._legend_host.setMinimumWidth(1)
+        super().__init__(title)
+        self.body.addWidget(self._legend_host)
         self._word = word
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
@@ -72,7 +76,7 @@ class GraphCard(Card):
         self._stack.addWidget(self._note)
         self.body.addWidget(self._stack, 1)
         self.body.setSpacing(4)
-        self.setMinimumHeight(180)
+        self._stack.setMinimumHeight(130)
         self.graph: Graph | None = None
         self._names: tuple[str, ...] = ()
         self._values: list[tuple[Line, object]] = []
@@ -111,10 +115,10 @@ class GraphCard(Card):
                 name.setToolTip(f"Measured by: {line.source}")
                 value = text("")
                 self._values.append((line, value))
-                self._legend.addWidget(_SeriesDot(number))
-                self._legend.addWidget(name)
-                self._legend.addWidget(value)
-                self._legend.addSpacing(8)
+                entry = QWidget()
+                entry.setLayout(row(_SeriesDot(number), name, value, spacing=6))
+                self._legend.addWidget(entry)
+            self._legend.addStretch(1)
         for line, (_old, label) in zip(lines, self._values, strict=True):
             shown = formats.UNMEASURED if line.latest is None else self._word(line.latest)
             set_text(label, shown)  # type: ignore[arg-type]
@@ -124,7 +128,7 @@ class MonitorView(Page):
     """The page of graphs and requests."""
 
     def __init__(self, model: MonitorModel) -> None:
-        super().__init__("Monitor")
+        super().__init__("Monitor", scrolls=True)
         self.model = model
         self._loading = False
         self.ranges = Switcher(tuple(name for name, _ in RANGES), "Time shown")
@@ -137,11 +141,9 @@ class MonitorView(Page):
         self.rates = GraphCard("Tokens a second", formats.rate)
         grid = QGridLayout()
         grid.setSpacing(GAP)
-        grid.addWidget(self.memory, 0, 0)
-        grid.addWidget(self.kv, 0, 1)
-        grid.addWidget(self.rates, 1, 0, 1, 2)
-        grid.setColumnStretch(0, 1)
-        grid.setColumnStretch(1, 1)
+        self._grid = grid
+        self._narrow: bool | None = None
+        self._arrange(False)
         self.body.addLayout(grid, 3)
         self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="End the chosen request")
         self.cancel.setEnabled(False)
@@ -168,6 +170,21 @@ class MonitorView(Page):
         self._soon.timeout.connect(self._draw)
         self._on_requests()
         self._on_changed()
+
+    def _arrange(self, narrow: bool) -> None:
+        """The two upper graphs beside each other, or each over the whole width of a small window."""
+        if narrow is self._narrow:
+            return
+        self._narrow = narrow
+        places = ((0, 0, 1), (1, 0, 1), (2, 0, 1)) if narrow else ((0, 0, 1), (0, 1, 1), (1, 0, 2))
+        for card, (line, place, across) in zip((self.memory, self.kv, self.rates), places, strict=True):
+            self._grid.addWidget(card, line, place, 1, across)
+        for place in (0, 1):
+            self._grid.setColumnStretch(place, 0 if narrow and place else 1)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange(self.width() < 900)
 
     def set_shown(self, shown: bool) -> None:
         if shown and not self._loading:

@@ -5,6 +5,9 @@ from PySide6.QtTest import QTest
 
 from engine_host.protocol import EngineState
 from sndr_gui.views.chat import ChatView
+from sndr_gui.views.home import HomeView
+from sndr_gui.views.launch import LaunchView
+from sndr_gui.views.monitor import MonitorView
 from tests.views import samples
 from tests.views.conftest import Stage
 
@@ -36,3 +39,71 @@ async def test_composer_grows_with_typed_and_wrapped_lines(stage: Stage) -> None
     assert edit.height() == one + 7 * line, "then it scrolls"
     edit.clear()
     assert edit.height() == one
+
+
+async def test_a_wrong_number_is_said_at_the_field_and_stops_the_start(stage: Stage) -> None:
+    stage.window.go("launch")
+    page = stage.window.page
+    assert isinstance(page, LaunchView)
+    await stage.until(lambda: page.start.start.isEnabled())
+    field = page.form._context
+    QTest.keyClicks(field.edit, "5")
+    assert field.wrong.isVisible()
+    assert "128" in field.wrong.text()
+    assert not page.start.start.isEnabled()
+    field.edit.clear()
+    QTest.keyClicks(field.edit, "99999999999")
+    assert field.edit.text() == "99999999999", "no digit is dropped"
+    assert not page.start.start.isEnabled()
+    field.edit.clear()
+    QTest.keyClicks(field.edit, "4096")
+    assert not field.wrong.isVisible()
+    await stage.until(lambda: page.start.start.isEnabled())
+
+
+async def test_a_wrong_chat_option_stops_sending(stage: Stage) -> None:
+    page = await chat(stage)
+    page.options.click()
+    QTest.keyClicks(page.panel.temperature, "9")
+    assert not page.composer.send.isEnabled()
+    assert page.model.obstacle.startswith("Temperature")
+    page.panel.temperature.clear()
+    QTest.keyClicks(page.panel.temperature, "0,5")
+    assert page.composer.send.isEnabled()
+    assert page.model.options.temperature == 0.5
+
+
+async def test_home_shows_no_old_numbers_of_a_dead_engine(stage: Stage) -> None:
+    stage.window.go("home")
+    page = stage.window.page
+    assert isinstance(page, HomeView)
+    stage.host.set_engine(samples.engine(EngineState.FAILED))
+    await stage.until(lambda: page.failure.isVisible())
+    for card in (page._cards[0], page._cards[2], page._cards[3]):
+        assert (card.value.text(), card.note.text()) == ("—", "not running")
+
+
+async def test_small_window_shows_launch_and_monitor_whole(stage: Stage) -> None:
+    await chat(stage)
+    stage.window.resize(900, 600)
+    stage.window.go("launch")
+    launch = stage.window.page
+    assert isinstance(launch, LaunchView)
+    await stage.until(lambda: launch.model.plan is not None)
+    stage.window.grab()
+    inside = launch.form.parentWidget()
+    assert inside is not None
+    area = inside.parentWidget()
+    assert area is not None
+    for part in (launch.form._streams, launch.form.kv_v, launch.form.server):
+        right = part.mapTo(area, part.rect().topRight()).x()
+        assert right <= area.width(), "nothing is cut off at the right"
+    stage.window.go("monitor")
+    monitor = stage.window.page
+    assert isinstance(monitor, MonitorView)
+    stage.window.grab()
+    cards = [monitor.memory, monitor.kv, monitor.rates, monitor.table, monitor._empty]
+    shown = [part for part in cards if part.isVisible()]
+    for one in shown:
+        for other in shown:
+            assert one is other or not one.geometry().intersects(other.geometry())

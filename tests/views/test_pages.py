@@ -91,7 +91,7 @@ async def test_home_ready_shows_numbers_and_no_invented_ones(stage: Stage) -> No
     page = home(stage)
     await ready(stage)
     shown = {value.caption: value.value for value in page.model.values()}
-    assert shown["Decode"] == "—"
+    assert shown["Decode, one request"] == "—"
     assert shown["RAM"] == "8 / 32 GiB"
     assert shown["KV cache"] == "12 %"
     values = {
