@@ -216,12 +216,18 @@ def test_mtp_drafts_and_the_acceptance_is_read(server: ServerCapabilities, model
     async def test(running: TemporaryServer) -> None:
         verified = await verify_ready(running.client, ALIAS, speculation="draft-mtp", started_at=time.time())
         assert verified.speculation_moved is True
-        await chat(running.client, max_tokens=64, ignore_eos=True)
+        before = await read_status(running.client)
+        answer = await chat(running.client, max_tokens=64, ignore_eos=True)
         now = await read_status(running.client)
-        assert now.draft_tokens_total
-        assert now.draft_accepted_total is not None
-        # Random weights accept next to nothing; the server was told to accept as if the length were 2.
-        assert now.acceptance_length == pytest.approx(2.0, abs=0.6)
+        assert before.draft_tokens_total is not None
+        assert before.draft_accepted_total is not None
+        # The answer counts its own drafts; how many are accepted is drawn by lot, so no length is expected.
+        timings = answer["timings"]
+        assert timings["draft_n"] > 0
+        assert now.draft_tokens_total == before.draft_tokens_total + timings["draft_n"]
+        assert now.draft_accepted_total == before.draft_accepted_total + timings["draft_n_accepted"]
+        assert now.acceptance_length is not None
+        assert 1 < now.acceptance_length <= 4
         _, reader = read_log(running)
         assert reader.buffers["draft CPU KV"] > 0
 
