@@ -31,6 +31,16 @@ class StageTime(Wire):
     ended_at: Seconds | None = None
 
 
+class Latency(Wire):
+    """One of the engine's own histograms since its start; seconds; quantiles interpolated in its buckets."""
+
+    name: str
+    count: int
+    mean: float | None = None
+    p50: float | None = None
+    p95: float | None = None
+
+
 class Readings(Wire):
     """What the engine last said of itself; None is 'not measured'. Rates in tokens a second."""
 
@@ -47,6 +57,13 @@ class Readings(Wire):
     draft_tokens_total: int | None = None
     draft_accepted_total: int | None = None
     acceptance_length: float | None = None
+    kv_usage: float | None = Field(None, description="share of the KV blocks in use, 0 to 1")
+    requests_running: int | None = None
+    prefix_queries_total: int | None = Field(None, description="prompt tokens looked up in the prefix cache")
+    prefix_hits_total: int | None = Field(None, description="prompt tokens found in the prefix cache")
+    acceptance_by_position: tuple[float, ...] = Field((), description="share of drafts accepted at 1, 2, …")
+    preemptions_total: int | None = None
+    latencies: tuple[Latency, ...] = ()
     memory: int | None = Field(None, description="resident bytes of the engine's processes")
 
 
@@ -165,6 +182,29 @@ class SpeedRow(Wire):
     low: float
     high: float
     ttft: float
+
+
+class Installation(Wire):
+    """One environment of vLLM of ours: installed, or that could be installed; sizes in bytes."""
+
+    id: str = Field(description="pin and build, e.g. 0.32.0-cpu")
+    version: str
+    build: str = Field(description="cuda or cpu")
+    present: bool
+    recommended: bool = False
+    path: str = ""
+    size: int | None = None
+    needs_free: int = Field(description="free bytes that an install wants")
+    download: int | None = None
+    tree_hash: str = Field("", description="SHA-256 over vLLM's own files when it was installed")
+    problem: Problem | None = None
+
+
+class InstallationPage(Page):
+    """vLLM's environments on this machine."""
+
+    seq: int
+    installations: tuple[Installation, ...]
 
 
 class ServerPage(Page):

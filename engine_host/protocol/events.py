@@ -10,6 +10,7 @@ from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.logs import LogLine
+from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.telemetry import Sample
 
@@ -85,6 +86,30 @@ class ServersChangedEvent(EventBase):
     kind: Literal["servers.changed"] = "servers.changed"
 
 
+class PatchResultEvent(EventBase):
+    """A patch reached an outcome in one process of an engine."""
+
+    kind: Literal["patch.result"] = "patch.result"
+    engine: str
+    pid: int
+    role: ProcessRole
+    rank: int | None = None
+    result: PatchResult
+
+
+class PatchSummaryEvent(EventBase):
+    """An engine's apply summary changed (a process came, got its name, was probed); carries it whole."""
+
+    kind: Literal["patch.summary"] = "patch.summary"
+    patches: EnginePatches
+
+
+class PatchesChangedEvent(EventBase):
+    """The catalogue or its switches changed; read it again."""
+
+    kind: Literal["patches.changed"] = "patches.changed"
+
+
 class SettingsChangedEvent(EventBase):
     """Settings changed; read them again."""
 
@@ -149,6 +174,9 @@ Event = Annotated[
     | HostStateEvent
     | ModelsChangedEvent
     | ServersChangedEvent
+    | PatchResultEvent
+    | PatchSummaryEvent
+    | PatchesChangedEvent
     | SettingsChangedEvent
     | LogLineEvent
     | FindingEvent

@@ -14,8 +14,11 @@ class JobKind(StrEnum):
 
     ENGINE_BUILD = "engine.build"
     ENGINE_COMPARE = "engine.compare"
+    ENGINE_INSTALL = "engine.install"
+    ENGINE_REMOVE = "engine.remove"
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"
+    PATCH_BISECT = "patch.bisect"
 
 
 class JobState(StrEnum):

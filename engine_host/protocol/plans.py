@@ -7,6 +7,7 @@ from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
 
 
 class Layer(StrEnum):
@@ -21,13 +22,22 @@ class Layer(StrEnum):
     OVERRIDE = "override"
 
 
+class EngineKind(StrEnum):
+    """Which engine runs a model; `auto` goes by the model's format."""
+
+    AUTO = "auto"
+    LLAMA_CPP = "llama.cpp"
+    VLLM = "vllm"
+
+
 class ServerChoice(StrEnum):
-    """Which build of llama.cpp's server runs the model."""
+    """Which build of llama.cpp's server runs the model; `venv` is vLLM in its own environment."""
 
     AUTO = "auto"
     BUILT = "built"
     PREBUILT = "prebuilt"
     OWN = "own"
+    VENV = "venv"
 
 
 class Overrides(Command):
@@ -43,6 +53,17 @@ class Overrides(Command):
     speculation: str | None = Field(None, description="off, draft-mtp or an n-gram kind the server offers")
     draft_tokens: int | None = Field(None, ge=1, le=16)
     embeddings: bool | None = None
+    kv_cache_dtype: str | None = Field(None, description="vLLM: --kv-cache-dtype")
+    dtype: str | None = Field(None, description="vLLM: data type of weights and activations")
+    tensor_parallel: int | None = Field(None, ge=1, le=64, description="vLLM: GPUs that share each layer")
+    gpu_memory: float | None = Field(None, gt=0, le=1, description="vLLM: share of the VRAM it may take")
+    kv_cache_gib: float | None = Field(None, gt=0, description="vLLM: size of the KV cache in GiB")
+    batched_tokens: int | None = Field(None, ge=16, description="vLLM: tokens of one step")
+    eager: bool | None = Field(None, description="vLLM: neither torch.compile nor CUDA graphs")
+    prefix_caching: bool | None = Field(None, description="vLLM: reuse the KV of equal beginnings")
+    dummy_weights: bool | None = Field(None, description="vLLM: random weights, for measuring a shape")
+    tool_parser: str | None = Field(None, description="vLLM: --tool-call-parser")
+    reasoning_parser: str | None = Field(None, description="vLLM: --reasoning-parser")
     extra_arguments: tuple[str, ...] = ()
 
 
@@ -50,10 +71,13 @@ class LaunchRequest(Command):
     """What to start; `model` is a model id or a path."""
 
     model: str
+    engine: EngineKind = EngineKind.AUTO
     server: ServerChoice = ServerChoice.AUTO
+    installation: str | None = Field(None, description="vLLM: which installed environment, e.g. 0.32.0-cpu")
     name: str | None = Field(None, description="public model id; taken from the model when absent")
     overrides: Overrides = Overrides()
     keep: bool = Field(False, description="let the engine outlive the host")
+    patches: PatchChoice = PatchChoice()
 
 
 class Setting(Wire):
@@ -95,6 +119,8 @@ class LaunchPlan(Wire):
     context: int
     speculation: str
     keep: bool
+    installation: str = Field("", description="vLLM: the environment that it runs in")
+    patches: PlannedPatches | None = None
     findings: tuple[Finding, ...]
     kv_types: dict[str, str] = Field(
         default_factory=dict,
@@ -113,3 +139,10 @@ class StartRequest(Command):
     """Start a plan, replacing what runs."""
 
     plan: str
+
+
+class BisectRequest(Command):
+    """Find the patch that makes a start fail its check."""
+
+    launch: LaunchRequest
+    check: BisectCheck

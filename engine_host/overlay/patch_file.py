@@ -1,0 +1,191 @@
+"""`patch.toml`: what a patch says of itself; docs/OVERLAY.md describes every key."""
+
+import re
+import tomllib
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.patches import Risk
+
+_WORDS = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
+_MODULE = re.compile(r"vllm(\.[A-Za-z_]\w*)+")
+_DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
+_FUNCTION = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
+_FAMILY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+
+
+def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+    def check(text: str) -> str:
+        if not pattern.fullmatch(text):
+            raise ValueError(f"must be {what}")
+        return text
+
+    return AfterValidator(check)
+
+
+def _specifier(text: str) -> str:
+    try:
+        found = SpecifierSet(text)
+    except InvalidSpecifier as error:
+        raise ValueError("must be a PEP 440 range such as '>=0.26,<0.33'") from error
+    if not len(found):
+        raise ValueError("must narrow something: an empty range would mean every version")
+    return text
+
+
+def _https(text: str) -> str:
+    if not text.startswith("https://"):
+        raise ValueError("must be an https:// address")
+    return text
+
+
+PatchId = Annotated[str, _matching(_WORDS, "lower-case words joined by hyphens")]
+Module = Annotated[str, _matching(_MODULE, "a dotted module below vllm")]
+Dotted = Annotated[str, _matching(_DOTTED, "a dotted name")]
+Function = Annotated[str, _matching(_FUNCTION, "file:function")]
+Range = Annotated[str, AfterValidator(_specifier)]
+Address = Annotated[str, AfterValidator(_https)]
+Family = Annotated[str, _matching(_FAMILY, "lower-case words joined by dots or hyphens")]
+
+
+class _Table(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Where(_Table):
+    """Where a patch belongs; an empty list does not narrow."""
+
+    vllm: Range
+    platforms: tuple[Literal["cuda", "rocm", "xpu", "cpu"], ...] = ()
+    sm: Range | None = None
+    kv_cache_dtypes: tuple[str, ...] = ()
+    architectures: tuple[str, ...] = ()
+    speculation: tuple[str, ...] = ()
+
+
+class TextEdit(_Table):
+    """An edit of a module's source; `find` must occur exactly `count` times."""
+
+    module: Module
+    vllm: Range | None = None
+    find: str = Field(min_length=1)
+    replace: str
+    count: int = Field(1, ge=1)
+
+
+class Rebind(_Table):
+    """A function or method that is replaced after its module was imported."""
+
+    module: Module
+    vllm: Range | None = None
+    target: Dotted
+    replacement: Function
+    signature: str = Field(pattern=r"^\(.*\)$")
+
+
+class Hook(_Table):
+    """An official extension point of vLLM."""
+
+    point: Literal["general_plugins", "endpoint_plugins", "middleware", "kernels"]
+    vllm: Range | None = None
+    function: Function
+
+
+class Merged(_Table):
+    """Text in a module that shows that upstream fixed it."""
+
+    module: Module
+    text: str = Field(min_length=1)
+
+
+class Probe(_Table):
+    """What "live" means for a patch."""
+
+    modules: tuple[Module, ...] = ()
+    counts: bool = False
+
+
+class Evidence(_Table):
+    """A measurement; a missing number is 'not measured'."""
+
+    metric: str
+    before: float | None = None
+    after: float | None = None
+    unit: str = ""
+    n: int | None = Field(None, ge=1)
+    machine: str = ""
+    pin: str = ""
+    command: str = ""
+
+
+class PatchFile(_Table):
+    """Everything in a `patch.toml`."""
+
+    id: PatchId
+    title: str = Field(min_length=1, max_length=90)
+    family: Family
+    problem: str = Field(min_length=1)
+    upstream_issues: tuple[Address, ...] = ()
+    upstream_prs: tuple[Address, ...] = ()
+    risk: Risk
+    risk_note: str = ""
+    required: bool = False
+    default: bool = True
+    requires: tuple[PatchId, ...] = ()
+    conflicts: tuple[PatchId, ...] = ()
+    after: tuple[PatchId, ...] = ()
+    retire_when: str = ""
+    applies_to: Where
+    text: tuple[TextEdit, ...] = ()
+    rebind: tuple[Rebind, ...] = ()
+    hook: tuple[Hook, ...] = ()
+    upstream_merged: Merged | None = None
+    probe: Probe = Probe()
+    evidence: tuple[Evidence, ...] = ()
+
+    @model_validator(mode="after")
+    def _does_something(self) -> Self:
+        if not (self.text or self.rebind or self.hook):
+            raise ValueError("the patch does nothing: it has no [[text]], [[rebind]] or [[hook]]")
+        if self.id in {*self.requires, *self.conflicts, *self.after}:
+            raise ValueError("a patch cannot require, follow or conflict with itself")
+        return self
+
+
+def read_patch_file(folder: Path) -> PatchFile:
+    """Read and check `patch.toml` of a folder. Raises HostError(patch_invalid) that names key and file."""
+    path = folder / "patch.toml"
+    try:
+        written: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise _invalid(path, "", f"it is not valid TOML: {error}") from error
+    except OSError as error:
+        raise _invalid(path, "", f"it cannot be read: {error.strerror}") from error
+    try:
+        patch = PatchFile.model_validate(written)
+    except ValidationError as error:
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"])
+        said = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].lower()
+        raise _invalid(path, key, said) from error
+    if patch.id != folder.name:
+        raise _invalid(path, "id", f"it says {patch.id}, but the folder is called {folder.name}")
+    for function in (*(one.replacement for one in patch.rebind), *(one.function for one in patch.hook)):
+        if not (folder / f"{function.partition(':')[0]}.py").is_file():
+            raise _invalid(path, "", f"{function} names a file that is not in the folder")
+    return patch
+
+
+def _invalid(path: Path, key: str, said: str) -> HostError:
+    return HostError(
+        Reason.PATCH_INVALID,
+        f"{path} is wrong{f' at {key}' if key else ''}: {said}.",
+        cause="A patch that is not wholly understood is never applied.",
+        fix="Mend the file; docs/OVERLAY.md describes every key.",
+        evidence={"file": str(path), "key": key},
+    )
