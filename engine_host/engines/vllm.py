@@ -29,9 +29,9 @@ OWNED_FLAGS = frozenset(
         "--max-num-batched-tokens", "--kv-cache-dtype", "--dtype", "--tensor-parallel-size", "-tp",
         "--gpu-memory-utilization", "--kv-cache-memory-bytes", "--enforce-eager", "--no-enforce-eager",
         "--enable-prefix-caching", "--no-enable-prefix-caching", "--speculative-config", "-sc",
-        "--load-format", "--skip-tokenizer-init", "--tool-call-parser", "--enable-auto-tool-choice", "--reasoning-parser",
-        "--runner", "--convert", "--middleware", "--additional-config", "--disable-uvicorn-access-log",
-        "--api-key", "--ssl-keyfile", "--ssl-certfile",
+        "--load-format", "--skip-tokenizer-init", "--tool-call-parser", "--enable-auto-tool-choice",
+        "--reasoning-parser", "--runner", "--convert", "--middleware", "--additional-config",
+        "--disable-uvicorn-access-log", "--api-key", "--ssl-keyfile", "--ssl-certfile",
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
