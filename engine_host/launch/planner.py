@@ -64,6 +64,7 @@ class Planner:
         Raises HostError when there is no such model or server, or when the server refuses a setting.
         """
         model = await self._around.find_model(request.model)
+        info = _gguf(model)
         server = await self._around.find_server(self._server_choice(request))
         resolved = self._resolve(request, model, server)
         plan_id = f"plan-{secrets.token_hex(4)}"
@@ -74,13 +75,13 @@ class Planner:
         )
         running = list(self._around.running())
         findings = preflight.replaced(running) + preflight.findings(
-            model.info,
+            info,
             resolved,
             server,
             self._around.free_memory() + _memory_of(running),
             self._around.total_memory,
         )
-        fingerprint = await asyncio.to_thread(_fingerprint, model.info, server)
+        fingerprint = await asyncio.to_thread(_fingerprint, info, server)
         plan = LaunchPlan(
             id=plan_id,
             fingerprint=fingerprint,
@@ -99,7 +100,7 @@ class Planner:
             speculation=str(resolved["speculation"]),
             keep=bool(resolved["keep"]),
             findings=tuple(findings),
-            kv_types={kind: kv_label(kind, model.info.head_dim, server) for kind in server.kv_types},
+            kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
             changes=_changes(resolved, running),
             command=twin(request),
         )
@@ -117,7 +118,7 @@ class Planner:
         model = await self._around.find_model(plan.model_path)
         server = await self._around.find_server(plan.server)
         try:
-            fingerprint = await asyncio.to_thread(_fingerprint, model.info, server)
+            fingerprint = await asyncio.to_thread(_fingerprint, _gguf(model), server)
         except OSError:
             fingerprint = ""  # It went away between the look at it and now.
         if fingerprint != plan.fingerprint:
@@ -136,7 +137,7 @@ class Planner:
 
     def _resolve(self, request: LaunchRequest, model: ShelvedModel, server: ServerCapabilities) -> Resolution:
         user: EngineSettings = self._around.settings.current.engine
-        asked, info = request.overrides, model.info
+        asked, info = request.overrides, _gguf(model)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
         resolved.set_given("name", request.name, Layer.OVERRIDE)
@@ -196,6 +197,17 @@ class Planner:
         if streams != resolved["streams"]:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
             resolved.set("streams", streams, Layer.HARDWARE, why)
+
+
+def _gguf(model: ShelvedModel) -> GgufInfo:
+    if isinstance(model.info, GgufInfo):
+        return model.info
+    raise HostError(
+        Reason.UNSUPPORTED,
+        f"llama.cpp runs GGUF files; {model.file.id} is a {model.file.format} model.",
+        fix="Choose a GGUF file of this model.",
+        evidence={"model": model.file.id, "format": model.file.format},
+    )
 
 
 def twin(request: LaunchRequest) -> str:

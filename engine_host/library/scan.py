@@ -1,13 +1,15 @@
-"""Finds model files: bundled, in the user's folders, and in the caches of other programs (read only)."""
+"""Finds models: bundled, in the user's folders, and in the caches of other programs (read only)."""
 
 import json
 import os
 import re
+import stat
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.library.checkpoint import is_checkpoint
 from engine_host.library.gguf import split_of
 from engine_host.protocol.models import ModelOrigin
 
@@ -17,6 +19,9 @@ MAX_ENTRIES = 400_000
 _SKIPPED_FOLDERS = frozenset({"node_modules", "__pycache__", "site-packages", "proc", "sys", "dev"})
 # Not models by themselves: projectors, importance matrices, bare vocabularies.
 _SKIPPED_FILES = re.compile(r"(^|[-_.])(mmproj|imatrix|ggml-vocab)", re.IGNORECASE)
+# The description of a pipeline of several models; its parts are none by themselves.
+_PIPELINE = "model_index.json"
+_HUB_MODEL = "models--"
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
 _MANIFEST_BYTES = 1 << 20
 
@@ -33,9 +38,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class FoundModel:
-    """A model file that was found and not yet read; `size` in bytes, of this file alone.
+    """A model that was found and not yet read; `size` in bytes, of this file or this folder's weights alone.
 
-    `name` is the file's stem without its part number; for Ollama, whose files have no names, "model:tag".
+    `name` is the file's stem without its part number, or the folder's name; for Ollama, whose files have no
+    names, "model:tag", and for a checkpoint in the Hugging Face cache "organisation/model".
     """
 
     path: Path
@@ -74,7 +80,7 @@ def other_programs(
 
 
 def find_models(places: Iterable[Place], stop: Callable[[], bool] = lambda: False) -> tuple[FoundModel, ...]:
-    """Finds the model files of some places, each file once, in the order of the places.
+    """Finds the GGUF files and the checkpoint folders of some places, each once, in the order of the places.
 
     Blocks: run it in a thread. A folder that cannot be read is passed over. `stop` is asked between
     folders and ends the search with what was found. Links to files are followed; a link to a folder only
@@ -92,7 +98,8 @@ def find_models(places: Iterable[Place], stop: Callable[[], bool] = lambda: Fals
             if (info.st_dev, info.st_ino) in seen:
                 continue
             seen.add((info.st_dev, info.st_ino))
-            found.append(FoundModel(path, place.origin, place.label, name, info.st_size, info.st_mtime_ns))
+            size = _weights(path) if stat.S_ISDIR(info.st_mode) else info.st_size
+            found.append(FoundModel(path, place.origin, place.label, name, size, info.st_mtime_ns))
     return tuple(found)
 
 
@@ -115,6 +122,9 @@ def _walk(place: Place, stop: Callable[[], bool]) -> Iterator[tuple[Path, str]]:
         entries += len(children)
         if entries > MAX_ENTRIES:
             return
+        names = frozenset(entry.name for entry in children)
+        if _PIPELINE in names:
+            continue
         below: list[tuple[str, int]] = []
         for entry in children:
             if entry.name.lower().endswith(".gguf"):
@@ -122,7 +132,39 @@ def _walk(place: Place, stop: Callable[[], bool]) -> Iterator[tuple[Path, str]]:
                     yield Path(entry.path), _name(entry.name)
             elif depth < MAX_DEPTH and _enters(entry, root):
                 below.append((entry.path, depth + 1))
+        # After its GGUF files: of a model that is here in both forms, those run at once.
+        here = Path(folder)
+        if is_checkpoint(here, names):
+            in_hub = hub_name(here)
+            if in_hub is None or _is_main(here):
+                yield here, in_hub or here.name
         waiting.extend(reversed(below))
+
+
+def hub_name(folder: Path) -> str | None:
+    """The "organisation/model" of a revision in a Hugging Face cache; None for a folder elsewhere."""
+    model = folder.parent.parent
+    if folder.parent.name != "snapshots" or not model.name.startswith(_HUB_MODEL):
+        return None
+    return model.name.removeprefix(_HUB_MODEL).replace("--", "/")
+
+
+def _is_main(folder: Path) -> bool:
+    """Whether a revision in a Hugging Face cache is the one that its main branch names."""
+    try:
+        main = (folder.parent.parent / "refs" / "main").read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError):
+        return False
+    return folder.name == main
+
+
+def _weights(folder: Path) -> int:
+    """Bytes of a folder's safetensors files."""
+    try:
+        with os.scandir(folder) as listing:
+            return sum(entry.stat().st_size for entry in listing if entry.name.endswith(".safetensors"))
+    except OSError:
+        return 0
 
 
 def _is_model(entry: os.DirEntry[str]) -> bool:

@@ -1,6 +1,8 @@
-"""Model files known on this machine."""
+"""Models known on this machine: GGUF files and checkpoint folders."""
 
 from enum import StrEnum
+
+from pydantic import Field
 
 from engine_host.protocol.base import Page, Wire
 from engine_host.protocol.errors import Problem
@@ -23,7 +25,7 @@ class ModelFile(Wire):
     origin: ModelOrigin
     found_in: str
     size: int
-    format: str
+    format: str = Field(description="GGUF, safetensors, or shape (a config without weights)")
     architecture: str | None = None
     quantization: str | None = None
     parameters: int | None = None

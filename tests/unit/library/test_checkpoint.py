@@ -1,0 +1,258 @@
+"""Reading a checkpoint folder: what is in it, what is missing, and files that nobody meant to be a model."""
+
+import json
+import struct
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
+
+from engine_host._errors import HostError
+from engine_host.bundled import resources
+from engine_host.library.checkpoint import read_checkpoint
+from engine_host.library.safetensors_format import read_shard
+from engine_host.protocol.errors import Reason
+from tests.unit.library.checkpoints import checkpoint, tensors
+
+BUNDLED = resources() / "models" / "sndr-demo"
+
+
+def problem_of(folder: Path) -> HostError:
+    with pytest.raises(HostError) as raised:
+        read_checkpoint(folder)
+    return raised.value
+
+
+def test_the_bundled_checkpoint_is_read() -> None:
+    info = read_checkpoint(BUNDLED)
+    assert info.architecture == "Qwen3_5ForCausalLM"
+    assert (info.context, info.layers, info.heads, info.kv_heads, info.head_dim) == (8192, 8, 4, 2, 64)
+    assert info.hybrid
+    assert info.attention_layers == 2
+    assert info.mtp_layers == 1
+    assert info.vocabulary == 8192
+    assert info.tokenizer
+    assert "<tool_call>" in info.chat_template
+    assert info.fim_tokens is not None
+    assert info.fim_tokens.middle == "<|fim_middle|>"
+    assert info.licence == "apache-2.0"
+    assert not info.embedding_only
+
+
+def test_a_dense_model_with_weights(tmp_path: Path) -> None:
+    info = read_checkpoint(checkpoint(tmp_path / "m", tensors(a__weight=(4, 8), b=(2,))))
+    assert (info.format, info.parameters, info.quantization) == ("safetensors", 34, "BF16")
+    assert (info.head_dim, info.attention_layers, info.hybrid) == (16, 3, False)
+    assert info.size == (tmp_path / "m" / "model.safetensors").stat().st_size
+    assert (info.tokenizer, info.chat_template, info.fim) == (False, "", False)
+
+
+def test_a_config_without_weights_is_a_shape(tmp_path: Path) -> None:
+    info = read_checkpoint(checkpoint(tmp_path / "m"))
+    assert (info.format, info.shape, info.size, info.parameters) == ("shape", True, 0, None)
+    assert (info.context, info.layers, info.quantization) == (4096, 3, "BF16")
+
+
+def test_settings_of_the_language_model_one_level_down(tmp_path: Path) -> None:
+    text = {
+        "max_position_embeddings": 262144,
+        "num_hidden_layers": 4,
+        "head_dim": 256,
+        "mtp_num_hidden_layers": 1,
+    }
+    folder = checkpoint(tmp_path / "m", text_config=text, architectures=["Qwen3_5ForConditionalGeneration"])
+    info = read_checkpoint(folder)
+    assert (info.context, info.layers, info.head_dim, info.mtp_layers) == (262144, 4, 256, 1)
+    assert info.architecture == "Qwen3_5ForConditionalGeneration"
+
+
+def test_an_interval_makes_a_hybrid(tmp_path: Path) -> None:
+    info = read_checkpoint(checkpoint(tmp_path / "m", num_hidden_layers=8, full_attention_interval=4))
+    assert info.layer_types[3] == info.layer_types[7] == "full_attention"
+    assert (info.hybrid, info.attention_layers) == (True, 2)
+    sliding = ["sliding_attention", "full_attention"]
+    info = read_checkpoint(checkpoint(tmp_path / "s", num_hidden_layers=2, layer_types=sliding))
+    assert (info.hybrid, info.attention_layers) == (False, 2)
+
+
+@pytest.mark.parametrize(
+    ("names", "layers"),
+    [
+        ({"mtp__fc__weight": (2, 2)}, 1),
+        ({"model__layers__3__eh_proj__weight": (2, 2)}, 1),
+        ({"model__layers__2__mlp__weight": (2, 2)}, 0),
+    ],
+    ids=["qwen", "deepseek", "stripped"],
+)
+def test_layers_for_drafting_count_only_where_their_weights_are(
+    tmp_path: Path, names: dict[str, tuple[int, ...]], layers: int
+) -> None:
+    folder = checkpoint(tmp_path / "m", tensors(**names), num_nextn_predict_layers=1)
+    assert read_checkpoint(folder).mtp_layers == layers
+
+
+@pytest.mark.parametrize(
+    ("method", "label"),
+    [
+        ({"quant_method": "fp8", "fmt": "e4m3"}, "fp8 e4m3"),
+        ({"quant_method": "gptq", "bits": 4}, "gptq 4-bit"),
+        (
+            {
+                "quant_method": "compressed-tensors",
+                "format": "pack-quantized",
+                "config_groups": {"group_0": {"weights": {"num_bits": 4}}},
+            },
+            "compressed-tensors 4-bit",
+        ),
+        ({"quant_method": "modelopt", "quant_algo": "NVFP4"}, "modelopt NVFP4"),
+    ],
+)
+def test_a_quantisation_is_named(tmp_path: Path, method: dict[str, Any], label: str) -> None:
+    assert read_checkpoint(checkpoint(tmp_path / "m", quantization_config=method)).quantization == label
+
+
+def test_packed_weights_are_counted_as_weights(tmp_path: Path) -> None:
+    table = {
+        "l.qweight": {"dtype": "I32", "shape": [2, 8], "data_offsets": [0, 64]},
+        "l.scales": {"dtype": "F16", "shape": [1, 8], "data_offsets": [64, 80]},
+    }
+    header = json.dumps(table).encode()
+    weights = struct.pack("<Q", len(header)) + header + bytes(80)
+    folder = checkpoint(tmp_path / "m", weights, quantization_config={"quant_method": "gptq", "bits": 4})
+    assert read_checkpoint(folder).parameters == 2 * 8 * 8
+
+
+def test_several_files_are_read_together_and_a_missing_one_is_named(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m")
+    names = [f"model-0000{n}-of-00002.safetensors" for n in (1, 2)]
+    (folder / names[0]).write_bytes(tensors(a=(4,)))
+    without_index = problem_of(folder)
+    index = {"metadata": {"total_size": 16}, "weight_map": {"a": names[0], "b": names[1]}}
+    (folder / "model.safetensors.index.json").write_text(json.dumps(index))
+    for error in (without_index, problem_of(folder)):
+        assert error.reason is Reason.MODEL_FILE_MISSING
+        assert names[1] in error.problem.message
+        assert error.problem.evidence["missing"] == [names[1]]
+    (folder / names[1]).write_bytes(tensors(b=(3, 2)))
+    info = read_checkpoint(folder)
+    assert info.parameters == 10
+    assert [part.name for part in info.parts] == ["config.json", *names]
+
+
+def test_an_index_alone_promises_its_files(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m")
+    (folder / "model.safetensors.index.json").write_text('{"weight_map": {"a": "model.safetensors"}}')
+    assert problem_of(folder).reason is Reason.MODEL_FILE_MISSING
+
+
+@pytest.mark.parametrize("name", ["../../secret.safetensors", "/etc/passwd", "", ".."])
+def test_an_index_cannot_point_out_of_its_folder(tmp_path: Path, name: str) -> None:
+    folder = checkpoint(tmp_path / "m")
+    (folder / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"a": name}}))
+    assert problem_of(folder).reason is Reason.MODEL_FILE_DAMAGED
+
+
+def test_pickled_weights_are_refused(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m")
+    (folder / "pytorch_model.bin").write_bytes(b"PK\x03\x04")
+    error = problem_of(folder)
+    assert error.reason is Reason.UNSUPPORTED
+    assert "pytorch_model.bin" in error.problem.message
+
+
+def test_a_download_that_has_not_come_to_the_weights_is_no_shape(tmp_path: Path) -> None:
+    model = tmp_path / "models--org--m"
+    folder = checkpoint(model / "snapshots" / "abc")
+    (model / "blobs").mkdir()
+    (model / "blobs" / "f00.incomplete").write_bytes(b"")
+    assert problem_of(folder).reason is Reason.MODEL_FILE_MISSING
+    (model / "blobs" / "f00.incomplete").unlink()
+    assert read_checkpoint(folder).shape
+
+
+def test_an_embedding_model_is_known_by_its_pooling(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m")
+    (folder / "modules.json").write_text("[]")
+    assert read_checkpoint(folder).embedding_only
+    assert read_checkpoint(checkpoint(tmp_path / "b", architectures=["BertModel"])).embedding_only
+
+
+def test_side_files_that_are_broken_do_not_hide_the_model(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path / "m")
+    for name in ("tokenizer_config.json", "chat_template.json"):
+        (folder / name).write_text("{")
+    (folder / "chat_template.jinja").write_bytes(b"\xff\xfe")
+    (folder / "README.md").write_text("---\nlicense:\n  - a\n---")
+    info = read_checkpoint(folder)
+    assert (info.chat_template, info.licence) == ("", None)
+
+
+@pytest.mark.parametrize(
+    "config", ["", "{", "[]", "[" * 100_000, '"text"'], ids=["empty", "open", "list", "nested", "text"]
+)
+def test_a_broken_config_is_named(tmp_path: Path, config: str) -> None:
+    folder = checkpoint(tmp_path / "m")
+    (folder / "config.json").write_text(config)
+    error = problem_of(folder)
+    assert error.reason is Reason.MODEL_FILE_DAMAGED
+    assert "config.json" in error.problem.message
+
+
+def test_a_config_of_nonsense_is_read_as_far_as_it_makes_sense(tmp_path: Path) -> None:
+    folder = checkpoint(
+        tmp_path / "m",
+        architectures="x",
+        hidden_size="wide",
+        num_attention_heads=-1,
+        layer_types=7,
+        max_position_embeddings=True,
+        text_config=[],
+        quantization_config="none",
+    )
+    info = read_checkpoint(folder)
+    assert (info.architecture, info.head_dim, info.context, info.layer_types) == ("qwen3", None, None, ())
+
+
+def test_a_file_that_is_cut_short_says_how_much_is_missing(tmp_path: Path) -> None:
+    whole = tensors(a=(4, 8))
+    for length in (0, 5, 20, len(whole) - 1):
+        error = problem_of(checkpoint(tmp_path / "m", whole[:length]))
+        assert error.reason is Reason.MODEL_FILE_DAMAGED
+        assert "cut short" in error.problem.message
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"GGUF" + bytes(60),
+        b"PK\x03\x04" + b"x" * 60,
+        struct.pack("<Q", 2) + b"[]",
+        struct.pack("<Q", 9) + b'{"a": {}}',
+        struct.pack("<Q", 1 << 62) + b"{}",
+        struct.pack("<Q", 55) + b'{"a":{"dtype":"F16","shape":[-1],"data_offsets":[0,2]}}' + bytes(2),
+        struct.pack("<Q", 54) + b'{"a":{"dtype":"F16","shape":[1],"data_offsets":[2,0]}}' + bytes(2),
+    ],
+)
+def test_a_file_that_is_something_else_is_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(HostError) as raised:
+        read_shard(path)
+    assert raised.value.reason is Reason.MODEL_FILE_DAMAGED
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(content=st.binary(max_size=200))
+@example(content=b"")
+def test_any_bytes_give_a_shard_or_a_problem(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "model.safetensors"
+    for bytes_ in (content, struct.pack("<Q", len(content)) + content):
+        path.write_bytes(bytes_)
+        reason = Reason.MODEL_FILE_DAMAGED
+        try:
+            read_shard(path)
+        except HostError as error:
+            reason = error.reason
+        assert reason is Reason.MODEL_FILE_DAMAGED
