@@ -38,6 +38,10 @@ class Adapter(Protocol):
     def stripped_environment(self) -> tuple[str, ...]:
         """Beginnings of variables that must not reach the engine: they would change it behind the plan."""
 
+    @property
+    def stops_by_leader(self) -> bool:
+        """Whether only its first process is asked to end, because it ends the others in order."""
+
     def stage_reader(self) -> StageReader:
         """A reader for one start."""
 

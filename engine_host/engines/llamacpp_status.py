@@ -28,6 +28,7 @@ class LlamaCppAdapter:
 
     name = "llama.cpp"
     stripped_environment = STRIPPED_ENVIRONMENT
+    stops_by_leader = False
 
     def stage_reader(self) -> LlamaCppStageReader:
         """A reader for one start."""

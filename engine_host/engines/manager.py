@@ -182,7 +182,7 @@ class EngineManager:
                 continue
             if not engine.keep:
                 _log.warning("ending %s (pid %d), left behind by a killed host", engine.name, process.pid)
-                await process.stop()
+                await process.stop(leader_only=self._adapters[engine.engine].stops_by_leader)
                 await process.release()
                 self._forget(engine)
                 continue
@@ -398,7 +398,8 @@ class EngineManager:
 
     async def _take_down(self, engine_id: str, grace: float) -> None:
         if running := self._running.get(engine_id):
-            await running.process.stop(grace)
+            adapter = self._adapters[self._engines[engine_id].engine]
+            await running.process.stop(grace, leader_only=adapter.stops_by_leader)
             self._reaper.forget(running.process.pid)
             await running.release()
             self._running.pop(engine_id, None)

@@ -23,6 +23,8 @@ from engine_host.protocol.errors import Reason
 _log = logging.getLogger(__name__)
 _POLL = 0.05
 _SECOND_TERM = 0.5
+# How long trackers of shared memory may clean up after the others.
+_TRACKERS = 3.0
 _LONGEST_LINE = 1 << 18
 _LARGEST_LOG = 64 << 20
 
@@ -117,22 +119,28 @@ class EngineProcess:
         """Wait for the end of the process."""
         await self._ended.wait()
 
-    async def stop(self, grace: float = 5.0) -> None:
+    async def stop(self, grace: float = 5.0, *, leader_only: bool = False) -> None:
         """End the whole group: SIGTERM, another one soon after, then SIGKILL after `grace` seconds.
 
         llama-server waits after the first SIGTERM for clients with an open stream; the second ends it.
+        `leader_only`: one SIGTERM, to the leader alone, which then ends its children in order.
         """
         if grace > 0:
-            for seconds in (min(_SECOND_TERM, grace), grace - _SECOND_TERM):
-                self._signal(signal.SIGTERM)
+            terms = (grace,) if leader_only else (min(_SECOND_TERM, grace), grace - _SECOND_TERM)
+            for seconds in terms:
+                self._signal(signal.SIGTERM, leader_only=leader_only)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(max(seconds, 0.0)):
                         await self._ended.wait()
                 if not self.running:
                     break
-        self._signal(signal.SIGKILL)
-        await self._ended.wait()
         # A child of the engine may outlive its leader; the group is ours until it is empty.
+        await asyncio.to_thread(reaper_main.kill_but_trackers, self.pid)
+        await self._ended.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TRACKERS):
+                while await asyncio.to_thread(reaper_main.living, self.pid):  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL)
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
@@ -191,10 +199,10 @@ class EngineProcess:
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
 
-    def _signal(self, number: signal.Signals) -> None:
+    def _signal(self, number: signal.Signals, *, leader_only: bool) -> None:
         if self.running:
             with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(self.pid, number)
+                (os.kill if leader_only else os.killpg)(self.pid, number)
 
     async def _wait_for_end(self) -> None:
         try:

@@ -3,8 +3,9 @@
 Standard library only. Lines are JSON: {"watch": pgid, "started": ticks, "socket": path}, {"forget": pgid},
 {"file": path}, {"owner": mark}.
 When stdin closes, the host is gone: every watched process group that is still the same one is ended
-(SIGTERM, then SIGKILL after two seconds), then whatever still carries the host's mark in its environment
-(compilers of a build, which leave their group), and the files are removed. An orderly host releases all.
+(SIGTERM, two seconds later SIGKILL; trackers of shared memory last), then whatever still carries the host's
+mark in its environment (compilers of a build, which leave their group), and the files are removed. An orderly
+host releases all.
 """
 
 import contextlib
@@ -42,13 +43,48 @@ def _end(groups: dict[int, int | None]) -> None:
     ours = [
         group for group, started in groups.items() if started is None or start_ticks(group) in {started, None}
     ]
-    for number in (signal.SIGTERM, signal.SIGKILL):
+    for end in (_terminate, kill_but_trackers, _kill):
         for group in ours:
-            with contextlib.suppress(ProcessLookupError, PermissionError):
-                os.killpg(group, number)
+            end(group)
         deadline = time.monotonic() + 2.0
         while any(_alive(group) for group in ours) and time.monotonic() < deadline:
             time.sleep(0.02)
+
+
+def _terminate(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGTERM)
+
+
+def _kill(group: int) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(group, signal.SIGKILL)
+
+
+def kill_but_trackers(group: int) -> None:
+    """SIGKILL a process group, but for Python's resource trackers.
+
+    A tracker ends by itself when all that it served are gone, and removes the shared memory that they left.
+    """
+    if not _pids():
+        _kill(group)  # Where there is no /proc, a tracker cannot be told from the others.
+    for pid in living(group):
+        if b"multiprocessing.resource_tracker" not in _command_line(pid):
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def living(group: int) -> list[int]:
+    """The processes of a group that have not ended; one that only waits to be collected has."""
+    return [pid for pid in _pids() if _group(pid) == group and _state(pid) not in {b"Z", b"X", b""}]
+
+
+def _state(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:
+            return file.read().rsplit(b")", 1)[1].split()[0]
+    except (OSError, IndexError):
+        return b""
 
 
 def _end_marked(mark: str) -> None:
@@ -70,6 +106,21 @@ def _pids() -> list[int]:
         return [int(name) for name in os.listdir("/proc") if name.isdigit()]
     except OSError:
         return []
+
+
+def _group(pid: int) -> int | None:
+    try:
+        return os.getpgid(pid)
+    except (ProcessLookupError, PermissionError):
+        return None
+
+
+def _command_line(pid: int) -> bytes:
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read()
+    except OSError:
+        return b""
 
 
 def _environment(pid: int) -> list[bytes]:

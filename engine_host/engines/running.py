@@ -24,6 +24,8 @@ _READ_BUSY = 0.5
 _READ_IDLE = 30.0
 _SETTLED = 3
 _LAST_BREATH = 1.0
+# vLLM prints a traceback for each of its processes; the first of them holds the cause.
+_TAIL = 2_000
 START = "Start process"
 VERIFY = "Verify"
 
@@ -55,7 +57,7 @@ class RunningEngine:
         self._stages = list(engine.stages)
         self._buffers = dict(engine.buffers)
         self._readings: Readings | None = None
-        self._tail: deque[str] = deque(maxlen=200)
+        self._tail: deque[str] = deque(maxlen=_TAIL)
         self._tasks: list[asyncio.Task[None]] = []
         self._following: asyncio.Task[None] | None = None
         self._started = time.time()

@@ -42,6 +42,7 @@ class FakeAdapter:
 
     name = "fake"
     stripped_environment: tuple[str, ...] = ()
+    stops_by_leader: bool = False
 
     def __init__(self) -> None:
         self.defect: Exception | None = None

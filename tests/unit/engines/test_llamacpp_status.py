@@ -45,7 +45,7 @@ def test_readings() -> None:
 
 def test_what_is_not_measured_is_none() -> None:
     now = readings({}, None, 5.0)
-    assert set(now.model_dump(exclude={"at"}).values()) == {None}
+    assert set(now.model_dump(exclude={"at"}).values()) == {None, ()}
     quiet = readings(parse_metrics(METRICS), [IDLE], 5.0)
     assert quiet.draft_tokens_total is None
     assert quiet.acceptance_length is None

@@ -1,0 +1,205 @@
+"""What vLLM's own log says: the stages of a start, its sizes, and why it ended."""
+
+import re
+import signal
+from collections.abc import Sequence
+
+from engine_host.engines.adapter import StageSeen
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+CONFIGURE = "Configuration"
+WEIGHTS = "Weights"
+COMPILE = "Compile"
+MEMORY = "Memory profile"
+GRAPHS = "Graph capture"
+WARM_UP = "Warm-up"
+SERVING = "Serving"
+
+# "(EngineCore pid=2900) INFO 11-21 03:24:50 [kv_cache_utils.py:2327] CPU KV cache size: 465,920 tokens, …"
+_STAGES = (
+    (CONFIGURE, re.compile(r"Resolved architecture: (?P<detail>\S+)")),
+    (WEIGHTS, re.compile(r"Starting to load model (?P<detail>.+?)\.\.\.$")),
+    (
+        COMPILE,
+        re.compile(r"Dynamo bytecode transform|Warming up model for the compilation|load AOT compilation"),
+    ),
+    (COMPILE, re.compile(r"Using cache directory: \S+ for vLLM's torch\.compile")),
+    (MEMORY, re.compile(r"Model loading took (?P<detail>\S+ GiB)|Warming up done|torch\.compile took")),
+    (GRAPHS, re.compile(r"GPU KV cache size: (?P<detail>[\d,]+ tokens)")),
+    (WARM_UP, re.compile(r"CPU KV cache size: (?P<detail>[\d,]+ tokens)")),
+    (SERVING, re.compile(r"init engine \(.*\) took (?P<detail>.+? s)\b")),
+    (SERVING, re.compile(r"Starting vLLM server on")),
+)
+_GIB = re.compile(
+    r"Model loading took (?P<weights>[\d.]+) GiB|Available KV cache memory: (?P<kv>[\d.]+) GiB|"
+    r"Graph capturing finished in \S+ secs, took (?P<graphs>[\d.]+) GiB|"
+    r"Explicitly set \((?P<cpu_kv>[\d.]+)/[\d.]+\) GiB for KV cache"
+)
+_BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV"}
+_ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
+# "(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] TypeError: …"
+_PREFIX = re.compile(r"^(?:\(\w[^)]*\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^]]*\] ?)?")
+
+
+class VllmStageReader:
+    """Reads the stages of one start off vLLM's log lines; each begins once, in the order that vLLM has.
+
+    On the CPU compilation precedes the memory figures, on a GPU it runs inside the memory profile.
+    `buffers` are bytes as vLLM printed them (it rounds to a hundredth of a GiB).
+    """
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, int] = {}
+        self._seen: list[str] = []
+
+    def feed(self, line: str) -> StageSeen | None:
+        """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
+        changed = self._size(line)
+        for name, pattern in _STAGES:
+            found = pattern.search(line)
+            if found is None or name in self._seen or SERVING in self._seen:
+                continue
+            self._seen.append(name)
+            detail = found.groupdict().get("detail") or ""
+            return StageSeen(name, detail, dict(self.buffers))
+        if changed and self._seen:
+            return StageSeen(self._seen[-1], "", dict(self.buffers))
+        return None
+
+    def _size(self, line: str) -> bool:
+        found = _GIB.search(line)
+        if found is None:
+            return False
+        for group, value in found.groupdict().items():
+            if value is not None:
+                self.buffers[_BUFFERS[group]] = round(float(value) * 2**30)
+        return True
+
+
+def explain_exit(code: int | None, lines: Sequence[str], model: str, version: str) -> Problem:
+    """Why vLLM ended by itself, from its exit code (None: unknown) and the end of its log.
+
+    The first exception that is none of vLLM's own wrappers explains the others: each process prints a
+    traceback of its own when the one below it dies.
+    """
+    evidence: dict[str, object] = {"exit_code": code}
+    for line in lines:
+        text = _PREFIX.sub("", line)
+        for pattern, reason, message, cause, fix in _RULES:
+            if found := pattern.search(text):
+                named = {"model": model, "version": version, **found.groupdict(default="")}
+                return Problem(
+                    reason=reason,
+                    message=message.format(**named),
+                    cause=cause.format(**named),
+                    fix=Fix(text=fix.format(**named)),
+                    evidence={**evidence, "line": text.strip()[:400]},
+                )
+    said = next((own for line in lines if (own := _own_error(line))), None)
+    if code is not None and code < 0:
+        name = signal.Signals(-code).name
+        killed = code == -signal.SIGKILL
+        return Problem(
+            reason=Reason.OUT_OF_MEMORY if killed and said is None else Reason.ENGINE_CRASHED,
+            message=f"vLLM was ended by {name}." + (f" It said: {said}" if said else ""),
+            cause="Somebody killed it; most often that is the system when memory runs out." if killed else "",
+            fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
+            evidence={**evidence, "signal": name},
+        )
+    return Problem(
+        reason=Reason.ENGINE_CRASHED,
+        message=f"vLLM ended{'' if code is None else f' with code {code}'}."
+        + (f" It said: {said}" if said else ""),
+        fix=Fix(text="Read the end of its log; try it with fewer patches, or without speculation."),
+        evidence=evidence,
+    )
+
+
+def _own_error(line: str) -> str | None:
+    found = _ERROR.match(_PREFIX.sub("", line))
+    if found is None or found["type"] in {"EngineDeadError", "KeyboardInterrupt"}:
+        return None
+    # "RuntimeError: Engine core initialization failed. See root cause above."
+    if "root cause" in found["said"]:
+        return None
+    return f"{found['type']}: {found['said'][:300]}"
+
+
+def _rule(
+    pattern: str, reason: Reason, message: str, cause: str, fix: str
+) -> tuple[re.Pattern[str], Reason, str, str, str]:
+    return re.compile(pattern), reason, message, cause, fix
+
+
+# Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
+_RULES = (
+    _rule(
+        r"vllm: error: unrecognized arguments: (?P<flag>.*)",
+        Reason.FLAG_UNSUPPORTED,
+        "vLLM {version} does not know the argument {flag}.",
+        "It is another version than the one that the argument is from.",
+        "Remove the argument, or choose another environment.",
+    ),
+    _rule(
+        r"vllm: error: (?P<said>.*)|error: argument (?P<argument>[^:]+): (?P<what>.*)",
+        Reason.SETTING_INVALID,
+        "vLLM refused its command line: {argument} {what}{said}.",
+        "",
+        "Correct the setting.",
+    ),
+    _rule(
+        r"OutOfMemoryError: (?P<said>.*)|CUDA out of memory|DefaultCPUAllocator: can't allocate memory|"
+        r"std::bad_alloc|MemoryError",
+        Reason.OUT_OF_MEMORY,
+        "The memory did not suffice for {model}.",
+        "Weights, KV cache, activations and graphs together are larger than what is free.",
+        "Choose a smaller context, fewer streams, a smaller share of the memory or a smaller model.",
+    ),
+    _rule(
+        r"No available memory for the cache blocks|is less than desired GPU memory utilization|"
+        r"larger than the available KV cache memory|KV cache is needed, which is larger",
+        Reason.OUT_OF_MEMORY,
+        "No memory is left for the KV cache of {model}.",
+        "Weights and activations take what vLLM may use, or another process holds the memory.",
+        "Choose a smaller context, or a larger share of the memory; stop what else runs there.",
+    ),
+    _rule(
+        r"Model architectures \[(?P<architecture>[^]]*)\] (?:are not supported|failed to be inspected)|"
+        r"does not recognize this architecture",
+        Reason.MODEL_ARCHITECTURE_UNKNOWN,
+        "vLLM {version} does not run the architecture {architecture}.",
+        "The model is newer than this vLLM, or a package that it needs is missing.",
+        "Choose another environment or another model.",
+    ),
+    _rule(
+        r"SafetensorError: (?P<said>.*)|HeaderTooLarge|MetadataIncompleteBuffer|InvalidHeaderDeserialization",
+        Reason.MODEL_FILE_DAMAGED,
+        "A weight file of {model} is damaged: {said}.",
+        "The download or the copy did not finish.",
+        "Fetch the file again.",
+    ),
+    _rule(
+        r"(?:Cannot find any model weights|No model weights found|Can't load tokenizer|"
+        r"Can't load the configuration|is not a valid (?:repo|JSON)|"
+        r"No such file or directory: '(?P<path>[^']*)')",
+        Reason.MODEL_FILE_MISSING,
+        "A file of {model} is missing. {path}",
+        "The folder is not a complete model.",
+        "Fetch the missing file, or choose another model.",
+    ),
+    _rule(
+        r"Address already in use",
+        Reason.PORT_IN_USE,
+        "vLLM could not listen on its socket.",
+        "Another process listens there, or an old socket file is in the way.",
+        "Start it again.",
+    ),
+    _rule(
+        r"(?:CUDA driver version is insufficient|no CUDA-capable device|Found no NVIDIA driver|"
+        r"Failed to infer device type|libcuda\.so\.1)",
+        Reason.ENGINE_UNUSABLE,
+        "This build of vLLM found no GPU that it can use.",
+        "The driver is missing or older than the CUDA that vLLM was built with (13 needs driver 580).",
+        "Update the driver, or use the CPU build: sndr engine install vllm --build cpu",
+    ),
+)
