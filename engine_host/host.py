@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine_host import __version__
+from engine_host._errors import HostError
 from engine_host.api.services import Services
 from engine_host.bundled import resources
 from engine_host.engines.llamacpp_choice import LlamaCppServers
@@ -17,17 +18,20 @@ from engine_host.engines.llamacpp_status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.reaper import Reaper
 from engine_host.engines.reaper_main import MARK
+from engine_host.engines.vllm_status import VllmAdapter
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.jobs import JobRunner
-from engine_host.launch.planner import Planner, Surroundings
+from engine_host.launch.planner import Planner
+from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts, Surroundings
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import (
     ModelsChangedEvent,
     ServersChangedEvent,
@@ -35,6 +39,7 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.public_endpoint import PublicEndpoint
 from engine_host.server_jobs import ServerJobs
@@ -101,7 +106,7 @@ class Host:
             self._store,
             self._log_book,
             self._reaper,
-            {"llama.cpp": LlamaCppAdapter()},
+            {"llama.cpp": LlamaCppAdapter(), "vllm": VllmAdapter()},
             drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
             gone=lambda engine: self.gateway.forget(engine),
         )
@@ -121,11 +126,15 @@ class Host:
             Surroundings(
                 find_model=self.shelf.find,
                 find_server=self.servers.find,
+                find_environment=self._environment,
+                plan_patches=self._plan_patches,
                 settings=self._settings,
                 free_memory=free_memory,
                 total_memory=self._machine.facts.ram_total,
+                gpus=lambda: self._gpus.read().gpus,
                 running=self.engines.alive,
                 run_folder=self._folders.run,
+                cache_folder=self._folders.cache,
             )
         )
         self.services = Services(
@@ -242,6 +251,16 @@ class Host:
             fill_in_the_middle=model.info.fim if model else None,
         )
 
+    async def _environment(self, wanted: str | None) -> Environment:
+        raise HostError(
+            Reason.ENGINE_UNUSABLE,
+            f"vLLM {wanted or ''} is not installed.",
+            fix=Fix(text="Install it once.", command="sndr engine install vllm"),
+        )
+
+    def _plan_patches(self, _facts: PatchFacts, _choice: PatchChoice) -> PatchesOfPlan:
+        return PatchesOfPlan(PlannedPatches(digest="", chosen=()))
+
     def _scan(self) -> Sequence[FoundModel]:
         models = self._settings.current.models
         places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
@@ -252,7 +271,7 @@ class Host:
 
     def _demo_model(self) -> Path | None:
         bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
-        return bundled[0].path if bundled else None
+        return next((one.path for one in bundled if one.path.suffix == ".gguf"), None)
 
     def _readings(self) -> Mapping[str, Readings]:
         """For the graphs: what the engines say, with the requests that wait at our own door."""

@@ -124,6 +124,8 @@ def command(
             argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * 2**30))]
     if settings.gpus:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(settings.gpus)
+        # The driver's numbers; CUDA by itself counts the fastest GPU first.
+        environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     argv += settings.extra_arguments
     argv += additions.argv
     return tuple(argv), {**environment, **(additions.environment or {})}

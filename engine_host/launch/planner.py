@@ -1,48 +1,39 @@
-"""From a launch request to a frozen plan: settings with provenance, the command line, and findings."""
+"""Launch plans: made by the engine that a model is for, kept, and refused once they are stale."""
 
-import asyncio
-import hashlib
-import json
 import secrets
-import shlex
-import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import Protocol
 
 from engine_host._errors import HostError
-from engine_host.engines.llamacpp import LlamaCppSettings, command, default_threads
-from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
-from engine_host.launch import preflight
-from engine_host.launch.memory import kv_bytes_per_token
-from engine_host.launch.resolve import Resolution
-from engine_host.library.gguf import GgufInfo
+from engine_host.launch.llamacpp_plan import LlamaCppPlans
+from engine_host.launch.surroundings import Surroundings
+from engine_host.launch.vllm_plan import VllmPlans
 from engine_host.library.shelf import ShelvedModel
-from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, ServerChoice
-from engine_host.settings import EngineSettings, SettingsFile
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
 
 _KEPT = 200
-_USUAL_CONTEXT = 8192
-# llama_context pads a stream's context to this many tokens (llama-context.cpp).
-_CONTEXT_STEP = 256
-# What is left of the free memory for everything that is not weights and KV cache.
-_MEMORY_SHARE = 0.8
+GGUF = ("GGUF",)
+CHECKPOINTS = ("safetensors", "shape")
+# What each engine reads; with no engine named, the model that is listed first is meant.
+_FORMATS = {EngineKind.AUTO: (), EngineKind.LLAMA_CPP: GGUF, EngineKind.VLLM: CHECKPOINTS}
+
+
+class EnginePlans(Protocol):
+    """The plans of one kind of engine."""
+
+    async def make(self, plan_id: str, request: LaunchRequest, model: ShelvedModel) -> LaunchPlan:
+        """The plan of a request. Raises HostError."""
+
+    async def fingerprint(self, plan: LaunchPlan, request: LaunchRequest, model: ShelvedModel) -> str:
+        """What the plan would be known by if it were made now. Raises HostError, OSError."""
 
 
 @dataclass(frozen=True)
-class Surroundings:
-    """What a plan is made from beside the request: asked for afresh at every plan."""
-
-    find_model: Callable[[str], Awaitable[ShelvedModel]]
-    find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
-    settings: SettingsFile
-    free_memory: Callable[[], int]
-    total_memory: int
-    running: Callable[[], Sequence[Engine]]
-    run_folder: Path
+class _Kept:
+    plan: LaunchPlan
+    request: LaunchRequest
 
 
 class Planner:
@@ -50,229 +41,53 @@ class Planner:
 
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
-        self._plans: OrderedDict[str, LaunchPlan] = OrderedDict()
+        self._makers: dict[EngineKind, EnginePlans] = {
+            EngineKind.LLAMA_CPP: LlamaCppPlans(surroundings),
+            EngineKind.VLLM: VllmPlans(surroundings),
+        }
+        self._plans: OrderedDict[str, _Kept] = OrderedDict()
 
     def get(self, plan_id: str) -> LaunchPlan:
         """A plan by id. Raises HostError(not_found)."""
-        if plan_id not in self._plans:
-            raise HostError(Reason.NOT_FOUND, f"There is no plan {plan_id}.", fix="Make the plan again.")
-        return self._plans[plan_id]
+        return self._kept(plan_id).plan
 
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Resolve a request into a plan.
 
-        Raises HostError when there is no such model or server, or when the server refuses a setting.
+        Raises HostError when there is no such model or engine, or when the engine refuses a setting.
         """
-        model = await self._around.find_model(request.model)
-        info = _gguf(model)
-        server = await self._around.find_server(self._server_choice(request))
-        resolved = self._resolve(request, model, server)
-        plan_id = f"plan-{secrets.token_hex(4)}"
-        argv, environment = command(
-            _settings_of(model, resolved, request),
-            server,
-            self._around.run_folder / f"{plan_id}.sock",
-        )
-        running = list(self._around.running())
-        findings = preflight.replaced(running) + preflight.findings(
-            info,
-            resolved,
-            server,
-            self._around.free_memory() + _memory_of(running),
-            self._around.total_memory,
-        )
-        fingerprint = await asyncio.to_thread(_fingerprint, info, server)
-        plan = LaunchPlan(
-            id=plan_id,
-            fingerprint=fingerprint,
-            created_at=time.time(),
-            model=model.file.id,
-            model_path=model.file.path,
-            name=str(resolved["name"]),
-            engine="llama.cpp",
-            server=server.choice,
-            server_version=server.label,
-            argv=argv,
-            environment=environment,
-            settings=resolved.settings(),
-            streams=int(resolved["streams"]),
-            context=int(resolved["context"]),
-            speculation=str(resolved["speculation"]),
-            keep=bool(resolved["keep"]),
-            findings=tuple(findings),
-            kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
-            changes=_changes(resolved, running),
-            command=twin(request),
-        )
-        self._plans[plan.id] = plan
+        model = await self._around.find_model(request.model, _FORMATS[request.engine])
+        kind = request.engine
+        if kind is EngineKind.AUTO:
+            kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
+        plan = await self._makers[kind].make(f"plan-{secrets.token_hex(4)}", request, model)
+        self._plans[plan.id] = _Kept(plan, request)
         while len(self._plans) > _KEPT:
             self._plans.popitem(last=False)
         return plan
 
     async def fresh(self, plan_id: str) -> LaunchPlan:
-        """The plan, if the model file and the server are still what they were when it was made.
+        """The plan, if the model, the engine and the patches are still what they were when it was made.
 
         Raises HostError(plan_stale), HostError(not_found).
         """
-        plan = self.get(plan_id)
-        model = await self._around.find_model(plan.model_path)
-        server = await self._around.find_server(plan.server)
+        kept = self._kept(plan_id)
+        plan = kept.plan
+        model = await self._around.find_model(plan.model_path, ())
         try:
-            fingerprint = await asyncio.to_thread(_fingerprint, _gguf(model), server)
+            fingerprint = await self._makers[EngineKind(plan.engine)].fingerprint(plan, kept.request, model)
         except OSError:
             fingerprint = ""  # It went away between the look at it and now.
         if fingerprint != plan.fingerprint:
             raise HostError(
                 Reason.PLAN_STALE,
-                "The model file or the server changed since this plan was made.",
+                "The model, the engine or its patches changed since this plan was made.",
                 fix="Look at the new plan and start that.",
                 evidence={"plan": plan_id},
             )
         return plan
 
-    def _server_choice(self, request: LaunchRequest) -> ServerChoice:
-        if request.server is ServerChoice.AUTO:
-            return self._around.settings.current.engine.server
-        return request.server
-
-    def _resolve(self, request: LaunchRequest, model: ShelvedModel, server: ServerCapabilities) -> Resolution:
-        user: EngineSettings = self._around.settings.current.engine
-        asked, info = request.overrides, _gguf(model)
-        resolved = Resolution()
-        resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
-        resolved.set_given("name", request.name, Layer.OVERRIDE)
-        resolved.set("server", server.choice.value, Layer.HARDWARE, server.label)
-        if user.server is not ServerChoice.AUTO:
-            resolved.set("server", server.choice.value, Layer.USER)
-        if request.server is not ServerChoice.AUTO:
-            resolved.set("server", server.choice.value, Layer.OVERRIDE)
-        for name in ("kv_type_k", "kv_type_v"):
-            resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
-            if kind := getattr(asked, name):
-                resolved.set(name, kind, Layer.OVERRIDE, kv_label(kind, info.head_dim, server))
-        resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
-        if info.context and info.context < _USUAL_CONTEXT:
-            resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
-        resolved.set_given("context", user.context, Layer.USER)
-        resolved.set_given("context", asked.context, Layer.OVERRIDE)
-        context = int(resolved["context"])
-        if context % _CONTEXT_STEP:
-            rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
-            resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
-        resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
-        self._limit_streams(resolved, info, server)
-        if self._around.settings.is_set("engine.streams"):
-            resolved.set("streams", user.streams, Layer.USER)
-        resolved.set_given("streams", asked.streams, Layer.OVERRIDE)
-        resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
-        resolved.set_given("threads", user.threads, Layer.USER)
-        resolved.set_given("threads", asked.threads, Layer.OVERRIDE)
-        resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")
-        resolved.set_given("gpu_layers", asked.gpu_layers, Layer.OVERRIDE)
-        resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
-        resolved.set_given("flash_attention", asked.flash_attention, Layer.OVERRIDE)
-        resolved.set("speculation", "off", Layer.ENGINE, "on a CPU it often slows small models")
-        resolved.set_given("speculation", asked.speculation, Layer.OVERRIDE)
-        resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-        resolved.set_given("draft_tokens", asked.draft_tokens, Layer.OVERRIDE)
-        resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-        resolved.set_given("embeddings", asked.embeddings, Layer.OVERRIDE)
-        resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
-        if request.keep:
-            resolved.set("keep", True, Layer.OVERRIDE)
-        if asked.extra_arguments:
-            resolved.set("extra_arguments", list(asked.extra_arguments), Layer.OVERRIDE)
-        return resolved
-
-    def _limit_streams(self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities) -> None:
-        """Fewer streams where the KV cache of all of them would not fit beside the weights."""
-        per_token = kv_bytes_per_token(info, str(resolved["kv_type_k"]), str(resolved["kv_type_v"]))
-        if per_token is None or server.devices:
-            return
-        free = self._around.free_memory() + _memory_of(self._around.running())
-        room = free * _MEMORY_SHARE - info.size
-        streams = int(resolved["streams"])
-        while streams > 1 and streams * int(resolved["context"]) * per_token > room:
-            streams //= 2
-        if streams != resolved["streams"]:
-            why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
-            resolved.set("streams", streams, Layer.HARDWARE, why)
-
-
-def _gguf(model: ShelvedModel) -> GgufInfo:
-    if isinstance(model.info, GgufInfo):
-        return model.info
-    raise HostError(
-        Reason.UNSUPPORTED,
-        f"llama.cpp runs GGUF files; {model.file.id} is a {model.file.format} model.",
-        fix="Choose a GGUF file of this model.",
-        evidence={"model": model.file.id, "format": model.file.format},
-    )
-
-
-def twin(request: LaunchRequest) -> str:
-    """The command line that makes the same request."""
-    words = ["sndr", "run", request.model]
-    if request.server is not ServerChoice.AUTO:
-        words += ["--server", request.server.value]
-    if request.name:
-        words += ["--name", request.name]
-    given = request.overrides.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    if given.get("kv_type_k") and given.get("kv_type_k") == given.get("kv_type_v"):
-        words += ["--kv-type", given.pop("kv_type_k")]
-        del given["kv_type_v"]
-    for name in ("context", "streams", "speculation"):
-        if name in given:
-            words += [f"--{name}", str(given.pop(name))]
-    for argument in given.pop("extra_arguments", ()):
-        words += ["--set", f"extra_arguments={argument}"]
-    for name, value in given.items():
-        words += ["--set", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
-    if request.keep:
-        words.append("--keep")
-    return shlex.join(words)
-
-
-def _settings_of(model: ShelvedModel, resolved: Resolution, request: LaunchRequest) -> LlamaCppSettings:
-    return LlamaCppSettings(
-        model=Path(model.file.path),
-        alias=str(resolved["name"]),
-        context=int(resolved["context"]),
-        streams=int(resolved["streams"]),
-        threads=int(resolved["threads"]),
-        gpu_layers=resolved["gpu_layers"],
-        kv_type_k=str(resolved["kv_type_k"]),
-        kv_type_v=str(resolved["kv_type_v"]),
-        flash_attention=str(resolved["flash_attention"]),
-        speculation=str(resolved["speculation"]),
-        draft_tokens=int(resolved["draft_tokens"]),
-        embeddings=bool(resolved["embeddings"]),
-        # A model that was not made for embeddings does not say how to pool them, and a vector a token is
-        # not what the OpenAI API answers with.
-        pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
-        extra_arguments=request.overrides.extra_arguments,
-    )
-
-
-def _memory_of(running: Sequence[Engine]) -> int:
-    """Bytes that the engines to be replaced give back."""
-    return sum(engine.readings.memory or 0 for engine in running if engine.readings)
-
-
-def _changes(resolved: Resolution, running: Sequence[Engine]) -> tuple[str, ...]:
-    if not running:
-        return ()
-    before = {setting.name: setting.value for setting in running[0].plan.settings}
-    return tuple(
-        f"{setting.name}: {before.get(setting.name)} → {setting.value}"
-        for setting in resolved.settings()
-        if before.get(setting.name) != setting.value
-    )
-
-
-def _fingerprint(info: GgufInfo, server: ServerCapabilities) -> str:
-    seen: list[object] = [server.label]
-    for path in (*info.parts, server.command.file):
-        state = path.stat()
-        seen.append((str(path), state.st_size, state.st_mtime_ns))
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
+    def _kept(self, plan_id: str) -> _Kept:
+        if plan_id not in self._plans:
+            raise HostError(Reason.NOT_FOUND, f"There is no plan {plan_id}.", fix="Make the plan again.")
+        return self._plans[plan_id]

@@ -1,13 +1,10 @@
-"""Checks before a start; each finding says what to do, and an error stops the start."""
-
-from collections.abc import Sequence
+"""Checks before a start of llama.cpp; each finding says what to do, and an error stops the start."""
 
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.launch.memory import kv_bytes_per_token
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Action, Fix, Reason
 from engine_host.protocol.plans import Finding, ServerChoice
 
@@ -39,19 +36,6 @@ def findings(
             )
         )
     return found
-
-
-def replaced(running: Sequence[Engine]) -> list[Finding]:
-    """What this start stops: one engine runs at a time."""
-    return [
-        Finding(
-            id="replaces",
-            severity=Severity.INFO,
-            message=f"{engine.name} runs now and is stopped first; its requests get ten seconds to end.",
-            evidence={"engine": engine.id, "name": engine.name},
-        )
-        for engine in running
-    ]
 
 
 def _memory(

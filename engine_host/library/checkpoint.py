@@ -68,6 +68,9 @@ class CheckpointInfo:
     sliding_window: int | None = None
     mtp_layers: int = 0
     experts: int | None = None
+    feed_forward: int | None = None
+    expert_feed_forward: int | None = None
+    rope_scaled: bool = False
     vocabulary: int | None = None
     tokenizer: bool = False
     chat_template: str = ""
@@ -176,6 +179,9 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
         experts=_count(text, "num_experts")
         or _count(text, "n_routed_experts")
         or _count(text, "num_local_experts"),
+        feed_forward=_count(text, "intermediate_size"),
+        expert_feed_forward=_count(text, "moe_intermediate_size"),
+        rope_scaled=_rope_scaled(text),
         vocabulary=_count(text, "vocab_size"),
         tokenizer=any(name in names for name in _TOKENIZERS),
         chat_template=_chat_template(folder, tokenizer_config),
@@ -354,6 +360,15 @@ def _layer_types(text: Mapping[str, Any], layers: int | None) -> tuple[str, ...]
             "full_attention" if n % interval == 0 else "linear_attention" for n in range(1, layers + 1)
         )
     return ()
+
+
+def _rope_scaled(text: Mapping[str, Any]) -> bool:
+    """Whether its positions are stretched beyond `max_position_embeddings`."""
+    for name in ("rope_scaling", "rope_parameters"):
+        rope = text.get(name)
+        if isinstance(rope, dict) and (rope.get("rope_type") or rope.get("type") or "default") != "default":
+            return True
+    return False
 
 
 def _chat_template(folder: Path, tokenizer_config: Mapping[str, Any]) -> str:

@@ -49,9 +49,11 @@ COMMAND_LINE_MAY = {
 # (importing file, imported module): why it may.
 BETWEEN_SERVICES = {
     ("engine_host/launch/*", "engine_host.library.gguf"): "a plan is made from what the file's header says",
+    ("engine_host/launch/*", "engine_host.library.checkpoint"): "or its config",
     ("engine_host/launch/*", "engine_host.library.shelf"): "and from the list of models",
     ("engine_host/launch/*", "engine_host.engines.llamacpp"): "a plan holds the adapter's command line",
     ("engine_host/launch/*", "engine_host.engines.llamacpp_servers"): "and names the server it is for",
+    ("engine_host/launch/*", "engine_host.engines.vllm"): "the same for vLLM",
     ("engine_host/bench/*", "engine_host.gateway"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.gateway.*"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.engines.llamacpp"): "in front of a bare server",

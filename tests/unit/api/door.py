@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +15,8 @@ from engine_host.api.app import control_app
 from engine_host.api.services import Services
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.events import EventLog
-from engine_host.launch.planner import Planner, Surroundings
+from engine_host.launch.planner import Planner
+from engine_host.launch.surroundings import Surroundings
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.engines import Request, ServerPage
 from engine_host.protocol.errors import Reason
@@ -26,6 +27,7 @@ from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
 from tests.unit.engines.rig import Rig, rig
+from tests.unit.launch.models import no_environment, no_patches
 
 TOKEN = "the-token"
 
@@ -86,7 +88,7 @@ async def _no_server(wanted: ServerChoice) -> ServerCapabilities:
     raise HostError(Reason.ENGINE_UNUSABLE, f"There is no server {wanted}.")
 
 
-async def _no_model(wanted: str) -> ShelvedModel:
+async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
     raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
 
 
@@ -123,11 +125,15 @@ async def door() -> AsyncIterator[Door]:
                 Surroundings(
                     find_model=_no_model,
                     find_server=_no_server,
+                    find_environment=no_environment,
+                    plan_patches=no_patches,
                     settings=settings,
                     free_memory=lambda: 1 << 30,
                     total_memory=1 << 34,
+                    gpus=lambda: (),
                     running=built.manager.alive,
                     run_folder=built.folders.run,
+                    cache_folder=built.folders.cache,
                 )
             ),
             engines=built.manager,

@@ -4,9 +4,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from engine_host._errors import HostError
 from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
 from engine_host.launch.resolve import Resolution
+from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts
 from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.plans import Layer, ServerChoice
 
 PATH = Path("/models/m.gguf")
@@ -53,6 +57,16 @@ def server(choice: ServerChoice = ServerChoice.BUILT, **fields: Any) -> ServerCa
         has_unix_socket=True,
     )  # fmt: skip
     return replace(known, **fields)
+
+
+async def no_environment(wanted: str | None) -> Environment:
+    """vLLM is not installed."""
+    raise HostError(Reason.NOT_FOUND, f"vLLM is not installed ({wanted}).")
+
+
+def no_patches(_facts: PatchFacts, _choice: PatchChoice) -> PatchesOfPlan:
+    """There are no patches."""
+    return PatchesOfPlan(PlannedPatches(digest="", chosen=()))
 
 
 def resolved(**values: Any) -> Resolution:

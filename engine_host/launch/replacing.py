@@ -1,0 +1,51 @@
+"""What a start does to the engine that runs now: one engine runs at a time."""
+
+from collections.abc import Sequence
+
+from engine_host.launch.resolve import Resolution
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.plans import Finding, LaunchPlan
+
+
+def replaced(running: Sequence[Engine]) -> list[Finding]:
+    """What this start stops."""
+    return [
+        Finding(
+            id="replaces",
+            severity=Severity.INFO,
+            message=f"{engine.name} runs now and is stopped first; its requests get ten seconds to end.",
+            evidence={"engine": engine.id, "name": engine.name},
+        )
+        for engine in running
+    ]
+
+
+def memory_of(running: Sequence[Engine]) -> int:
+    """Bytes that the engines to be replaced give back."""
+    return sum(engine.readings.memory or 0 for engine in running if engine.readings)
+
+
+def changes(
+    engine: str, resolved: Resolution, patches: PlannedPatches | None, running: Sequence[Engine]
+) -> tuple[str, ...]:
+    """What differs from the engine that runs now: settings, and patches by `+` and `−`."""
+    if not running:
+        return ()
+    plan: LaunchPlan = running[0].plan
+    before = {setting.name: setting.value for setting in plan.settings}
+    same = plan.engine == engine
+    found = [] if same else [f"engine: {plan.engine} → {engine}"]
+    found += [
+        f"{setting.name}: {before.get(setting.name)} → {setting.value}"
+        for setting in resolved.settings()
+        # Another engine has settings of its own; what it lacks did not change.
+        if before.get(setting.name) != setting.value and (same or setting.name in before)
+    ]
+    had = plan.patches.chosen if plan.patches else ()
+    gets = patches.chosen if patches else ()
+    moved = [f"+{name}" for name in gets if name not in had] + [
+        f"−{name}" for name in had if name not in gets
+    ]
+    return (*found, *([f"patches: {' '.join(moved)}"] if moved else ()))

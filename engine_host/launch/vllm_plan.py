@@ -1,0 +1,176 @@
+"""Plans that vLLM carries out."""
+
+import asyncio
+import hashlib
+import json
+import time
+from pathlib import Path
+
+from engine_host._errors import HostError
+from engine_host.engines.vllm import (
+    Additions,
+    VllmSettings,
+    command,
+    refuse_unsafe_kv_cache,
+    speculation_method,
+)
+from engine_host.launch.ownership import LLAMA_CPP_ONLY, foreign_settings
+from engine_host.launch.preflight_vllm import findings
+from engine_host.launch.replacing import changes, memory_of, replaced
+from engine_host.launch.resolve import Resolution
+from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts, Surroundings
+from engine_host.launch.twin import twin
+from engine_host.launch.vllm_defaults import Machine, resolve
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.shelf import ShelvedModel
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
+
+
+class VllmPlans:
+    """Makes the plans of vLLM, and tells whether one still holds."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+
+    async def make(self, plan_id: str, request: LaunchRequest, model: ShelvedModel) -> LaunchPlan:
+        """The plan of a request.
+
+        Raises HostError when vLLM is not installed, when it cannot run this model or setting, and when the
+        patches cannot go together.
+        """
+        info = _checkpoint(model)
+        _refuse_foreign(request)
+        environment = await self._around.find_environment(request.installation)
+        running = list(self._around.running())
+        machine = Machine(
+            free_memory=self._around.free_memory() + memory_of(running),
+            gpus=await asyncio.to_thread(self._around.gpus) if environment.build == "cuda" else (),
+            replaces=bool(running),
+        )
+        resolved = resolve(request, model.file.name, info, environment, self._around.settings, machine)
+        refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
+        patches = await asyncio.to_thread(
+            self._patches, plan_id, request, info, environment, resolved, machine
+        )
+        argv, variables = command(
+            _settings_of(info, resolved, request, machine),
+            environment.python,
+            environment.build,
+            self._around.run_folder / f"{plan_id}.sock",
+            self._around.cache_folder / "vllm" / environment.id,
+            Additions(patches.argv, patches.environment),
+        )
+        found = replaced(running) + findings(
+            info, resolved, environment, machine, self._around.total_memory, patches.planned
+        )
+        return LaunchPlan(
+            id=plan_id,
+            fingerprint=await asyncio.to_thread(_fingerprint, info, environment, patches.planned.digest),
+            created_at=time.time(),
+            model=model.file.id,
+            model_path=model.file.path,
+            name=str(resolved["name"]),
+            engine=EngineKind.VLLM.value,
+            server=ServerChoice.VENV,
+            server_version=environment.label,
+            argv=argv,
+            environment=variables,
+            settings=resolved.settings(),
+            streams=int(resolved["streams"]),
+            context=int(resolved["context"]),
+            speculation=str(resolved["speculation"]),
+            keep=bool(resolved["keep"]),
+            installation=environment.id,
+            patches=patches.planned,
+            findings=tuple(found),
+            changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running),
+            command=twin(request),
+        )
+
+    async def fingerprint(self, plan: LaunchPlan, request: LaunchRequest, model: ShelvedModel) -> str:
+        """What the plan would be known by if it were made now. Raises HostError, OSError."""
+        again = await self.make(
+            plan.id, request.model_copy(update={"installation": plan.installation}), model
+        )
+        return again.fingerprint
+
+    def _patches(
+        self,
+        plan_id: str,
+        request: LaunchRequest,
+        info: CheckpointInfo,
+        environment: Environment,
+        resolved: Resolution,
+        machine: Machine,
+    ) -> PatchesOfPlan:
+        gpus = machine.chosen(int(resolved["tensor_parallel"]))
+        facts = PatchFacts(
+            environment=environment,
+            kv_cache_dtype=str(resolved["kv_cache_dtype"]),
+            architectures=info.architectures,
+            speculation=speculation_method(str(resolved["speculation"])),
+            sm=tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
+            ledger=self._around.run_folder / "ledger" / plan_id,
+        )
+        return self._around.plan_patches(facts, request.patches)
+
+
+def _checkpoint(model: ShelvedModel) -> CheckpointInfo:
+    if isinstance(model.info, CheckpointInfo):
+        return model.info
+    raise HostError(
+        Reason.UNSUPPORTED,
+        f"vLLM runs safetensors checkpoints; {model.file.id} is a GGUF file.",
+        cause="vLLM 0.32 reads no GGUF without a plug-in of somebody else.",
+        fix="Run it with llama.cpp, or choose the folder of its safetensors.",
+        evidence={"model": model.file.id, "format": model.file.format},
+    )
+
+
+def _refuse_foreign(request: LaunchRequest) -> None:
+    """Raise HostError(setting_invalid) for what only llama.cpp knows."""
+    given = request.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    foreign = [name for name in LLAMA_CPP_ONLY if name in given]
+    if request.server not in {ServerChoice.AUTO, ServerChoice.VENV}:
+        foreign.append(f"server={request.server.value}")
+    if foreign:
+        raise foreign_settings(EngineKind.VLLM, EngineKind.LLAMA_CPP, foreign)
+
+
+def _settings_of(
+    info: CheckpointInfo, resolved: Resolution, request: LaunchRequest, machine: Machine
+) -> VllmSettings:
+    known = {setting.name: setting.value for setting in resolved.settings()}
+    gpus = machine.chosen(int(known["tensor_parallel"]))
+    return VllmSettings(
+        model=info.path,
+        alias=str(known["name"]),
+        context=int(known["context"]),
+        streams=int(known["streams"]),
+        kv_cache_dtype=str(known["kv_cache_dtype"]),
+        dtype=str(known["dtype"]),
+        tensor_parallel=int(known["tensor_parallel"]),
+        gpu_memory=known.get("gpu_memory"),
+        kv_cache_gib=known["kv_cache_gib"],
+        batched_tokens=known["batched_tokens"],
+        eager=bool(known["eager"]),
+        prefix_caching=known["prefix_caching"],
+        speculation=str(known["speculation"]),
+        draft_tokens=int(known["draft_tokens"]),
+        dummy_weights=bool(known["dummy_weights"]),
+        tokenizer=info.tokenizer,
+        tool_parser=None if known["embeddings"] else known["tool_parser"],
+        reasoning_parser=None if known["embeddings"] else known["reasoning_parser"],
+        embeddings=bool(known["embeddings"]),
+        gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
+        extra_arguments=request.overrides.extra_arguments,
+    )
+
+
+def _fingerprint(info: CheckpointInfo, environment: Environment, patches: str) -> str:
+    seen: list[object] = [environment.id, patches]
+    for path in (*info.parts, environment.record):
+        state = Path(path).stat()
+        seen.append((str(path), state.st_size, state.st_mtime_ns))
+    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
