@@ -23,7 +23,15 @@ from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, ServerChoice, StartRequest
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import (
+    EngineKind,
+    LaunchPlan,
+    LaunchRequest,
+    Overrides,
+    ServerChoice,
+    StartRequest,
+)
 from engine_host.settings import read_api_keys
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
@@ -41,19 +49,37 @@ _STOP = 30.0
 @click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
 @click.option("--streams", type=click.IntRange(1, 256), help="Requests answered in parallel.")
 @click.option("--kv-type", help="Type of the KV cache, for keys and values: f16, q8_0, q4_0 …")
-@click.option("--speculation", help="off, draft-mtp, or an n-gram kind that the server offers.")
+@click.option("--kv-cache-dtype", help="vLLM: type of the KV cache: auto, fp8, turboquant_k8v4 …")
+@click.option(
+    "--speculation",
+    help="off; llama.cpp: draft-mtp or an n-gram kind of the server; vLLM: mtp, ngram or JSON.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice([kind.value for kind in EngineKind]),
+    default="auto",
+    show_default=True,
+    help="What runs the model; auto: llama.cpp for GGUF, vLLM for safetensors.",
+)
+@click.option("--installation", metavar="ID", help="vLLM: which installed environment, e.g. 0.32.0-cpu.")
 @click.option(
     "--server",
     type=click.Choice([choice.value for choice in ServerChoice]),
     default="auto",
     show_default=True,
+    help="Which build of llama.cpp's server.",
 )
+@click.option(
+    "--without", multiple=True, metavar="PATCH", help="vLLM: leave out this patch or family, or `all`."
+)
+@click.option("--with", "with_", multiple=True, metavar="PATCH", help="vLLM: add this patch or family.")
+@click.option("--only", multiple=True, metavar="PATCH", help="vLLM: nothing but these and what they require.")
 @click.option(
     "--set",
     "settings",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Any other setting of the start, as the plan names it: threads, draft_tokens, kv_type_k …",
+    help="Any other setting of the start, as the plan names it: threads, draft_tokens, gpu_memory …",
 )
 @click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
@@ -70,8 +96,14 @@ def run(
     context: int | None,
     streams: int | None,
     kv_type: str | None,
+    kv_cache_dtype: str | None,
     speculation: str | None,
+    engine: str,
+    installation: str | None,
     server: str,
+    without: tuple[str, ...],
+    with_: tuple[str, ...],
+    only: tuple[str, ...],
     settings: tuple[str, ...],
     keep: bool,
     dry_run: bool,
@@ -91,15 +123,19 @@ def run(
         streams=streams,
         kv_type_k=kv_type,
         kv_type_v=kv_type,
+        kv_cache_dtype=kv_cache_dtype,
         speculation=speculation,
     )
     with signals(), find_or_start(daemon=detach and not dry_run) as hold:
         request = LaunchRequest(
             model=_demo_model(hold.client) if model is None else _resolved(model),
+            engine=EngineKind(engine),
             server=ServerChoice(server),
+            installation=installation,
             name=name,
             overrides=overrides,
             keep=keep,
+            patches=PatchChoice(off=without, on=with_, only=only or None),
         )
         plan = hold.client.post("/v1/plans", LaunchPlan, request)
         if dry_run:
@@ -110,19 +146,19 @@ def run(
             out.note(f"{finding.severity.value}: {finding.message}")
         try:
             began = time.monotonic()
-            engine = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
-            engine = _until_ready(hold.client, engine, out)
+            started = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+            started = _until_ready(hold.client, started, out)
             host = hold.client.get("/v1/host", HostInfo)
-            out.note(f"{engine.name} is ready after {duration(time.monotonic() - began)}.")
-            answer = _ask_demo(out, hold.client, host, engine) if demo else None
+            out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
+            answer = _ask_demo(out, hold.client, host, started) if demo else None
         except HostError as error:
             if not detach:
                 raise
             raise _with_what_runs(hold.client, error) from error
-        _announce(out, host, engine, answer, detached=detach)
+        _announce(out, host, started, answer, detached=detach)
         if detach:
             return None
-        return _serve(out, hold, engine)
+        return _serve(out, hold, started)
 
 
 def _refuse_second(hold: HostHold, plan: LaunchPlan) -> None:
@@ -257,7 +293,7 @@ def signals() -> Iterator[None]:
 
 def _demo_model(client: ControlClient) -> str:
     for model in client.get("/v1/models", ModelPage).models:
-        if model.origin is ModelOrigin.BUNDLED:
+        if model.origin is ModelOrigin.BUNDLED and model.format == "GGUF":
             return model.id
     raise HostError(
         Reason.MODEL_FILE_MISSING,
@@ -268,21 +304,29 @@ def _demo_model(client: ControlClient) -> str:
 
 
 def _resolved(model: str) -> str:
-    """The absolute path where the text looks like one; the host has another working folder."""
-    if os.sep in model or model.endswith(".gguf") or model.startswith("~"):
-        return str(Path(model).expanduser().absolute())
+    """The absolute path where the text looks like one; the host has another working folder.
+
+    `organisation/model` is a name of the Hugging Face cache, unless there is such a file here.
+    """
+    path = Path(model).expanduser()
+    looks_like_one = (
+        model.startswith(("~", ".", os.sep)) or model.endswith(".gguf") or model.count(os.sep) > 1
+    )
+    if looks_like_one or (os.sep in model and path.exists()):
+        return str(path.absolute())
     return model
 
 
 def _show_plan(out: Output, plan: LaunchPlan) -> Exit | None:
     lines = [
         f"{plan.name}: {plan.model_path}",
-        f"server: {plan.server.value} {plan.server_version}",
+        f"engine: {plan.engine}, {plan.server.value} {plan.server_version}",
         f"command: {' '.join(plan.argv)}",
         *(
             f"  {one.name} = {one.value}  ({one.layer.value}{': ' + one.why if one.why else ''})"
             for one in plan.settings
         ),
+        *_patch_lines(plan),
         *(f"{finding.severity.value}: {finding.message}" for finding in plan.findings),
     ]
     out.result(plan, lines)
@@ -290,6 +334,19 @@ def _show_plan(out: Output, plan: LaunchPlan) -> Exit | None:
     if stopping is None:
         return None
     return CODES[stopping.reason] if stopping.reason is not None else Exit.FAILED
+
+
+def _patch_lines(plan: LaunchPlan) -> list[str]:
+    """The patches of a plan: those it applies, then why the others are not."""
+    if plan.patches is None:
+        return []
+    return [
+        f"patches: {', '.join(plan.patches.chosen) or 'none'}",
+        *(
+            f"  not {one.patch}  ({one.reason.value}{': ' + one.detail if one.detail else ''})"
+            for one in plan.patches.left_out
+        ),
+    ]
 
 
 def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:

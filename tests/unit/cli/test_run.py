@@ -63,7 +63,7 @@ def ready(host: FakeHost) -> FakeHost:
         "path": "/m/demo.gguf",
         "size": 1,
         "found_in": "x",
-        "format": "gguf",
+        "format": "GGUF",
     }
     models = [{**model, "parts": ["/m/demo.gguf"], "origin": "bundled"}]
     host.answers["GET /v1/models"] = (200, {"seq": 0, "models": models, "folders": []})
@@ -187,3 +187,18 @@ def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
     code, _, err = sndr("run", "--demo", "--detach")
     assert code == 3
     assert "demo still runs: `sndr stop` ends it" in err
+
+
+def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["POST /v1/plans"] = (201, {**PLAN, "findings": []})
+    sndr(
+        *("run", "Org/Model", "--dry-run", "--engine", "vllm", "--installation", "0.32.0-cpu"),
+        *("--kv-cache-dtype", "fp8", "--speculation", "mtp", "--set", "eager=false"),
+        *("--without", "a", "--without", "family.b", "--with", "c", "--only", "d"),
+    )
+    (asked,) = [body for request, _, body in ready.asked if request == "POST /v1/plans"]
+    assert asked["model"] == "Org/Model", "a name of the Hugging Face cache is no path"
+    assert (asked["engine"], asked["installation"]) == ("vllm", "0.32.0-cpu")
+    overrides = {name: value for name, value in asked["overrides"].items() if value not in (None, [])}
+    assert overrides == {"kv_cache_dtype": "fp8", "speculation": "mtp", "eager": False}
+    assert asked["patches"] == {"off": ["a", "family.b"], "on": ["c"], "only": ["d"]}
