@@ -26,6 +26,7 @@ from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts, Surroundings
+from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
@@ -40,6 +41,7 @@ from engine_host.protocol.events import (
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
+from engine_host.protocol.plans import EngineKind
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.public_endpoint import PublicEndpoint
 from engine_host.server_jobs import ServerJobs
@@ -235,6 +237,8 @@ class Host:
 
     def _target(self, engine: Engine) -> Target:
         model = self.shelf.known(engine.plan.model_path)
+        of_vllm = engine.engine == EngineKind.VLLM
+        tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
         return Target(
             engine=engine.id,
             name=engine.name,
@@ -249,6 +253,11 @@ class Host:
             quantization=model.file.quantization if model else None,
             embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
             fill_in_the_middle=model.info.fim if model else None,
+            fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
+            native_infill=not of_vllm,
+            usage_on_request=of_vllm,
+            owned_by="vllm" if of_vllm else "llamacpp",
+            tools="--tool-call-parser" in engine.plan.argv if of_vllm else None,
         )
 
     async def _environment(self, wanted: str | None) -> Environment:

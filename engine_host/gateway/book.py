@@ -3,7 +3,7 @@
 import time
 from collections import OrderedDict
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from engine_host._errors import HostError
 from engine_host.gateway.directory import Target
@@ -14,6 +14,7 @@ from engine_host.protocol.events import EngineRequestEvent, EventBase
 
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _LONGEST_CLIENT = 200
+_SHORTEST_TIMED = 0.02
 
 Publish = Callable[[EventBase], None]
 
@@ -100,10 +101,21 @@ class Entry:
         if self.waited is None:
             self.waited = time.monotonic() - self.started
         self.ended_at = time.time()
-        self.figures = figures or self.figures
+        self.figures = self._timed(figures) if figures else self.figures
         self.problem = problem
         self.stop = None
         self._move(state)
+
+    def _timed(self, figures: Figures) -> Figures:
+        """The figures, with the rate at which a stream passed here where the engine does not tell it."""
+        generated = figures.generated_tokens or 0
+        if figures.decode_rate is not None or self.ttft is None or generated < 2:
+            return figures
+        seconds = time.monotonic() - self.started - self.ttft
+        # What came in one go was not timed.
+        if seconds < _SHORTEST_TIMED:
+            return figures
+        return replace(figures, decode_rate=(generated - 1) / seconds)
 
     def _move(self, state: RequestState) -> None:
         self.state = state

@@ -15,6 +15,9 @@ class Target:
     `engine` is the engine's id, `name` its public model id. Exactly one of `socket` (path of a Unix socket)
     and `url` (`http://host:port`) is set. `context` is what one request may use, in tokens; `created_at` in
     seconds since the epoch; `size` in bytes. None is "not known" and is left out of `/v1/models`.
+    `native_infill`: the engine has llama.cpp's `/infill`; else a middle is asked for with `fim_tokens`, the
+    model's own for prefix, suffix and middle. `usage_on_request`: a stream ends with figures only when the
+    request says so.
     """
 
     engine: str
@@ -34,6 +37,9 @@ class Target:
     fill_in_the_middle: bool | None = None
     tools: bool | None = None
     key: str | None = None
+    native_infill: bool = True
+    fim_tokens: tuple[str, str, str] | None = None
+    usage_on_request: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""

@@ -21,6 +21,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.upstream import Upstream, UpstreamLostError
+from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
@@ -48,6 +49,7 @@ class Call:
     body: bytes
     stream: bool
     infill: InfillAnswer | None = None
+    usage: UsageFilter | None = None
 
 
 class Exchange:
@@ -201,7 +203,7 @@ class Exchange:
 
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
-        infill = self._call.infill
+        infill, usage = self._call.infill, self._call.usage
         feed: Callable[[bytes], bool] = self._meter.feed
         clock = asyncio.get_running_loop().time
         began = last = clock()
@@ -215,6 +217,8 @@ class Exchange:
                 piece, first = infill.feed(piece)
             else:
                 first = feed(piece)
+                if usage is not None:
+                    piece = usage.feed(piece)
             if first:
                 self._entry.first_content()
             if piece:
@@ -227,6 +231,8 @@ class Exchange:
             last = now
         if infill is not None:
             await self._put(infill.end())
+        if usage is not None and (rest := usage.end()):
+            await self._put(rest)
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         await self._close()
 

@@ -21,6 +21,8 @@ _ENGINE_CODES = {
     "not_supported_error": "unsupported",
     "authentication_error": "engine_refused_key",
 }
+# vLLM names what was too long where others have a type of error.
+_TOO_LONG = {"input_tokens", "input_text"}
 _REASONS = {
     "context_length_exceeded": Reason.CONTEXT_TOO_LONG,
     "engine_not_ready": Reason.ENGINE_NOT_READY,
@@ -88,14 +90,15 @@ def invalid(message: str, *, param: str | None = None, code: str = "invalid_valu
 def engine_fault(status: int, body: bytes) -> EndpointError:
     """The engine's own refusal, its status kept, its error object brought into OpenAI's form.
 
-    llama.cpp puts an integer in `code` and no `param`; `exceed_context_size_error` becomes the code that
-    agents look for. Other fields (`n_ctx`, `n_prompt_tokens`) are kept.
+    Both engines put an integer in `code`; llama.cpp's `exceed_context_size_error` and vLLM's `param` for a
+    prompt that is too long become the code that agents look for. Other fields (`n_ctx`, `n_prompt_tokens`)
+    are kept.
     """
     error = _error_object(body)
     kind = str(error.get("type") or "")
     code = error.get("code")
     text = error.get("message")
-    known = _ENGINE_CODES.get(kind)
+    known = "context_length_exceeded" if error.get("param") in _TOO_LONG else _ENGINE_CODES.get(kind)
     if known is None:
         known = code if isinstance(code, str) and code else kind or f"engine_{status}"
     extra = {

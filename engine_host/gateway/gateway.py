@@ -24,8 +24,9 @@ from engine_host.gateway.bodies import (
 from engine_host.gateway.book import Publish, RequestBook
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
-from engine_host.gateway.infill import InfillAnswer, infill_request, wants_infill
+from engine_host.gateway.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
 from engine_host.gateway.listing import find, model_entry, model_list
+from engine_host.gateway.usage import UsageFilter, asks_for_usage, with_usage
 from engine_host.protocol.errors import Reason
 
 _MODEL_PREFIX = "/v1/models/"
@@ -208,12 +209,20 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
                 Reason.UNSUPPORTED,
             )
         return Call(path, raw, False)
+    if target.embeddings:
+        raise faults.EndpointError(
+            501,
+            "embeddings_only",
+            f"{target.name} was started for embeddings alone. Start it with embeddings switched off.",
+            Reason.UNSUPPORTED,
+        )
     if path != "/v1/completions" or "suffix" not in body:
-        return Call(path, raw, stream)
+        return _plain(path, raw, body, target)
     if not wants_infill(body):
         rest = {name: value for name, value in body.items() if name != "suffix"}
-        return Call(path, json.dumps(rest).encode(), stream)
-    if target.fill_in_the_middle is False:
+        return _plain(path, json.dumps(rest).encode(), rest, target)
+    unable = target.fill_in_the_middle is False or (not target.native_infill and target.fim_tokens is None)
+    if unable:
         raise faults.EndpointError(
             501,
             "fill_in_the_middle_unsupported",
@@ -221,9 +230,19 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
             Reason.UNSUPPORTED,
             "suffix",
         )
-    usage = bool((body.get("stream_options") or {}).get("include_usage"))
-    answer = InfillAnswer(request_id, target.name, int(time.time()), include_usage=usage)
+    if not target.native_infill and target.fim_tokens is not None:
+        whole = prompt_with_tokens(body, target.fim_tokens)
+        return _plain(path, json.dumps(whole).encode(), whole, target)
+    answer = InfillAnswer(request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
     return Call("/infill", infill_request(body), stream, answer)
+
+
+def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    """A chat or completion as the client wrote it; where the engine must be asked for figures, it is."""
+    stream = bool(body.get("stream"))
+    if not stream or not target.usage_on_request or asks_for_usage(body):
+        return Call(path, raw, stream)
+    return Call(path, with_usage(body), stream, usage=UsageFilter())
 
 
 def _need(method: str, path: str, *allowed: str) -> None:

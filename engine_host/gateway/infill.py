@@ -1,8 +1,8 @@
-"""Fill-in-the-middle: OpenAI's completion with `suffix`, answered by llama.cpp's `/infill`.
+"""Fill-in-the-middle: OpenAI's completion with `suffix`, for engines that do not understand it.
 
 llama.cpp's `/v1/completions` ignores `suffix` without a word, so a client would get a plain continuation and
-take it for a middle. `/infill` builds the prompt with the model's own tokens, but answers in llama.cpp's
-form; this module turns it into OpenAI's.
+take it for a middle. Its `/infill` builds the prompt with the model's own tokens, but answers in llama.cpp's
+form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is put together here.
 """
 
 import json
@@ -20,8 +20,22 @@ def wants_infill(body: dict[str, Any]) -> bool:
     return bool(body.get("suffix"))
 
 
-def infill_request(body: dict[str, Any]) -> bytes:
-    """The `/infill` request for a completion with a suffix; raises EndpointError for what it cannot carry."""
+def prompt_with_tokens(body: dict[str, Any], tokens: tuple[str, str, str]) -> dict[str, Any]:
+    """The plain completion for one with a suffix: its prompt holds the model's tokens around both ends.
+
+    Raises EndpointError for what cannot be carried.
+    """
+    before, after, middle = tokens
+    prompt = _one_text(body)
+    if any(token in text for token in tokens for text in (prompt, str(body["suffix"]))):
+        # The engine would take the text's own token for ours, and fill another gap.
+        raise faults.invalid(f"With suffix, no text may hold {before}, {after} or {middle}.", param="prompt")
+    rest = {name: value for name, value in body.items() if name != "suffix"}
+    return {**rest, "prompt": f"{before}{prompt}{after}{body['suffix']}{middle}"}
+
+
+def _one_text(body: dict[str, Any]) -> str:
+    """The prompt. Raises EndpointError for several, for numbers, and for what goes with no suffix."""
     prompt = body.get("prompt")
     if isinstance(prompt, list) and len(prompt) == 1:
         prompt = prompt[0]
@@ -29,6 +43,12 @@ def infill_request(body: dict[str, Any]) -> bytes:
         raise faults.invalid("With suffix, prompt must be one text.", param="prompt")
     if body.get("echo"):
         raise faults.invalid("echo cannot be combined with suffix.", param="echo")
+    return prompt
+
+
+def infill_request(body: dict[str, Any]) -> bytes:
+    """The `/infill` request for a completion with a suffix; raises EndpointError for what it cannot carry."""
+    prompt = _one_text(body)
     if body.get("n") not in (None, 1):
         raise faults.invalid("n must be 1 with suffix.", param="n")
     request = {name: value for name, value in body.items() if name not in _DROPPED and value is not None}

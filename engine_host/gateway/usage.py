@@ -1,0 +1,55 @@
+"""Figures of a stream from an engine that tells them only when asked, kept from a client that did not ask.
+
+vLLM ends a stream with its usage when `stream_options.include_usage` is set, in a frame without choices;
+clients that did not ask for it read `choices[0]` of every frame.
+"""
+
+import json
+from typing import Any
+
+_NO_CHOICES = b'"choices":[]'
+
+
+def asks_for_usage(body: dict[str, Any]) -> bool:
+    """Whether the client itself wants the figures."""
+    options = body.get("stream_options")
+    return isinstance(options, dict) and bool(options.get("include_usage"))
+
+
+def with_usage(body: dict[str, Any]) -> bytes:
+    """The same request, with the figures asked for."""
+    options = body.get("stream_options")
+    known = options if isinstance(options, dict) else {}
+    return json.dumps({**body, "stream_options": {**known, "include_usage": True}}).encode()
+
+
+class UsageFilter:
+    """Takes the frame with the figures out of a stream; every other byte passes as it is."""
+
+    def __init__(self) -> None:
+        self._rest = b""
+
+    def feed(self, data: bytes) -> bytes:
+        """The whole frames in what has come so far, but for the one with the figures."""
+        data = self._rest + data
+        end = data.rfind(b"\n\n")
+        whole, self._rest = (data[: end + 2], data[end + 2 :]) if end >= 0 else (b"", data)
+        if _NO_CHOICES not in whole:
+            return whole
+        frames = whole.split(b"\n\n")
+        return b"\n\n".join(frame for frame in frames if not _is_usage(frame))
+
+    def end(self) -> bytes:
+        """What came after the last whole frame."""
+        rest, self._rest = self._rest, b""
+        return rest
+
+
+def _is_usage(frame: bytes) -> bool:
+    if _NO_CHOICES not in frame or not frame.startswith(b"data:"):
+        return False
+    try:
+        value = json.loads(frame[5:])
+    except ValueError:
+        return False
+    return isinstance(value, dict) and value.get("choices") == [] and isinstance(value.get("usage"), dict)
