@@ -1,0 +1,234 @@
+"""Which patches a start gets: gates, switches, requirements and conflicts; every refusal has its reason."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from engine_host._errors import HostError
+from engine_host.overlay.catalogue import ALL, Catalogue
+from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
+
+
+@dataclass(frozen=True)
+class Circumstances:
+    """What a start is like; `sm` holds the compute capability of each of its GPUs, such as "9.0"."""
+
+    vllm: str
+    platform: str
+    sm: tuple[str, ...] = ()
+    kv_cache_dtype: str = "auto"
+    architectures: tuple[str, ...] = ()
+    speculation: str | None = None
+
+
+@dataclass(frozen=True)
+class Switches:
+    """What the person's settings say: ids, families or `all`."""
+
+    off: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The patches of a start in order of application, and why each other one is not among them."""
+
+    chosen: tuple[LoadedPatch, ...]
+    left_out: tuple[PatchDecision, ...]
+
+
+def select(
+    catalogue: Catalogue, circumstances: Circumstances, switches: Switches, choice: PatchChoice
+) -> Selection:
+    """Choose the patches of a start.
+
+    Raises HostError(patch_unknown) for a name that means nothing, HostError(patch_conflict) naming two
+    chosen patches that exclude each other, HostError(patch_required_failed) for a required patch that is
+    switched off.
+    """
+    wanted = switched(catalogue, switches)
+    off = _members(catalogue, choice.off)
+    on = _members(catalogue, choice.on)
+    only = None if choice.only is None else _closure(catalogue, _members(catalogue, choice.only))
+    chosen: dict[str, LoadedPatch] = {}
+    left_out: dict[str, PatchDecision] = {}
+    for patch in catalogue.patches.values():
+        decision = (
+            gate(patch, circumstances)
+            or _switch(patch, wanted[patch.id], off, on, only)
+            or _requirement(patch, left_out)
+        )
+        if decision is None:
+            chosen[patch.id] = patch
+        else:
+            left_out[patch.id] = decision
+            _refuse_without(patch, decision)
+    _refuse_conflicts(chosen)
+    return Selection(tuple(chosen.values()), tuple(left_out.values()))
+
+
+def switched(catalogue: Catalogue, switches: Switches) -> Mapping[str, tuple[bool, str]]:
+    """Of each patch: whether it is on, and what decided; the most particular switch wins.
+
+    A name in the settings that means nothing any more is passed over: the patch may have been retired.
+    """
+    return {patch.id: _decided(patch, switches) for patch in catalogue.patches.values()}
+
+
+def gate(patch: LoadedPatch, circumstances: Circumstances) -> PatchDecision | None:
+    """The first reason why a patch does not belong to these circumstances, or None."""
+    for name, check in GATES.items():
+        if decision := check(patch, circumstances):
+            return PatchDecision(patch=patch.id, reason=name, detail=decision)
+    return None
+
+
+def _version(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.vllm
+    # A local part (+cpu) and a pre-release of the version count as the version itself.
+    base = Version(now.vllm).base_version
+    return "" if SpecifierSet(wanted).contains(base, prereleases=True) else f"vLLM {base} is not {wanted}"
+
+
+def _platform(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.platforms
+    return "" if not wanted or now.platform in wanted else f"{now.platform}, not {' or '.join(wanted)}"
+
+
+def _gpu(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.sm
+    if wanted is None:
+        return ""
+    if not now.sm:
+        return f"no GPU, the patch is for SM {wanted}"
+    wrong = [sm for sm in now.sm if not SpecifierSet(wanted).contains(sm)]
+    return f"SM {', '.join(wrong)} is not {wanted}" if wrong else ""
+
+
+def _kv_cache(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.kv_cache_dtypes
+    return "" if _matches(now.kv_cache_dtype, wanted) else f"{now.kv_cache_dtype}, not {' or '.join(wanted)}"
+
+
+def _architecture(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.architectures
+    if not wanted or any(_matches(name, wanted) for name in now.architectures):
+        return ""
+    return f"{', '.join(now.architectures) or 'unknown'}, not {' or '.join(wanted)}"
+
+
+def _speculation(patch: LoadedPatch, now: Circumstances) -> str:
+    wanted = patch.file.applies_to.speculation
+    if not wanted:
+        return ""
+    if now.speculation is None:
+        return "speculation is off"
+    if "any" in wanted or _matches(now.speculation, wanted):
+        return ""
+    return f"{now.speculation}, not {' or '.join(wanted)}"
+
+
+Gate = Callable[[LoadedPatch, Circumstances], str]
+GATES: Mapping[PatchReason, Gate] = {
+    PatchReason.OUT_OF_RANGE: _version,
+    PatchReason.WRONG_PLATFORM: _platform,
+    PatchReason.WRONG_GPU: _gpu,
+    PatchReason.WRONG_KV_CACHE: _kv_cache,
+    PatchReason.WRONG_ARCHITECTURE: _architecture,
+    PatchReason.WRONG_SPECULATION: _speculation,
+}
+
+
+def _matches(name: str, patterns: Sequence[str]) -> bool:
+    return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
+
+
+def _decided(patch: LoadedPatch, switches: Switches) -> tuple[bool, str]:
+    family = patch.file.family.split(".")
+    # From the patch itself over its family and the families above it to everything.
+    names = [patch.id, *(".".join(family[:length]) for length in range(len(family), 0, -1)), ALL]
+    for name in names:
+        if name in switches.off:
+            return False, name
+        if name in switches.on:
+            return True, name
+    return patch.file.default, "default"
+
+
+def _members(catalogue: Catalogue, names: Sequence[str]) -> frozenset[str]:
+    return frozenset().union(*(catalogue.named(name) for name in names))
+
+
+def _closure(catalogue: Catalogue, names: frozenset[str]) -> frozenset[str]:
+    """These patches and everything that they require."""
+    found, waiting = set[str](), list(names)
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.add(name)
+            waiting += catalogue.get(name).file.requires
+    return frozenset(found)
+
+
+def _switch(
+    patch: LoadedPatch,
+    wanted: tuple[bool, str],
+    off: frozenset[str],
+    on: frozenset[str],
+    only: frozenset[str] | None,
+) -> PatchDecision | None:
+    if patch.id in off:
+        return PatchDecision(patch=patch.id, reason=PatchReason.LEFT_OUT, detail="this start is without it")
+    if only is not None:
+        if patch.id in only:
+            return None
+        return PatchDecision(patch=patch.id, reason=PatchReason.LEFT_OUT, detail="this start has others")
+    if patch.id in on or wanted[0]:
+        return None
+    if wanted[1] == "default":
+        return PatchDecision(patch=patch.id, reason=PatchReason.NOT_DEFAULT, detail="it is off by default")
+    return PatchDecision(
+        patch=patch.id, reason=PatchReason.SWITCHED_OFF, detail=f"settings: {wanted[1]} is off"
+    )
+
+
+def _requirement(patch: LoadedPatch, left_out: Mapping[str, PatchDecision]) -> PatchDecision | None:
+    for name in patch.file.requires:
+        if name in left_out:
+            return PatchDecision(
+                patch=patch.id,
+                reason=PatchReason.REQUIREMENT_SKIPPED,
+                detail=f"it requires {name}, which is out: {left_out[name].reason}",
+            )
+    return None
+
+
+def _refuse_without(patch: LoadedPatch, decision: PatchDecision) -> None:
+    # Where a required patch has no place, nothing is missing; where it was taken away, something is.
+    if not patch.file.required or decision.reason in GATES:
+        return
+    raise HostError(
+        Reason.PATCH_REQUIRED_FAILED,
+        f"Nothing is started without the patch {patch.id}: {patch.file.title}.",
+        cause=decision.detail,
+        fix=Fix(text="Switch it on.", command=f"sndr patches switch on {patch.id}"),
+        evidence={"patch": patch.id, "reason": decision.reason.value},
+    )
+
+
+def _refuse_conflicts(chosen: Mapping[str, LoadedPatch]) -> None:
+    for patch in chosen.values():
+        for other in patch.file.conflicts:
+            if other in chosen:
+                raise HostError(
+                    Reason.PATCH_CONFLICT,
+                    f"The patches {patch.id} and {other} exclude each other.",
+                    cause="Both are on, and both would be applied to this start.",
+                    fix=Fix(text="Switch one of them off.", command=f"sndr patches switch off {other}"),
+                    evidence={"patches": [patch.id, other]},
+                )
