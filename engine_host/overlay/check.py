@@ -1,0 +1,254 @@
+"""Preflight of patches against vLLM's sources, without an engine: does each still fit?"""
+
+import ast
+import difflib
+from collections.abc import Sequence
+from typing import TypeVar
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.inject.signatures import of_source
+from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
+from engine_host.overlay.sources import VllmSource
+from engine_host.protocol.patches import (
+    CheckVerdict,
+    OperationCheck,
+    PatchCheck,
+    PatchKind,
+    PatchOperation,
+    PatchReason,
+)
+
+_CONTEXT_LINES = 3
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Operation = TypeVar("Operation", TextEdit, Rebind, Hook)
+
+
+def check(catalogue: Catalogue, source: VllmSource) -> tuple[PatchCheck, ...]:
+    """Preflight of the whole catalogue against one vLLM.
+
+    Text edits are checked on the text that the patches before them leave, as they meet it in an engine.
+    """
+    texts: dict[str, str] = {}
+    return tuple(check_patch(catalogue, patch, source, texts) for patch in catalogue.patches.values())
+
+
+def check_patch(
+    catalogue: Catalogue, patch: LoadedPatch, source: VllmSource, texts: dict[str, str]
+) -> PatchCheck:
+    """Preflight of one patch; `texts` holds what patches before it made of modules and gets its edits."""
+    needed_by = catalogue.needed_by(patch.id)
+    base = Version(source.version).base_version
+    if not SpecifierSet(patch.file.applies_to.vllm).contains(base, prereleases=True):
+        return PatchCheck(
+            patch=patch.id,
+            verdict=CheckVerdict.OUT_OF_RANGE,
+            reason=PatchReason.OUT_OF_RANGE,
+            needed_by=needed_by,
+        )
+    merged = patch.file.upstream_merged
+    if merged is not None and merged.text in (source.read(merged.module) or ""):
+        return PatchCheck(
+            patch=patch.id,
+            verdict=CheckVerdict.UPSTREAM_MERGED,
+            reason=PatchReason.UPSTREAM_MERGED,
+            needed_by=needed_by,
+        )
+    edited: dict[str, str] = {}
+    checks = [_text(edit, source, texts, edited) for edit in in_version(patch.file.text, base)]
+    checks += [_rebind(rebind, source) for rebind in in_version(patch.file.rebind, base)]
+    checks += [
+        OperationCheck(
+            kind=PatchKind.HOOK, target=f"{hook.point}:{hook.function}", verdict=CheckVerdict.APPLIES
+        )
+        for hook in in_version(patch.file.hook, base)
+    ]
+    wrong = next((one for one in checks if one.verdict is not CheckVerdict.APPLIES), None)
+    if wrong is None:
+        texts.update(edited)
+    return PatchCheck(
+        patch=patch.id,
+        verdict=wrong.verdict if wrong else CheckVerdict.APPLIES,
+        reason=wrong.reason if wrong else None,
+        operations=tuple(checks),
+        needed_by=needed_by,
+    )
+
+
+def operations(patch: LoadedPatch, source: VllmSource | None) -> tuple[PatchOperation, ...]:
+    """What a patch does, with the diff of each edit as it is in this vLLM."""
+    found: list[PatchOperation] = []
+    base = Version(source.version).base_version if source else None
+    for edit in in_version(patch.file.text, base):
+        text = source.read(edit.module) if source else None
+        found.append(
+            PatchOperation(
+                kind=PatchKind.TEXT, target=edit.module, vllm=edit.vllm, diff=_edit_diff(edit, text)
+            )
+        )
+    for one in in_version(patch.file.rebind, base):
+        target = f"{one.module}:{one.target}"
+        found.append(
+            PatchOperation(
+                kind=PatchKind.REBIND, target=target, vllm=one.vllm, diff=_code(patch, one.replacement)
+            )
+        )
+    for hook in in_version(patch.file.hook, base):
+        found.append(
+            PatchOperation(
+                kind=PatchKind.HOOK, target=hook.point, vllm=hook.vllm, diff=_code(patch, hook.function)
+            )
+        )
+    return tuple(found)
+
+
+def in_version(operations: Sequence[Operation], version: str | None) -> list[Operation]:
+    """The operations for a version; all of them when there is none."""
+    return [
+        one
+        for one in operations
+        if version is None or one.vllm is None or SpecifierSet(one.vllm).contains(version, prereleases=True)
+    ]
+
+
+def _text(
+    edit: TextEdit, source: VllmSource, texts: dict[str, str], edited: dict[str, str]
+) -> OperationCheck:
+    text = edited.get(edit.module) or texts.get(edit.module) or source.read(edit.module)
+    if text is None:
+        return OperationCheck(
+            kind=PatchKind.TEXT,
+            target=edit.module,
+            verdict=CheckVerdict.TARGET_MISSING,
+            reason=PatchReason.MODULE_MISSING,
+            detail="this vLLM has no such module",
+        )
+    times = text.count(edit.find)
+    if times == edit.count:
+        edited[edit.module] = text.replace(edit.find, edit.replace)
+        return OperationCheck(kind=PatchKind.TEXT, target=edit.module, verdict=CheckVerdict.APPLIES)
+    missing = times < edit.count
+    return OperationCheck(
+        kind=PatchKind.TEXT,
+        target=edit.module,
+        verdict=CheckVerdict.ANCHOR_DRIFT,
+        reason=PatchReason.ANCHOR_MISSING if missing else PatchReason.ANCHOR_AMBIGUOUS,
+        detail=f"the anchor is there {times} times, {edit.count} wanted",
+        nearest=nearest(edit.find, text) if missing else "",
+    )
+
+
+def nearest(anchor: str, text: str) -> str:
+    """A diff from an anchor to the passage of a text that is most like it; empty when nothing is."""
+    wanted, lines = anchor.splitlines(), text.splitlines()
+    size = len(wanted)
+    words = set(anchor.split())
+    best, place = 0.0, -1
+    # Sharing words is cheap to count and narrows thousands of windows to the few that are compared.
+    counted = [len(words & set(line.split())) for line in lines]
+    windows = sorted(
+        range(max(1, len(lines) - size + 1)), key=lambda start: -sum(counted[start : start + size])
+    )
+    for start in windows[:40]:
+        passage = "\n".join(lines[start : start + size])
+        ratio = difflib.SequenceMatcher(None, anchor, passage, autojunk=False).ratio()
+        if ratio > best:
+            best, place = ratio, start
+    if place < 0 or best < 0.4:
+        return ""
+    return "\n".join(
+        difflib.unified_diff(
+            wanted,
+            lines[place : place + size],
+            "anchor",
+            f"nearest match, line {place + 1}",
+            lineterm="",
+        )
+    )
+
+
+def _rebind(rebind: Rebind, source: VllmSource) -> OperationCheck:
+    target = f"{rebind.module}:{rebind.target}"
+    text = source.read(rebind.module)
+    if text is None:
+        return OperationCheck(
+            kind=PatchKind.REBIND,
+            target=target,
+            verdict=CheckVerdict.TARGET_MISSING,
+            reason=PatchReason.MODULE_MISSING,
+            detail="this vLLM has no such module",
+        )
+    function = find_function(text, rebind.target)
+    if function is None:
+        return OperationCheck(
+            kind=PatchKind.REBIND,
+            target=target,
+            verdict=CheckVerdict.TARGET_MISSING,
+            reason=PatchReason.TARGET_MISSING,
+            detail=f"the module has no {rebind.target}",
+        )
+    signature = of_source(function)
+    if signature != rebind.signature:
+        return OperationCheck(
+            kind=PatchKind.REBIND,
+            target=target,
+            verdict=CheckVerdict.SIGNATURE_CHANGED,
+            reason=PatchReason.SIGNATURE_CHANGED,
+            detail=f"it is {signature}, the patch was written for {rebind.signature}",
+        )
+    return OperationCheck(kind=PatchKind.REBIND, target=target, verdict=CheckVerdict.APPLIES)
+
+
+def find_function(text: str, dotted: str) -> Function | None:
+    """The function that a dotted name means in a source; the last one where it is defined twice."""
+    bodies: list[Sequence[ast.stmt]] = [ast.parse(text).body]
+    *path, name = dotted.split(".")
+    for part in path:
+        bodies = [
+            node.body
+            for body in bodies
+            for node in _nodes(body)
+            if isinstance(node, ast.ClassDef) and node.name == part
+        ]
+    found = [
+        node for body in bodies for node in _nodes(body) if isinstance(node, Function) and node.name == name
+    ]
+    return found[-1] if found else None
+
+
+def _nodes(body: Sequence[ast.stmt]) -> list[ast.stmt]:
+    """The statements of a body, also below `if` and `try`, where platforms are told apart."""
+    found: list[ast.stmt] = []
+    for node in body:
+        found.append(node)
+        if isinstance(node, ast.If):
+            found += _nodes([*node.body, *node.orelse])
+        elif isinstance(node, ast.Try):
+            found += _nodes([*node.body, *node.orelse, *node.finalbody])
+    return found
+
+
+def _edit_diff(edit: TextEdit, text: str | None) -> str:
+    before = text.splitlines() if text and edit.find in text else edit.find.splitlines()
+    whole = text if text and edit.find in text else edit.find
+    after = whole.replace(edit.find, edit.replace).splitlines()
+    path = edit.module.replace(".", "/") + ".py"
+    return "\n".join(
+        difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="", n=_CONTEXT_LINES)
+    )
+
+
+def _code(patch: LoadedPatch, reference: str) -> str:
+    stem, _, name = reference.partition(":")
+    try:
+        text = (patch.folder / f"{stem}.py").read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, UnicodeDecodeError) as error:
+        return f"{stem}.py cannot be read: {error}"
+    for node in tree.body:
+        if isinstance(node, Function | ast.ClassDef) and node.name == name:
+            return ast.get_source_segment(text, node) or ""
+    return f"{stem}.py has no {name}"

