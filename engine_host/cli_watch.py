@@ -97,6 +97,7 @@ def models(out: Output, scan: bool) -> Exit | None:
     rows = [
         (
             model.id,
+            model.format,
             model.quantization or "-",
             size(model.size),
             str(model.context or "-"),
@@ -107,7 +108,9 @@ def models(out: Output, scan: bool) -> Exit | None:
     ]
     out.result(
         page,
-        table(("model", "type", "size", "context", "found in", ""), rows) if rows else "No models found.",
+        table(("model", "format", "type", "size", "context", "found in", ""), rows)
+        if rows
+        else "No models found.",
     )
     return None
 
@@ -115,7 +118,10 @@ def models(out: Output, scan: bool) -> Exit | None:
 def _state(model: ModelFile) -> str:
     if model.problem is not None:
         return model.problem.message
-    return "drafts its own next tokens (MTP)" if model.mtp_layers else ""
+    notes = ["no weights: runs with random ones"] if model.format == "shape" else []
+    if model.mtp_layers:
+        notes.append("drafts its own next tokens (MTP)")
+    return ", ".join(notes)
 
 
 @click.command()

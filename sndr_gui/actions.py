@@ -49,7 +49,9 @@ class Actions(QObject):
         """The model that came with the program."""
         page = self._session.state.models
         models = page.models if page else ()
-        return next((m for m in models if m.origin is ModelOrigin.BUNDLED and m.problem is None), None)
+        # It is there as a checkpoint too, which only vLLM runs; the GGUF runs everywhere.
+        runs = (m for m in models if m.origin is ModelOrigin.BUNDLED and m.problem is None)
+        return next((m for m in runs if m.format == "GGUF"), None)
 
     def start_model(self, model: str) -> None:
         """Plan and start a model as it is."""

@@ -78,6 +78,8 @@ def model_columns() -> list[Column[ModelFile]]:
         if model.problem is not None:
             return model.problem.message
         parts = ["bundled"] if model.origin is ModelOrigin.BUNDLED else []
+        if model.format != "GGUF":
+            parts.append(model.format)
         if model.mtp_layers:
             parts.append("MTP")
         if model.embedding_only:
