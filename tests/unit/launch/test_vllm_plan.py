@@ -21,7 +21,7 @@ from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason, PlannedPatches
+from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.plans import (
     EngineKind,
     Finding,
@@ -57,7 +57,7 @@ class Venv:
     build: str = "cpu"
     label: str = "vLLM 0.32.0, CPU"
     python: Path = Path("/opt/vllm/bin/python")
-    vllm: Path = Path("/opt/vllm/lib/vllm")
+    site_packages: Path = Path("/opt/vllm/lib")
 
 
 def gpu(index: int, used: int = 0, total: int = 140 * GIB) -> Gpu:
@@ -394,15 +394,6 @@ def test_weights_that_do_not_fit_a_gpu_stop_the_start(desk: Desk) -> None:
 def test_memory_share_means_nothing_on_the_processor(desk: Desk) -> None:
     error = desk.refused(LaunchRequest(model="m", overrides=Overrides(gpu_memory=0.5)))
     assert error.reason is Reason.SETTING_INVALID
-
-
-def test_a_required_patch_that_is_left_out_stops_the_start(desk: Desk) -> None:
-    out = PatchDecision(patch="guard", reason=PatchReason.OUT_OF_RANGE, detail="for vLLM <0.32")
-    desk.patches = PlannedPatches(digest="d", chosen=(), left_out=(out,), required=("guard",))
-    plan = desk.plan()
-    assert (finding(plan, "patch_required").reason, plan.startable) == (Reason.PATCH_REQUIRED_FAILED, False)
-    desk.patches = PlannedPatches(digest="d", chosen=(), left_out=(out,))
-    assert desk.plan().startable
 
 
 def test_what_changes_from_the_running_engine_names_patches_and_the_engine(desk: Desk) -> None:
