@@ -1,0 +1,53 @@
+"""Where Python packages come from on this machine: what pip was set up with serves uv too."""
+
+import configparser
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+
+@dataclass(frozen=True, slots=True)
+class PackageSources:
+    """An index in place of PyPI, if the person has one, and folders or pages with wheels."""
+
+    index: str | None = None
+    links: tuple[str, ...] = ()
+
+    @property
+    def arguments(self) -> list[str]:
+        """The same as arguments of uv."""
+        index = ["--default-index", self.index] if self.index else []
+        return index + [word for link in self.links for word in ("--find-links", link)]
+
+
+def package_sources(environment: Mapping[str, str] | None = None, home: Path | None = None) -> PackageSources:
+    """Reads pip's variables and files; uv's own variables, where set, reach uv by themselves."""
+    env = os.environ if environment is None else environment
+    written = _pip_files(env, home or Path.home())
+    index = env.get("PIP_INDEX_URL") or written.get("index-url")
+    if env.get("UV_DEFAULT_INDEX") or env.get("UV_INDEX_URL"):
+        index = None
+    links = env.get("PIP_FIND_LINKS") or written.get("find-links") or ""
+    return PackageSources(index, tuple(links.split()))
+
+
+def _pip_files(env: Mapping[str, str], home: Path) -> dict[str, str]:
+    """`[global]` of pip's files; a later file wins, as with pip."""
+    found: dict[str, str] = {}
+    files = [
+        Path("/etc/pip.conf"),
+        home / ".pip" / "pip.conf",
+        Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf",
+    ]
+    if named := env.get("PIP_CONFIG_FILE"):
+        files.append(Path(named))
+    for file in files:
+        parser = configparser.ConfigParser(interpolation=None)
+        try:
+            parser.read(file, encoding="utf-8")
+        except (configparser.Error, UnicodeDecodeError, OSError):
+            continue  # pip would complain of its own file; it is not ours to judge.
+        if parser.has_section("global"):
+            found |= dict(parser["global"])
+    return found

@@ -1,0 +1,206 @@
+"""Installs vLLM into a virtual environment of its own, from a committed lock, with uv."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import shutil
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import uv
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.engines.build_process import ToolError, run_tool
+from engine_host.engines.package_sources import PackageSources, package_sources
+from engine_host.engines.vllm_installations import RECORD, tree_hash
+from engine_host.engines.vllm_pins import TORCH_CPU_INDEX, Pin
+from engine_host.engines.vllm_repairs import repair
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import JobStep
+
+Tell = Callable[[JobStep], None]
+STEPS = ("Check the disk", "Make the environment", "Fetch torch", "Fetch vLLM", "Repair", "Verify")
+_WATCH = 0.5
+_VERIFY = "import torch, vllm, vllm.platforms as p; print(vllm.__version__, p.current_platform.device_type)"
+
+
+@dataclass(frozen=True)
+class InstallRequest:
+    """What to install and where; `finish` puts the overlay's line into the new site-packages."""
+
+    pin: Pin
+    home: Path
+    log: Path
+    finish: Callable[[Path], None]
+
+
+async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
+    """Install one pin; the record that was written.
+
+    An install that fails or is cancelled leaves nothing of the environment; uv's downloads stay cached.
+    Raises HostError: disk_full, install_failed, not_writable.
+    """
+    began = time.monotonic()
+    pin, home = request.pin, request.home
+    _step(tell, 1)
+    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+    _check_disk(pin, home.parent)
+    try:
+        with _log(request.log) as log:
+            await _packages(request, log, tell)
+            _step(tell, 5)
+            packages = next(home.glob("lib/python3*/site-packages"))
+            repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
+            request.finish(packages)
+            _step(tell, 6, "imports vLLM once; this takes ten to twenty seconds")
+            said = await _run(
+                [str(home / "bin" / "python"), "-c", _VERIFY], home, log, {"VLLM_NO_USAGE_STATS": "1"}
+            )
+        size = await asyncio.to_thread(_size, home)
+        record = {
+            "pin": pin.id,
+            "version": pin.version,
+            "build": pin.build,
+            "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+            "said": said[-1] if said else "",
+            "repaired": list(repaired),
+            "size": size,
+            "seconds": round(time.monotonic() - began, 1),
+            "installed_at": time.time(),
+            "tree_hash": await asyncio.to_thread(tree_hash, packages / "vllm"),
+        }
+        atomic_file.write(home / RECORD, json.dumps(record, indent=1))
+    except BaseException:
+        await asyncio.shield(asyncio.to_thread(shutil.rmtree, home, ignore_errors=True))
+        raise
+    return record
+
+
+async def _packages(request: InstallRequest, log: IO[str], tell: Tell) -> None:
+    pin, home = request.pin, request.home
+    sources = package_sources()
+    _step(tell, 2)
+    await _run(
+        [uv.find_uv_bin(), "venv", "-q", "--clear", "--python", _python(), str(home)], home.parent, log
+    )
+    into = [uv.find_uv_bin(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
+    into += ["--only-binary", ":all:", *sources.arguments]
+    if pin.packages_first:
+        _step(tell, 3)
+        index = [] if _has_wheel(sources, pin.packages_first[0]) else ["--index", TORCH_CPU_INDEX]
+        await _run([*into, *index, *pin.packages_first], home.parent, log)
+    total = len(re.findall(r"^[a-z0-9][^\s=]*==", pin.lock.read_text(encoding="utf-8"), re.MULTILINE))
+    _step(tell, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
+    watching = asyncio.create_task(_watch(home, total, tell))
+    try:
+        await _run([*into, "--require-hashes", "--compile-bytecode", "-r", str(pin.lock)], home.parent, log)
+    finally:
+        watching.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await watching
+
+
+def _installed(home: Path) -> int:
+    return sum(1 for _ in home.glob("lib/python3*/site-packages/*.dist-info/METADATA"))
+
+
+def _has_wheel(sources: PackageSources, requirement: str) -> bool:
+    """Whether a folder of wheels that pip is set up with has this very version."""
+    name, _, version = requirement.partition("==")
+    return any(
+        any(Path(link).glob(f"{name}-{version}-*.whl")) for link in sources.links if link.startswith("/")
+    )
+
+
+async def _watch(home: Path, total: int, tell: Tell) -> None:
+    """Says how far the fourth step is: what is downloading, then what is in place."""
+    while True:
+        await asyncio.sleep(_WATCH)
+        there = await asyncio.to_thread(_installed, home)
+        said = f"{there} of {total} packages in place" if there > 1 else "downloading"
+        if there >= total:
+            said = "compiling their Python files"
+        _step(tell, 4, said, min(1.0, there / total) if there > 1 else None)
+
+
+async def _run(argv: list[str], cwd: Path, log: IO[str], extra: dict[str, str] | None = None) -> list[str]:
+    """Run one tool. Raises HostError(install_failed), HostError(disk_full)."""
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "VLLM_"))
+    }
+    environment |= {
+        "UV_PYTHON_DOWNLOADS": "never",
+        "UV_HTTP_TIMEOUT": "120",
+        "NO_COLOR": "1",
+        **(extra or {}),
+    }
+    # An environment that this program runs in must not be taken for the one to install into.
+    environment.pop("VIRTUAL_ENV", None)
+    try:
+        return await run_tool(argv, cwd=cwd, environment=environment, log=log)
+    except ToolError as error:
+        raise HostError(
+            Reason.DISK_FULL if error.disk_full else Reason.INSTALL_FAILED,
+            "The disk became full while vLLM was installed."
+            if error.disk_full
+            else "vLLM could not be installed.",
+            cause="; ".join(line.strip() for line in error.tail[-4:] if line.strip())[:600],
+            fix="Check the network (or the mirror in pip's settings) and the disk, then install again.",
+            evidence={
+                "command": Path(argv[0]).name,
+                "exit_code": error.code,
+                "output": list(error.tail[-30:]),
+            },
+        ) from error
+
+
+def _check_disk(pin: Pin, folder: Path) -> None:
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        raise atomic_file.saving_failed(folder, error) from error
+    if free < pin.needs_free:
+        raise HostError(
+            Reason.DISK_FULL,
+            f"vLLM {pin.id} needs {pin.needs_free / 2**30:.0f} GiB of free disk.",
+            cause=f"{folder} has {free / 2**30:.1f} GiB; packages are downloaded, unpacked and compiled.",
+            fix="Free some space, or move the cache with SNDR_CACHE.",
+            evidence={"free": free, "needed": pin.needs_free, "path": str(folder)},
+        )
+
+
+def _python() -> str:
+    """The interpreter that environments are made from; a frozen program has none of its own."""
+    return "3.11" if getattr(sys, "frozen", False) else sys.executable
+
+
+@contextlib.contextmanager
+def _log(path: Path) -> Iterator[IO[str]]:
+    try:
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        file = path.open("w", encoding="utf-8")
+    except OSError as error:
+        raise atomic_file.saving_failed(path, error) from error
+    with file:
+        yield file
+
+
+def _size(folder: Path) -> int:
+    """Bytes of a folder on disk, each file once however often it is linked."""
+    seen: dict[tuple[int, int], int] = {}
+    for path in folder.rglob("*"):
+        state = path.lstat()
+        seen[state.st_dev, state.st_ino] = state.st_blocks * 512
+    return sum(seen.values())
+
+
+def _step(tell: Tell, number: int, detail: str = "", progress: float | None = None) -> None:
+    tell(JobStep(number=number, of=len(STEPS), name=STEPS[number - 1], detail=detail, progress=progress))

@@ -1,0 +1,39 @@
+"""The versions of vLLM that this program installs, and what each needs; sizes in bytes."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+LOCKS = Path(__file__).parent / "vllm_locks"
+_GIB = 2**30
+
+
+@dataclass(frozen=True, slots=True)
+class Pin:
+    """One environment that can be installed; measured sizes of the finished folder and of its downloads."""
+
+    version: str
+    build: str
+    size: int
+    download: int
+    needs_free: int
+    packages_first: tuple[str, ...] = ()
+
+    @property
+    def id(self) -> str:
+        """Version and build, also the folder's name."""
+        return f"{self.version}-{self.build}"
+
+    @property
+    def lock(self) -> Path:
+        """Every other package, with hashes."""
+        return LOCKS / f"{self.id}.lock"
+
+
+# The first of a build is the current one. torch for the CPU is not on PyPI: PyTorch's own index has it, and
+# a folder of wheels that pip is set up with may have it; neither has a hash that a lock could hold for both.
+PINS = (
+    Pin("0.32.0", "cuda", round(8.0 * _GIB), round(3.7 * _GIB), 12 * _GIB),
+    Pin("0.26.0", "cuda", round(7.6 * _GIB), round(3.64 * _GIB), 12 * _GIB),
+    Pin("0.32.0", "cpu", round(2.1 * _GIB), round(0.6 * _GIB), 5 * _GIB, ("torch==2.13.0+cpu",)),
+)
+TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
