@@ -61,7 +61,9 @@ _STOP = 30.0
     show_default=True,
     help="What runs the model; auto: llama.cpp for GGUF, vLLM for safetensors.",
 )
-@click.option("--installation", metavar="ID", help="vLLM: which installed environment, e.g. 0.32.0-cpu.")
+@click.option(
+    "--installation", metavar="ID", help="vLLM: which environment, e.g. 0.32.0-cpu, or the path of your own."
+)
 @click.option(
     "--server",
     type=click.Choice([choice.value for choice in ServerChoice]),
@@ -131,7 +133,7 @@ def run(
             model=_demo_model(hold.client) if model is None else _resolved(model),
             engine=EngineKind(engine),
             server=ServerChoice(server),
-            installation=installation,
+            installation=_resolved(installation) if installation else None,
             name=name,
             overrides=overrides,
             keep=keep,

@@ -17,7 +17,7 @@ class Target:
     seconds since the epoch; `size` in bytes. None is "not known" and is left out of `/v1/models`.
     `native_infill`: the engine has llama.cpp's `/infill`; else a middle is asked for with `fim_tokens`, the
     model's own for prefix, suffix and middle. `usage_on_request`: a stream ends with figures only when the
-    request says so.
+    request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
     """
 
     engine: str
@@ -40,6 +40,7 @@ class Target:
     native_infill: bool = True
     fim_tokens: tuple[str, str, str] | None = None
     usage_on_request: bool = False
+    tokens_only: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""

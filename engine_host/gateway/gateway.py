@@ -216,6 +216,13 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
             f"{target.name} was started for embeddings alone. Start it with embeddings switched off.",
             Reason.UNSUPPORTED,
         )
+    if target.tokens_only and (path != "/v1/completions" or not _is_token_numbers(body.get("prompt"))):
+        raise faults.EndpointError(
+            501,
+            "tokenizer_missing",
+            f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
+            Reason.UNSUPPORTED,
+        )
     if path != "/v1/completions" or "suffix" not in body:
         return _plain(path, raw, body, target)
     if not wants_infill(body):
@@ -235,6 +242,13 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
         return _plain(path, json.dumps(whole).encode(), whole, target)
     answer = InfillAnswer(request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
     return Call("/infill", infill_request(body), stream, answer)
+
+
+def _is_token_numbers(prompt: object) -> bool:
+    """Whether a prompt is token numbers, or several lists of them."""
+    if not isinstance(prompt, list) or not prompt:
+        return False
+    return all(isinstance(one, int) for one in prompt) or all(_is_token_numbers(one) for one in prompt)
 
 
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:

@@ -58,7 +58,7 @@ class VllmPlans:
             environment.python,
             environment.build,
             self._around.run_folder / f"{plan_id}.sock",
-            self._around.cache_folder / "vllm" / environment.id,
+            self._around.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
         found = replaced(running) + findings(info, resolved, environment, machine, self._around.total_memory)
@@ -164,6 +164,13 @@ def _settings_of(
         gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
         extra_arguments=request.overrides.extra_arguments,
     )
+
+
+def _cache_name(environment: Environment) -> str:
+    """A folder's name for what an environment compiles; one that the person made has a path for an id."""
+    if Path(environment.id).name == environment.id:
+        return environment.id
+    return f"own-{hashlib.sha256(environment.id.encode()).hexdigest()[:12]}"
 
 
 def _fingerprint(info: CheckpointInfo, environment: Environment, patches: str) -> str:

@@ -138,6 +138,21 @@ def test_an_engine_for_embeddings_alone_says_so(world: Any) -> None:
     asyncio.run(go())
 
 
+def test_an_engine_without_a_tokenizer_takes_token_numbers(world: Any) -> None:
+    async def go() -> None:
+        async with world(talks_like_vllm) as made, httpx.AsyncClient(base_url=made.url) as client:
+            made.running[:] = [replace(made.running[0], tokens_only=True)]
+            for prompt in ("text", ["text"], [[1], "text"], []):
+                answer = await client.post("/v1/completions", json={"model": "m", "prompt": prompt})
+                assert (answer.status_code, answer.json()["error"]["code"]) == (501, "tokenizer_missing")
+            assert (await client.post(CHAT, json={"model": "m", "messages": MESSAGES})).status_code == 501
+            for prompt in ([1, 2], [[1], [2]]):
+                body = {"model": "m", "prompt": prompt, "stream": True}
+                assert (await client.post("/v1/completions", json=body)).status_code == 200
+
+    asyncio.run(go())
+
+
 def test_vllms_error_for_a_prompt_that_is_too_long_has_the_code_that_agents_look_for() -> None:
     error = {"message": "too long", "type": "BadRequestError", "param": "input_tokens", "code": 400}
     fault = engine_fault(400, json.dumps({"error": error}).encode())

@@ -200,6 +200,12 @@ def test_a_plan_says_everything_that_a_start_does(desk: Desk) -> None:
     assert (facts.architectures, facts.speculation, facts.sm) == (("Qwen3_5ForCausalLM",), None, ())
 
 
+def test_an_environment_of_the_persons_own_is_not_written_to(desk: Desk) -> None:
+    desk.venv = replace(desk.venv, id="/home/me/venv")
+    cache = Path(desk.plan().environment["VLLM_CACHE_ROOT"])
+    assert cache.parent == desk.home / "cache" / "vllm"
+
+
 def test_the_format_decides_and_the_wrong_engine_is_refused_with_the_reason(desk: Desk) -> None:
     assert desk.plan("gguf").engine == "llama.cpp"
     wrong = desk.refused(LaunchRequest(model="gguf", engine=EngineKind.VLLM))
