@@ -10,7 +10,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine_host import __version__
-from engine_host._errors import HostError
 from engine_host.api.services import Services
 from engine_host.bundled import resources
 from engine_host.engines.llamacpp_choice import LlamaCppServers
@@ -18,11 +17,13 @@ from engine_host.engines.llamacpp_status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.reaper import Reaper
 from engine_host.engines.reaper_main import MARK
+from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.engines.vllm_status import VllmAdapter
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
+from engine_host.installation_jobs import InstallationJobs
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Environment, Surroundings
@@ -35,7 +36,6 @@ from engine_host.overlay.selection import Switches
 from engine_host.patch_plan import PatchPlans
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
-from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import (
     ModelsChangedEvent,
     ServersChangedEvent,
@@ -103,6 +103,9 @@ class Host:
         self._jobs.restore()
         self.shelf = Shelf(self._scan)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
+        self._installations = VllmInstallations(
+            self._folders.cache / "vllm-environments", lambda: bool(self._gpus.read().gpus)
+        )
         self.engines = EngineManager(
             self._folders,
             publish,
@@ -124,6 +127,7 @@ class Host:
         )
         self._machine = Machine()
         self._gpus = Gpus()
+        self.installations = VllmInstallations(self._folders.data / "vllm", self._has_gpu)
         self._history = History()
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
         planner = Planner(
@@ -159,6 +163,14 @@ class Host:
                 self.servers,
                 self._demo_model,
                 lambda: self._settings.current.engine.server,
+            ),
+            installations=InstallationJobs(
+                self._folders,
+                self._jobs,
+                self._events,
+                self._log_book,
+                self._installations,
+                self.engines.alive,
             ),
             host_info=self.info,
             models=self.models,
@@ -264,11 +276,10 @@ class Host:
         )
 
     async def _environment(self, wanted: str | None) -> Environment:
-        raise HostError(
-            Reason.ENGINE_UNUSABLE,
-            f"vLLM {wanted or ''} is not installed.",
-            fix=Fix(text="Install it once.", command="sndr engine install vllm"),
-        )
+        return await asyncio.to_thread(self.installations.find, wanted)
+
+    def _has_gpu(self) -> bool:
+        return bool(self._gpus.read().gpus)
 
     def _catalogue(self) -> Catalogue:
         return Catalogue.load((BUILT_IN, self._folders.data / "patches"))
