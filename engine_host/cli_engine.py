@@ -9,7 +9,7 @@ from engine_host.cli_output import Exit, Output, command, duration, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import find_or_start
 from engine_host.job_watch import follow
-from engine_host.protocol.engines import ServerPage, SpeedComparison
+from engine_host.protocol.engines import Installation, InstallationPage, ServerPage, SpeedComparison
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobPage, JobState
 
@@ -25,6 +25,7 @@ def list_servers(out: Output) -> Exit | None:
     """List the servers here and which of them runs next."""
     with find_or_start() as hold:
         page = hold.client.get("/v1/servers", ServerPage)
+        environments = hold.client.get("/v1/installations", InstallationPage)
     rows = [
         (
             "→" if server.choice is page.next_start else "",
@@ -38,8 +39,23 @@ def list_servers(out: Output) -> Exit | None:
     lines = table(("", "server", "version", "KV types", "state"), rows)
     if page.comparison is not None:
         lines += ["", *_compared(page.comparison)]
-    out.result(page, lines)
+    lines += ["", *_environments(environments)]
+    installations = environments.model_dump(mode="json")["installations"]
+    out.result({**page.model_dump(mode="json"), "installations": installations}, lines)
     return None
+
+
+def _environments(page: InstallationPage) -> list[str]:
+    rows = [
+        (
+            one.id,
+            f"{one.size / 2**30:.1f} GiB" if one.size else f"needs {one.needs_free / 2**30:.0f} GiB",
+            one.problem.message if one.problem else ("ready" if one.present else "not installed"),
+            "for this machine" if one.recommended else "",
+        )
+        for one in page.installations
+    ]
+    return table(("vLLM", "disk", "state", ""), rows)
 
 
 @engine.command("build")
@@ -48,6 +64,56 @@ def list_servers(out: Output) -> Exit | None:
 def build(out: Output, name: str) -> Exit | None:
     """Compile the engine for this machine's processor; done once a machine, Ctrl+C cancels."""
     return _job(out, "/v1/servers/build", f"{name} is built")
+
+
+@engine.command("install")
+@click.argument("name", type=click.Choice(["vllm"]))
+@click.option("--version", "version", help="Which version; the current one without this.")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@command
+def install(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
+    """Install an engine into an environment of its own; Ctrl+C cancels and removes what there is of it."""
+    with find_or_start() as hold:
+        chosen = _installation(hold.client, version, build_)
+        if chosen.present and chosen.problem is None:
+            out.result(chosen, f"vLLM {chosen.id} is installed already, in {chosen.path}.")
+            return None
+        job = follow(hold.client, hold.client.post(f"/v1/installations/{chosen.id}", Job), out)
+    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    out.result(job, [f"{name} {chosen.id} is installed ({duration(took)}).", *_details(job.result)])
+    return None
+
+
+@engine.command("remove")
+@click.argument("name", type=click.Choice(["vllm"]))
+@click.option("--version", "version", help="Which version; the current one without this.")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@command
+def remove(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
+    """Remove an engine's environment from this machine."""
+    with find_or_start() as hold:
+        chosen = _installation(hold.client, version, build_)
+        if not chosen.present and chosen.problem is None:
+            out.result(chosen, f"vLLM {chosen.id} is not installed.")
+            return None
+        job = follow(hold.client, hold.client.delete(f"/v1/installations/{chosen.id}", Job), out)
+    out.result(job, f"{name} {chosen.id} is removed.")
+    return None
+
+
+def _installation(client: ControlClient, version: str | None, build_: str | None) -> Installation:
+    page = client.get("/v1/installations", InstallationPage)
+    if build_ is None:
+        build_ = next(one.build for one in page.installations if one.recommended)
+    for one in page.installations:
+        if one.build == build_ and version in {None, one.version}:
+            return one
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no vLLM {version} for {build_}.",
+        cause="There are " + ", ".join(one.id for one in page.installations) + ".",
+        evidence={"version": version, "build": build_},
+    )
 
 
 @engine.command("compare")

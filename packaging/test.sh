@@ -12,5 +12,8 @@ packaging/lint.sh
 note "the llama.cpp engine (compiled once a machine)"
 .venv/bin/sndr engine build llama.cpp
 
+note "vLLM's CPU build (installed once a machine)"
+.venv/bin/sndr engine install vllm --build cpu
+
 note "tests"
 exec .venv/bin/python -m pytest "$@"

@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.folders import Folders
+
 
 @cache
 def vllm_venv() -> Path:
     """The environment's folder; fails the test that asks for it when there is none."""
     if named := os.environ.get("SNDR_TEST_VLLM"):
         return Path(named)
+    installed = Folders.resolve().cache / "vllm-environments" / "0.32.0-cpu"
+    if (installed / "installation.json").is_file():
+        return installed
     if os.environ.get("SNDR_TEST_WITHOUT_VLLM"):
         pytest.skip("SNDR_TEST_WITHOUT_VLLM is set")
     pytest.fail("vLLM's CPU build is not installed: .venv/bin/sndr engine install vllm --build cpu")

@@ -6,12 +6,23 @@ from starlette.routing import Mount
 from starlette.types import ASGIApp
 
 from engine_host._errors import HostError
-from engine_host.api import engines, host, jobs, logs, models, plans, servers, settings, telemetry
+from engine_host.api import (
+    engines,
+    host,
+    installations,
+    jobs,
+    logs,
+    models,
+    plans,
+    servers,
+    settings,
+    telemetry,
+)
 from engine_host.api.answers import on_defect, on_host_error, on_http_error
 from engine_host.api.guard import OnceGuard, TokenGuard
 from engine_host.api.services import Services
 
-_RESOURCES = (host, models, servers, plans, engines, telemetry, jobs, logs, settings)
+_RESOURCES = (host, models, servers, installations, plans, engines, telemetry, jobs, logs, settings)
 
 
 def control_app(services: Services, token: str) -> ASGIApp:

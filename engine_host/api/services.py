@@ -11,7 +11,7 @@ from engine_host.events import EventLog
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
-from engine_host.protocol.engines import Request, ServerPage
+from engine_host.protocol.engines import InstallationPage, Request, ServerPage
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
@@ -42,6 +42,19 @@ class Servers(Protocol):
         """Measure the prebuilt server against the built one."""
 
 
+class Installations(Protocol):
+    """vLLM's environments on this machine."""
+
+    async def page(self) -> InstallationPage:
+        """Which are there, and which could be."""
+
+    def install(self, wanted: str) -> Job:
+        """Install one."""
+
+    def remove(self, wanted: str) -> Job:
+        """Remove one."""
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything the control API speaks for."""
@@ -55,6 +68,7 @@ class Services:
     engines: EngineManager
     requests: Requests
     servers: Servers
+    installations: Installations
     host_info: Callable[[], Awaitable[HostInfo]]
     models: Callable[[bool], Awaitable[ModelPage]]
     telemetry: Callable[[tuple[str, ...], float | None, float | None], TelemetryPage]

@@ -31,6 +31,7 @@ SERVICES = {
 # Where services are built and handed to one another.
 WIRING = {
     "engine_host/host.py",
+    "engine_host/installation_jobs.py",
     "engine_host/patch_plan.py",
     "engine_host/public_endpoint.py",
     "engine_host/server_jobs.py",

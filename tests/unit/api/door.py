@@ -14,7 +14,9 @@ from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
 from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
+from engine_host.installation_jobs import InstallationJobs
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Surroundings
 from engine_host.library.shelf import ShelvedModel
@@ -139,6 +141,14 @@ async def door() -> AsyncIterator[Door]:
             engines=built.manager,
             requests=NoRequests(),
             servers=servers,
+            installations=InstallationJobs(
+                built.folders,
+                built.jobs,
+                events,
+                built.log_book,
+                VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
+                built.manager.alive,
+            ),
             host_info=host_info,
             models=models,
             telemetry=telemetry,
