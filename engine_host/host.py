@@ -103,9 +103,6 @@ class Host:
         self._jobs.restore()
         self.shelf = Shelf(self._scan)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
-        self._installations = VllmInstallations(
-            self._folders.cache / "vllm-environments", lambda: bool(self._gpus.read().gpus)
-        )
         self.engines = EngineManager(
             self._folders,
             publish,
@@ -127,7 +124,7 @@ class Host:
         )
         self._machine = Machine()
         self._gpus = Gpus()
-        self.installations = VllmInstallations(self._folders.data / "vllm", self._has_gpu)
+        self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
         self._history = History()
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
         planner = Planner(
@@ -169,7 +166,7 @@ class Host:
                 self._jobs,
                 self._events,
                 self._log_book,
-                self._installations,
+                self.installations,
                 self.engines.alive,
             ),
             host_info=self.info,
