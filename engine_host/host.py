@@ -12,6 +12,7 @@ from pathlib import Path
 from engine_host import __version__
 from engine_host.api.services import Services
 from engine_host.bundled import resources
+from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
@@ -103,6 +104,7 @@ class Host:
         self._jobs.restore()
         self.shelf = Shelf(self._scan)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
+        self._patch_book = EnginePatchBook(self._events, self._folders.run)
         self.engines = EngineManager(
             self._folders,
             publish,
@@ -112,6 +114,7 @@ class Host:
             self._reaper,
             {"llama.cpp": LlamaCppAdapter(), "vllm": VllmAdapter()},
             drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
+            watcher=self._patch_book,
             gone=lambda engine: self.gateway.forget(engine),
         )
         self.gateway = Gateway(
@@ -142,6 +145,7 @@ class Host:
                 cache_folder=self._folders.cache,
             )
         )
+        self._patch_book.stage = self.engines.stage
         self.services = Services(
             program=f"sndr {__version__}",
             events=self._events,
@@ -150,6 +154,7 @@ class Host:
             settings=self._settings,
             planner=planner,
             engines=self.engines,
+            engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
             requests=self.gateway.book,
             servers=ServerJobs(
                 self._folders,
@@ -177,6 +182,7 @@ class Host:
             endpoint_app=self.gateway.trusted_app,
         )
         await self.engines.adopt()
+        remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
         self._sampler.start()
 
     async def close(self) -> None:
@@ -187,6 +193,7 @@ class Host:
         await self._jobs.close()
         await self.gateway.aclose()
         await self.engines.close()
+        await self._patch_book.close()
         await self._sampler.aclose()
         self._reaper.close()
         os.environ.pop(MARK, None)

@@ -7,6 +7,7 @@ from starlette.types import ASGIApp
 
 from engine_host._errors import HostError
 from engine_host.api import (
+    engine_patches,
     engines,
     host,
     installations,
@@ -22,7 +23,19 @@ from engine_host.api.answers import on_defect, on_host_error, on_http_error
 from engine_host.api.guard import OnceGuard, TokenGuard
 from engine_host.api.services import Services
 
-_RESOURCES = (host, models, servers, installations, plans, engines, telemetry, jobs, logs, settings)
+_RESOURCES = (
+    host,
+    models,
+    servers,
+    installations,
+    plans,
+    engines,
+    engine_patches,
+    telemetry,
+    jobs,
+    logs,
+    settings,
+)
 
 
 def control_app(services: Services, token: str) -> ASGIApp:

@@ -11,10 +11,11 @@ from engine_host.events import EventLog
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
-from engine_host.protocol.engines import InstallationPage, Request, ServerPage
+from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
+from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
 
@@ -55,6 +56,19 @@ class Installations(Protocol):
         """Remove one."""
 
 
+class EnginePatchesOf(Protocol):
+    """The patches of running engines."""
+
+    def get(self, engine_id: str) -> EnginePatches:
+        """The apply summary of an engine."""
+
+    async def probe(self, engine_id: str) -> EnginePatches:
+        """Ask its processes what is live."""
+
+    async def start_without(self, engine_id: str, patch: str) -> Engine:
+        """Start the same again, without one patch."""
+
+
 @dataclass(frozen=True)
 class Services:
     """Everything the control API speaks for."""
@@ -66,6 +80,7 @@ class Services:
     settings: SettingsFile
     planner: Planner
     engines: EngineManager
+    engine_patches: EnginePatchesOf
     requests: Requests
     servers: Servers
     installations: Installations

@@ -6,7 +6,7 @@ import secrets
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import httpx
 from pydantic import BaseModel, ValidationError
@@ -37,6 +37,19 @@ _TOUCHES = "engine memory"
 Drain = Callable[[str, float], Awaitable[bool]]
 
 
+class Watcher(Protocol):
+    """Somebody who follows engines beside the manager: the ledger of their patches."""
+
+    def begin(self, engine: Engine) -> None:
+        """An engine is about to get a process, or was found again. Raises HostError."""
+
+    async def refusal(self, engine_id: str) -> Problem:
+        """Waits until a start must be ended; most often forever."""
+
+    def end(self, engine_id: str) -> None:
+        """An engine is gone."""
+
+
 class _Remembered(BaseModel):
     """An engine in the store, with what finds its process again."""
 
@@ -58,6 +71,7 @@ class EngineManager:
         reaper: Reaper,
         adapters: Mapping[str, Adapter],
         drain: Drain,
+        watcher: Watcher | None = None,
         gone: Callable[[str], None] = lambda _engine: None,
     ) -> None:
         """`drain` lets an engine's requests finish; `gone` is told the id of each engine that ended."""
@@ -70,6 +84,7 @@ class EngineManager:
         self._adapters = adapters
         self._drain = drain
         self._gone = gone
+        self._watcher = watcher
         self._engines: dict[str, Engine] = {}
         self._running: dict[str, RunningEngine] = {}
         self._endings: set[asyncio.Task[None]] = set()
@@ -189,6 +204,8 @@ class EngineManager:
             self._engines[engine.id] = engine.model_copy(
                 update={"adopted": True, "job": None, "state": EngineState.STARTING}
             )
+            if self._watcher is not None:
+                self._watcher.begin(self._engines[engine.id])
             task = asyncio.create_task(
                 self._take_up(engine.id, self._attach(engine.id, process)), name=f"take up {engine.id}"
             )
@@ -237,7 +254,7 @@ class EngineManager:
             running = self._spawn(engine_id, plan)
             control.step(3, 4, "Load the model", plan.model_path)
             running.on_stage = lambda name, detail: control.step(3, 4, "Load the model", detail or name)
-            await running.wait_until_healthy(None)
+            await self._healthy_or_refused(running)
             control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
             verified = await running.verify(plan)
             if not running.process.running:
@@ -260,6 +277,29 @@ class EngineManager:
             # It serves, and what was saved when it was started finds its process again.
             _log.warning("%s", error.problem.sentence())
         return {"engine": engine_id, "name": plan.name, "ready_after": verified.ready_after}
+
+    async def _healthy_or_refused(self, running: RunningEngine) -> None:
+        """Wait until it can answer. Raises HostError when it ends, or must be ended, before."""
+        if self._watcher is None:
+            await running.wait_until_healthy(None)
+            return
+        healthy = asyncio.ensure_future(running.wait_until_healthy(None))
+        refusal = asyncio.ensure_future(self._watcher.refusal(running.id))
+        try:
+            await asyncio.wait({healthy, refusal}, return_when=asyncio.FIRST_COMPLETED)
+            if refusal.done():
+                raise HostError.from_problem(refusal.result())
+            await healthy
+        finally:
+            for task in (healthy, refusal):
+                task.cancel()
+            await asyncio.gather(healthy, refusal, return_exceptions=True)
+
+    def stage(self, engine_id: str, name: str, detail: str) -> None:
+        """A stage of a start that somebody else saw begin."""
+        engine = self._engines.get(engine_id)
+        if engine is not None and engine.state is EngineState.STARTING and engine_id in self._running:
+            self._running[engine_id].begin_stage(name, detail)
 
     async def _stop(self, engine_id: str, control: JobControl, now: bool) -> dict[str, Any]:
         if engine_id not in self._running:
@@ -299,6 +339,8 @@ class EngineManager:
 
     def _spawn(self, engine_id: str, plan: LaunchPlan) -> RunningEngine:
         self._reaper.ensure()
+        if self._watcher is not None:
+            self._watcher.begin(self._engines[engine_id])
         Path(self.socket(self._engines[engine_id])).unlink(missing_ok=True)
         process = EngineProcess.start(
             plan.argv,
@@ -404,6 +446,8 @@ class EngineManager:
             await running.release()
             self._running.pop(engine_id, None)
             self._gone(engine_id)
+            if self._watcher is not None:
+                self._watcher.end(engine_id)
             self._forget(self._engines[engine_id])
 
     def _forget(self, engine: Engine) -> None:

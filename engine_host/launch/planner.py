@@ -51,6 +51,10 @@ class Planner:
         """A plan by id. Raises HostError(not_found)."""
         return self._kept(plan_id).plan
 
+    def request(self, plan_id: str) -> LaunchRequest:
+        """What a plan was made from. Raises HostError(not_found)."""
+        return self._kept(plan_id).request
+
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Resolve a request into a plan.
 

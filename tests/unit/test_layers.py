@@ -30,6 +30,7 @@ SERVICES = {
 }
 # Where services are built and handed to one another.
 WIRING = {
+    "engine_host/engine_patches.py",
     "engine_host/host.py",
     "engine_host/installation_jobs.py",
     "engine_host/patch_plan.py",

@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
+from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
@@ -117,28 +118,32 @@ async def door() -> AsyncIterator[Door]:
         def telemetry(names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
             return TelemetryPage(seq=0, step=step or 1.0, series=())
 
+        planner = Planner(
+            Surroundings(
+                find_model=_no_model,
+                find_server=_no_server,
+                find_environment=no_environment,
+                plan_patches=no_patches,
+                settings=settings,
+                free_memory=lambda: 1 << 30,
+                total_memory=1 << 34,
+                gpus=lambda: (),
+                running=built.manager.alive,
+                run_folder=built.folders.run,
+                cache_folder=built.folders.cache,
+            )
+        )
         services = Services(
             program="sndr test",
             events=events,
             jobs=built.jobs,
             log_book=built.log_book,
             settings=settings,
-            planner=Planner(
-                Surroundings(
-                    find_model=_no_model,
-                    find_server=_no_server,
-                    find_environment=no_environment,
-                    plan_patches=no_patches,
-                    settings=settings,
-                    free_memory=lambda: 1 << 30,
-                    total_memory=1 << 34,
-                    gpus=lambda: (),
-                    running=built.manager.alive,
-                    run_folder=built.folders.run,
-                    cache_folder=built.folders.cache,
-                )
-            ),
+            planner=planner,
             engines=built.manager,
+            engine_patches=EnginePatchService(
+                EnginePatchBook(events, built.folders.run), built.manager, planner
+            ),
             requests=NoRequests(),
             servers=servers,
             installations=InstallationJobs(

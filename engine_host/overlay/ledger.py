@@ -1,0 +1,232 @@
+"""Reads the ledgers of an engine's processes as they grow, and keeps what became of each patch where."""
+
+import os
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from engine_host.protocol.patches import (
+    OperationResult,
+    PatchKind,
+    PatchOutcome,
+    PatchProbe,
+    PatchReason,
+    PatchResult,
+    ProcessPatches,
+    ProcessRole,
+)
+
+FORMAT = 1
+# A line longer than this is no line of ours: it is counted and passed over.
+_LONGEST_LINE = 1 << 16
+_WORST = (PatchOutcome.FAILED, PatchOutcome.SKIPPED, PatchOutcome.REVERTED)
+
+
+class LedgerLine(BaseModel):
+    """One line of a ledger; docs/OVERLAY.md describes the fields."""
+
+    model_config = ConfigDict(extra="ignore", frozen=True)
+
+    v: Literal[1]
+    at: float
+    pid: int
+    role: ProcessRole
+    rank: int | None = None
+    event: Literal["start", "result", "settled", "role", "probe"]
+    overhead_ms: float | None = None
+    patch: str | None = None
+    op: PatchKind | None = None
+    target: str = ""
+    outcome: PatchOutcome | None = None
+    reason: PatchReason | None = None
+    before: str | None = None
+    after: str | None = None
+    ms: float | None = None
+    detail: str = ""
+    socket: str | None = None
+
+
+@dataclass
+class _Process:
+    """What one process wrote so far."""
+
+    pid: int
+    since: float
+    role: ProcessRole = ProcessRole.HELPER
+    rank: int | None = None
+    overhead_ms: float | None = None
+    socket: str | None = None
+    operations: dict[str, list[OperationResult]] = field(default_factory=dict)
+    settled: dict[str, LedgerLine] = field(default_factory=dict)
+    probes: dict[str, PatchProbe] = field(default_factory=dict)
+    unreadable: int = 0
+
+
+@dataclass
+class _File:
+    offset: int = 0
+    rest: bytes = b""
+    identity: tuple[int, int] = (0, 0)
+
+
+@dataclass(frozen=True)
+class LedgerChange:
+    """A patch whose state in one process is new; `patch` is None when only the process changed."""
+
+    pid: int
+    patch: str | None
+
+
+class LedgerReader:
+    """The ledgers of one engine; `read` is called again and again and gives what is new."""
+
+    def __init__(self, folder: Path, chosen: Sequence[str]) -> None:
+        """`chosen` are the patches of the start, in order: those not heard of yet are pending."""
+        self._folder = folder
+        self._chosen = tuple(chosen)
+        self._files: dict[str, _File] = {}
+        self._processes: dict[int, _Process] = {}
+
+    def read(self) -> tuple[LedgerChange, ...]:
+        """Read what was appended since the last call; a folder that is not there yet is empty."""
+        changes: list[LedgerChange] = []
+        try:
+            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".jsonl"))
+        except OSError:
+            return ()
+        for name in names:
+            for line in self._new_lines(name):
+                changes += self._take(name, line)
+        return tuple(dict.fromkeys(changes))
+
+    def processes(self) -> tuple[ProcessPatches, ...]:
+        """Every process that wrote, API server first; helpers that did nothing are left out."""
+        order = list(ProcessRole)
+        shown = [
+            self._describe(process)
+            for process in self._processes.values()
+            if process.role is not ProcessRole.HELPER or process.operations or process.unreadable
+        ]
+        return tuple(sorted(shown, key=lambda one: (order.index(one.role), one.rank or 0, one.since)))
+
+    def result(self, pid: int, patch: str) -> PatchResult:
+        """What became of a patch in a process."""
+        return _result(self._processes[pid], patch)
+
+    def role(self, pid: int) -> tuple[ProcessRole, int | None]:
+        """What a process is, as far as it said."""
+        return self._processes[pid].role, self._processes[pid].rank
+
+    def sockets(self) -> dict[int, str]:
+        """The probe's socket of each process that has one."""
+        return {pid: process.socket for pid, process in self._processes.items() if process.socket}
+
+    def probed(self, pid: int, probes: dict[str, PatchProbe]) -> None:
+        """Keep what a process answered to a probe."""
+        self._processes[pid].probes.update(probes)
+
+    def _new_lines(self, name: str) -> Iterable[bytes]:
+        known = self._files.setdefault(name, _File())
+        try:
+            with (self._folder / name).open("rb") as file:
+                state = os.fstat(file.fileno())
+                if (state.st_dev, state.st_ino) != known.identity or state.st_size < known.offset:
+                    # Another file of this name, or one that was cut: what is in it now counts.
+                    known.identity = (state.st_dev, state.st_ino)
+                    known.offset, known.rest = 0, b""
+                if state.st_size == known.offset:
+                    return ()
+                file.seek(known.offset)
+                content = file.read()
+        except OSError:
+            return ()
+        known.offset += len(content)
+        *lines, known.rest = (known.rest + content).split(b"\n")
+        if len(known.rest) > _LONGEST_LINE:
+            lines.append(known.rest)
+            known.rest = b""
+        return lines
+
+    def _take(self, name: str, raw: bytes) -> list[LedgerChange]:
+        if not raw.strip():
+            return []
+        try:
+            line = LedgerLine.model_validate_json(raw)
+        except ValidationError:
+            stem = name.partition(".")[0]
+            pid = int(stem) if stem.isdigit() else 0
+            self._processes.setdefault(pid, _Process(pid, 0.0)).unreadable += 1
+            return [LedgerChange(pid, None)]
+        process = self._processes.setdefault(line.pid, _Process(line.pid, line.at))
+        process.since = process.since or line.at
+        process.role, process.rank = line.role, line.rank
+        process.overhead_ms = line.overhead_ms
+        if line.event == "probe":
+            process.socket = line.socket
+        if line.event == "settled" and line.patch:
+            process.settled[line.patch] = line
+            return [LedgerChange(line.pid, line.patch)]
+        if line.event == "result" and line.patch and line.op and line.outcome:
+            _remember(process.operations.setdefault(line.patch, []), line, line.op, line.outcome)
+            return [LedgerChange(line.pid, line.patch)]
+        return [LedgerChange(line.pid, None)]
+
+    def _describe(self, process: _Process) -> ProcessPatches:
+        heard = [*process.operations, *process.settled]
+        names = dict.fromkeys([*self._chosen, *(name for name in heard if name not in self._chosen)])
+        return ProcessPatches(
+            pid=process.pid,
+            role=process.role,
+            rank=process.rank,
+            since=process.since,
+            overhead_ms=process.overhead_ms,
+            results=tuple(_result(process, name) for name in names),
+            unreadable=process.unreadable,
+        )
+
+
+def _remember(
+    operations: list[OperationResult], line: LedgerLine, kind: PatchKind, outcome: PatchOutcome
+) -> None:
+    result = OperationResult(
+        kind=kind,
+        target=line.target,
+        outcome=outcome,
+        reason=line.reason,
+        before=line.before,
+        after=line.after,
+        ms=line.ms,
+        detail=line.detail,
+    )
+    for index, known in enumerate(operations):
+        # A rebind that was taken back is one operation with a new outcome.
+        if (known.kind, known.target) == (kind, line.target) and outcome is PatchOutcome.REVERTED:
+            operations[index] = result
+            return
+    operations.append(result)
+
+
+def _result(process: _Process, patch: str) -> PatchResult:
+    operations = process.operations.get(patch, [])
+    settled = process.settled.get(patch)
+    outcome, reason, detail = PatchOutcome.PENDING, None, ""
+    if settled is not None and settled.outcome is not None:
+        outcome, reason, detail = settled.outcome, settled.reason, settled.detail
+    elif operations:
+        # Some of its modules may never be imported here: what went in counts.
+        worst = next((one for one in operations if one.outcome in _WORST), None)
+        outcome = worst.outcome if worst else PatchOutcome.APPLIED
+        reason, detail = (worst.reason, worst.detail) if worst else (None, "")
+    spent = [one.ms for one in operations if one.ms is not None]
+    return PatchResult(
+        patch=patch,
+        outcome=outcome,
+        reason=reason,
+        detail=detail,
+        operations=tuple(operations),
+        ms=round(sum(spent), 3) if spent else None,
+        probe=process.probes.get(patch),
+    )
