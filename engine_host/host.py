@@ -274,6 +274,7 @@ class Host:
             fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
             native_infill=not of_vllm,
             usage_on_request=of_vllm,
+            agent_routes=of_vllm,
             tokens_only="--skip-tokenizer-init" in engine.plan.argv,
             owned_by="vllm" if of_vllm else "llamacpp",
             tools="--tool-call-parser" in engine.plan.argv if of_vllm else None,

@@ -101,6 +101,12 @@ def check_completion(body: dict[str, Any]) -> None:
         raise invalid("prompt must be a text or a list.", param="prompt", code="invalid_type")
 
 
+def check_responses(body: dict[str, Any]) -> None:
+    """Refuse a Responses request without input; raises EndpointError 400."""
+    if not isinstance(body.get("input"), str | list):
+        raise invalid("input must be a text or a list.", param="input", code="invalid_type")
+
+
 def check_embeddings(body: dict[str, Any]) -> None:
     """Refuse an embedding without input; raises EndpointError 400."""
     if not isinstance(body.get("input"), str | list):

@@ -18,6 +18,7 @@ from engine_host.gateway.bodies import (
     check_chat,
     check_completion,
     check_embeddings,
+    check_responses,
     parse_body,
     read_body,
 )
@@ -34,7 +35,12 @@ _ASKS = {
     "/v1/chat/completions": check_chat,
     "/v1/completions": check_completion,
     "/v1/embeddings": check_embeddings,
+    "/v1/responses": check_responses,
+    "/v1/messages": check_chat,
+    "/v1/messages/count_tokens": check_chat,
 }
+# OpenAI's newer form and Anthropic's, which agents speak; passed on to engines that know them.
+_AGENT_ROUTES = {"/v1/responses", "/v1/messages", "/v1/messages/count_tokens"}
 _READS = {"/v1/models", "/health"}
 
 
@@ -223,6 +229,15 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
             f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
             Reason.UNSUPPORTED,
         )
+    if path in _AGENT_ROUTES:
+        if not target.agent_routes:
+            raise faults.EndpointError(
+                501,
+                "route_unsupported",
+                f"The engine of {target.name} has no {path}; vLLM has. Use /v1/chat/completions here.",
+                Reason.UNSUPPORTED,
+            )
+        return Call(path, raw, stream)
     if path != "/v1/completions" or "suffix" not in body:
         return _plain(path, raw, body, target)
     if not wants_infill(body):

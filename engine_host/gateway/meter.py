@@ -14,6 +14,13 @@ from engine_host.gateway.upstream import frames
 _TAIL_PIECES = 8
 """Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
 
+# Frames of the Responses and the Messages form that carry what is written.
+_CONTENT_TYPES = {
+    "response.output_text.delta",
+    "response.reasoning_text.delta",
+    "response.function_call_arguments.delta",
+    "content_block_delta",
+}
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
 
 
@@ -21,7 +28,7 @@ _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "r
 class Figures:
     """What the engine measured: tokens, decode tokens a second; None is "not told".
 
-    Source: the `usage` and `timings` objects of llama.cpp's server.
+    Source: the `usage` and `timings` objects of llama.cpp's server, `usage` of vLLM's three forms.
     """
 
     prompt_tokens: int | None = None
@@ -35,7 +42,7 @@ class Figures:
 
 
 class Meter:
-    """Watches one event stream in chat or completion form."""
+    """Watches one event stream in chat, completion, Responses or Messages form."""
 
     def __init__(self) -> None:
         self.content_seen = False
@@ -61,7 +68,10 @@ class Meter:
 
 def _has_content(payload: bytes) -> bool:
     """Whether a frame carries text, reasoning or a part of a tool call."""
-    choices = _object(payload).get("choices")
+    value = _object(payload)
+    if value.get("type") in _CONTENT_TYPES:
+        return True
+    choices = value.get("choices")
     if not isinstance(choices, list):
         return False
     for choice in choices:
@@ -87,6 +97,12 @@ def _object(payload: bytes) -> dict[str, Any]:
 def _picked(answer: dict[str, Any]) -> dict[str, Any]:
     """The parts of a frame or a whole answer that hold figures."""
     picked: dict[str, Any] = {}
+    if isinstance(answer.get("response"), dict):  # The last frame of the Responses form holds all of it.
+        answer = answer["response"]
+    delta = answer.get("delta")
+    for reason in (answer.get("stop_reason"), delta.get("stop_reason") if isinstance(delta, dict) else None):
+        if reason:
+            picked["finish"] = reason
     for name in ("usage", "timings"):
         if isinstance(answer.get(name), dict):
             picked[name] = answer[name]
@@ -105,13 +121,15 @@ def figures_of(found: dict[str, Any]) -> Figures:
     """Figures out of `usage`, `timings`, `finish` and `error`, each where present."""
     usage = found.get("usage") or {}
     timings = found.get("timings") or {}
-    details = usage.get("prompt_tokens_details") or {}
-    cached = _whole(details.get("cached_tokens"), timings.get("cache_n"))
+    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    cached = _whole(
+        details.get("cached_tokens"), usage.get("cache_read_input_tokens"), timings.get("cache_n")
+    )
     fresh = _whole(timings.get("prompt_n"))
-    prompt = _whole(usage.get("prompt_tokens"))
+    prompt = _whole(usage.get("prompt_tokens"), usage.get("input_tokens"))
     if prompt is None and fresh is not None:
         prompt = fresh + (cached or 0)
-    generated = _whole(usage.get("completion_tokens"), timings.get("predicted_n"))
+    generated = _whole(usage.get("completion_tokens"), usage.get("output_tokens"), timings.get("predicted_n"))
     rate = timings.get("predicted_per_second")
     # One token has no interval before it, so a rate of it is noise.
     measured = isinstance(rate, int | float) and generated is not None and generated > 1

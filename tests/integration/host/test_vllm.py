@@ -138,6 +138,19 @@ def test_a_chat_and_a_tool_call(served: Served) -> None:
     assert json.loads(call.function.arguments) == {"city": "Oslo"}
 
 
+def test_the_forms_of_agents(served: Served) -> None:
+    answer = served.client.responses.create(
+        model="sndr-demo", input=ADD, temperature=0, max_output_tokens=120
+    )
+    assert "def " in answer.output_text
+    body = {"model": "sndr-demo", "max_tokens": 120, "messages": [{"role": "user", "content": ADD}]}
+    url = f"http://127.0.0.1:{served.host.port}/v1/messages"
+    message = httpx.post(url, json={**body, "temperature": 0}, timeout=60).json()
+    assert "def " in message["content"][0]["text"]
+    newest = served.requests().requests[0]
+    assert (newest.route, newest.generated_tokens) == ("/v1/messages", message["usage"]["output_tokens"])
+
+
 def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) -> None:
     stream = served.client.chat.completions.create(
         model="sndr-demo",

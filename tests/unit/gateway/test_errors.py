@@ -44,7 +44,7 @@ def code_of(answer: httpx.Response) -> tuple[int, str]:
     ("method", "path", "status", "code"),
     [
         ("GET", "/", 404, "unknown_route"),
-        ("POST", "/v1/responses", 404, "unknown_route"),
+        ("POST", "/v1/batches", 404, "unknown_route"),
         ("POST", "/chat/completions", 404, "unknown_route"),
         ("GET", CHAT, 405, "method_not_allowed"),
         ("OPTIONS", CHAT, 405, "method_not_allowed"),

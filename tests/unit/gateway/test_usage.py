@@ -146,9 +146,64 @@ def test_an_engine_without_a_tokenizer_takes_token_numbers(world: Any) -> None:
                 answer = await client.post("/v1/completions", json={"model": "m", "prompt": prompt})
                 assert (answer.status_code, answer.json()["error"]["code"]) == (501, "tokenizer_missing")
             assert (await client.post(CHAT, json={"model": "m", "messages": MESSAGES})).status_code == 501
-            for prompt in ([1, 2], [[1], [2]]):
-                body = {"model": "m", "prompt": prompt, "stream": True}
+            for numbers in ([1, 2], [[1], [2]]):
+                body = {"model": "m", "prompt": numbers, "stream": True}
                 assert (await client.post("/v1/completions", json=body)).status_code == 200
+
+    asyncio.run(go())
+
+
+RESPONSES = [
+    {"type": "response.created", "response": {"status": "in_progress", "usage": None}},
+    {"type": "response.output_text.delta", "delta": "a"},
+    {
+        "type": "response.completed",
+        "response": {
+            "status": "completed",
+            "usage": {"input_tokens": 5, "input_tokens_details": {"cached_tokens": 3}, "output_tokens": 2},
+        },
+    },
+]
+ANTHROPIC = [
+    {"type": "message_start", "message": {"usage": {"input_tokens": 5, "output_tokens": 0}}},
+    {"type": "content_block_delta", "delta": {"type": "text_delta", "text": "a"}},
+    {
+        "type": "message_delta",
+        "delta": {"stop_reason": "end_turn"},
+        "usage": {"input_tokens": 5, "output_tokens": 2, "cache_read_input_tokens": 3},
+    },
+]
+
+
+@pytest.mark.parametrize(
+    ("path", "frames", "finish"),
+    [("/v1/responses", RESPONSES, None), ("/v1/messages", ANTHROPIC, "end_turn")],
+    ids=["responses", "messages"],
+)
+def test_the_forms_of_agents_pass_and_are_measured(
+    world: Any, path: str, frames: list[dict[str, Any]], finish: str | None
+) -> None:
+    sent = b"".join(f"event: {one['type']}\n".encode() + frame(one) for one in frames)
+
+    async def talks(engine: Any, body: Any, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n")
+        writer.write(sent)
+        await writer.drain()
+        writer.write_eof()
+
+    async def go() -> None:
+        async with world(talks) as made, httpx.AsyncClient(base_url=made.url) as client:
+            body = {"model": "m", "input": "hi", "messages": MESSAGES, "max_tokens": 9, "stream": True}
+            refused = await client.post(path, json=body)
+            assert (refused.status_code, refused.json()["error"]["code"]) == (501, "route_unsupported")
+            made.running[:] = [replace(made.running[0], agent_routes=True)]
+            answer = await client.post(path, json=body)
+            assert answer.content == sent
+            assert made.engine.seen == [(path, body)]
+            (request,) = made.gateway.book.requests()
+            assert request.ttft is not None
+            assert (request.prompt_tokens, request.cached_tokens, request.generated_tokens) == (5, 3, 2)
+            assert request.finish == finish
 
     asyncio.run(go())
 
