@@ -10,6 +10,7 @@ from engine_host import __version__
 from engine_host.cli_chat import chat
 from engine_host.cli_engine import engine, jobs
 from engine_host.cli_output import MEANINGS, Exit, Output, command
+from engine_host.cli_patches import patches
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
 from engine_host.cli_settings import settings
@@ -52,6 +53,7 @@ for _command in (
     chat,
     models,
     engine,
+    patches,
     jobs,
     events,
     logs,

@@ -33,8 +33,8 @@ from engine_host.library.scan import FoundModel, Place, find_models, other_progr
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
 from engine_host.overlay.catalogue import BUILT_IN, Catalogue
-from engine_host.overlay.selection import Switches
 from engine_host.patch_plan import PatchPlans
+from engine_host.patch_services import PatchServices, read_switches
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
@@ -135,7 +135,9 @@ class Host:
                 find_model=self.shelf.find,
                 find_server=self.servers.find,
                 find_environment=self._environment,
-                plan_patches=PatchPlans(self._catalogue, Switches, self._folders.cache),
+                plan_patches=PatchPlans(
+                    self._catalogue, lambda: read_switches(self._settings), self._folders.cache
+                ),
                 settings=self._settings,
                 free_memory=free_memory,
                 total_memory=self._machine.facts.ram_total,
@@ -154,6 +156,14 @@ class Host:
             settings=self._settings,
             planner=planner,
             engines=self.engines,
+            patches=PatchServices(
+                self._catalogue,
+                self._settings,
+                self._settings_changed,
+                self.installations,
+                planner,
+                self._events,
+            ),
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
             requests=self.gateway.book,
             servers=ServerJobs(
@@ -287,7 +297,7 @@ class Host:
         return bool(self._gpus.read().gpus)
 
     def _catalogue(self) -> Catalogue:
-        return Catalogue.load((BUILT_IN, self._folders.data / "patches"))
+        return Catalogue.load((BUILT_IN, self._folders.config / "patches"))
 
     def _scan(self) -> Sequence[FoundModel]:
         models = self._settings.current.models

@@ -47,6 +47,13 @@ class EngineSettings(_Group):
     keep: bool = False
 
 
+class PatchSettings(_Group):
+    """Switches of vLLM's patches: ids, families or `all`; the most particular one decides."""
+
+    off: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+
+
 class HostSettings(_Group):
     """How the host lives."""
 
@@ -60,6 +67,7 @@ class Settings(_Group):
     endpoint: EndpointSettings = EndpointSettings()
     models: ModelSettings = ModelSettings()
     engine: EngineSettings = EngineSettings()
+    patches: PatchSettings = PatchSettings()
     host: HostSettings = HostSettings()
 
 

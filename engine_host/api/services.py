@@ -15,7 +15,15 @@ from engine_host.protocol.engines import Engine, InstallationPage, Request, Serv
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.patches import EnginePatches
+from engine_host.protocol.patches import (
+    CheckPage,
+    EnginePatches,
+    PatchDetail,
+    PatchPage,
+    PlannedPatches,
+    SwitchPatches,
+)
+from engine_host.protocol.plans import LaunchRequest
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
 
@@ -56,6 +64,25 @@ class Installations(Protocol):
         """Remove one."""
 
 
+class Patches(Protocol):
+    """The patch catalogue."""
+
+    async def page(self) -> PatchPage:
+        """Every patch."""
+
+    async def detail(self, patch_id: str, vllm: str | None) -> PatchDetail:
+        """One patch, and what it touches in one vLLM."""
+
+    async def check(self, vllm: str | None) -> CheckPage:
+        """Preflight of every patch."""
+
+    async def switch(self, asked: SwitchPatches) -> PatchPage:
+        """Switch patches in the settings."""
+
+    async def plan(self, request: LaunchRequest) -> PlannedPatches:
+        """The patches that a start would get."""
+
+
 class EnginePatchesOf(Protocol):
     """The patches of running engines."""
 
@@ -81,6 +108,7 @@ class Services:
     planner: Planner
     engines: EngineManager
     engine_patches: EnginePatchesOf
+    patches: Patches
     requests: Requests
     servers: Servers
     installations: Installations

@@ -21,6 +21,8 @@ from engine_host.installation_jobs import InstallationJobs
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Surroundings
 from engine_host.library.shelf import ShelvedModel
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.patch_services import PatchServices
 from engine_host.protocol.engines import Request, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo
@@ -141,6 +143,14 @@ async def door() -> AsyncIterator[Door]:
             settings=settings,
             planner=planner,
             engines=built.manager,
+            patches=PatchServices(
+                Catalogue.load,
+                settings,
+                settings_changed,
+                VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
+                planner,
+                events,
+            ),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
             ),

@@ -1,0 +1,135 @@
+"""What the control API says of the patch catalogue: lists, preflight, diffs, switches, plans."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from engine_host._errors import HostError
+from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.events import EventLog
+from engine_host.launch.planner import Planner
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.check import check, check_patch, operations
+from engine_host.overlay.selection import Switches, switched
+from engine_host.overlay.sources import VllmSource, open_source
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.patches import (
+    CheckPage,
+    PatchDetail,
+    PatchPage,
+    PlannedPatches,
+    SwitchPatches,
+)
+from engine_host.protocol.plans import LaunchRequest
+from engine_host.settings import SettingsFile
+
+
+class PatchServices:
+    """The catalogue as the window and the command line see it; it is read anew at each question."""
+
+    def __init__(
+        self,
+        catalogue: Callable[[], Catalogue],
+        settings: SettingsFile,
+        settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
+        installations: VllmInstallations,
+        planner: Planner,
+        events: EventLog,
+    ) -> None:
+        self._catalogue = catalogue
+        self._settings = settings
+        self._settings_changed = settings_changed
+        self._installations = installations
+        self._planner = planner
+        self._events = events
+
+    async def page(self) -> PatchPage:
+        """Every patch in order of application. Raises HostError(patch_cycle)."""
+        catalogue = await asyncio.to_thread(self._catalogue)
+        return catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+
+    async def detail(self, patch_id: str, vllm: str | None) -> PatchDetail:
+        """One patch and what it touches in one vLLM; without a name in the one that would run.
+
+        Raises HostError(patch_unknown), HostError(not_found) for a vLLM that is not there.
+        """
+        catalogue = await asyncio.to_thread(self._catalogue)
+        patch = catalogue.get(patch_id)
+        source = await asyncio.to_thread(self._source, vllm, missing_is_fine=vllm is None)
+        page = catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+        described = next(one for one in page.patches if one.id == patch.id)
+        return PatchDetail(
+            seq=self._events.seq,
+            patch=described,
+            vllm=source.version if source else None,
+            operations=await asyncio.to_thread(operations, patch, source),
+            check=await asyncio.to_thread(check_patch, catalogue, patch, source, {}) if source else None,
+        )
+
+    async def check(self, vllm: str | None) -> CheckPage:
+        """Preflight of the catalogue against an installed vLLM, a venv or a wheel. Raises HostError."""
+        catalogue = await asyncio.to_thread(self._catalogue)
+        source = await asyncio.to_thread(self._source, vllm)
+        assert source is not None
+        checks = await asyncio.to_thread(check, catalogue, source)
+        return CheckPage(seq=self._events.seq, vllm=source.version, source=source.label, checks=checks)
+
+    async def switch(self, asked: SwitchPatches) -> PatchPage:
+        """Switch patches, families or all in the person's settings.
+
+        Raises HostError(patch_unknown), and what saving the settings raises.
+        """
+        catalogue = await asyncio.to_thread(self._catalogue)
+        for name in asked.names:
+            catalogue.named(name)
+        now = self._settings.current.patches
+        changed = self._settings.change(
+            {
+                "patches.off": _with(now.off, asked.names, asked.to == "off"),
+                "patches.on": _with(now.on, asked.names, asked.to == "on"),
+            }
+        )
+        if changed:
+            await self._settings_changed(changed)
+            self._events.publish(PatchesChangedEvent())
+        return await self.page()
+
+    async def plan(self, request: LaunchRequest) -> PlannedPatches:
+        """The patches that a start would get. Raises HostError."""
+        plan = await self._planner.plan(request)
+        if plan.patches is None:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"{plan.name} would run in {plan.engine}, which has no overlay.",
+                cause="Patches are for vLLM.",
+                fix="Choose a model in safetensors format.",
+                evidence={"engine": plan.engine},
+            )
+        return plan.patches
+
+    def _switches(self) -> Switches:
+        return read_switches(self._settings)
+
+    def _source(self, vllm: str | None, *, missing_is_fine: bool = False) -> VllmSource | None:
+        if vllm is not None and ("/" in vllm or vllm.endswith(".whl")):
+            return open_source(Path(vllm).expanduser().absolute())
+        try:
+            environment = self._installations.find(vllm)
+        except HostError:
+            if missing_is_fine:
+                return None
+            raise
+        found = open_source(environment.site_packages)
+        return VllmSource(found.version, environment.label, found.reader)
+
+
+def read_switches(settings: SettingsFile) -> Switches:
+    """The person's switches, as the selection takes them."""
+    patches = settings.current.patches
+    return Switches(off=patches.off, on=patches.on)
+
+
+def _with(now: tuple[str, ...], names: tuple[str, ...], wanted: bool) -> list[str] | None:
+    kept = [name for name in now if name not in names]
+    return ([*kept, *dict.fromkeys(names)] if wanted else kept) or None
