@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import (
     Engine,
+    EngineKind,
     Finding,
     JobKind,
     LaunchPlan,
@@ -16,6 +17,8 @@ from engine_host.protocol import (
     ModelFile,
     ModelOrigin,
     Overrides,
+    PatchChoice,
+    PatchReason,
     Problem,
     Reason,
 )
@@ -182,7 +185,7 @@ class Actions(QObject):
 
 
 def request_of(engine: Engine) -> LaunchRequest:
-    """The request that led to an engine: its model, and the settings that were given for that start."""
+    """The request that led to an engine: its model, its patches, and what was given for that start."""
     plan = engine.plan
     names = set(Overrides.model_fields)
     given = {
@@ -190,9 +193,17 @@ def request_of(engine: Engine) -> LaunchRequest:
         for setting in plan.settings
         if setting.layer is Layer.OVERRIDE and setting.name in names and setting.value is not None
     }
+    layers = {setting.name: setting.layer for setting in plan.settings}
+    patches = PatchChoice()
+    if plan.patches is not None:
+        without = (one.patch for one in plan.patches.left_out if one.reason is PatchReason.LEFT_OUT)
+        patches = PatchChoice(off=tuple(without), on=plan.patches.chosen)
     return LaunchRequest(
         model=plan.model,
+        engine=EngineKind(plan.engine),
         server=plan.server,
+        installation=plan.installation if layers.get("installation") is Layer.OVERRIDE else None,
+        patches=patches,
         name=plan.name,
         overrides=Overrides.model_validate(given),
         keep=plan.keep,

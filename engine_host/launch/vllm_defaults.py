@@ -157,7 +157,7 @@ def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Overrides) -> No
     for name in ("tool_parser", "reasoning_parser"):
         given = getattr(asked, name)
         if given is not None:
-            resolved.set(name, None if given in {"off", "none", ""} else given, Layer.OVERRIDE)
+            resolved.set(name, "off" if given in {"none", ""} else given, Layer.OVERRIDE)
 
 
 def _memory(

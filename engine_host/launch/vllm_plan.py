@@ -4,7 +4,9 @@ import asyncio
 import hashlib
 import json
 import time
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import (
@@ -160,12 +162,18 @@ def _settings_of(
         draft_tokens=int(known["draft_tokens"]),
         dummy_weights=bool(known["dummy_weights"]),
         tokenizer=info.tokenizer,
-        tool_parser=None if known["embeddings"] else known["tool_parser"],
-        reasoning_parser=None if known["embeddings"] else known["reasoning_parser"],
+        tool_parser=_parser(known, "tool_parser"),
+        reasoning_parser=_parser(known, "reasoning_parser"),
         embeddings=bool(known["embeddings"]),
         gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
         extra_arguments=request.overrides.extra_arguments,
     )
+
+
+def _parser(known: Mapping[str, Any], name: str) -> str | None:
+    """A parser's name; an embedding has nothing to parse."""
+    value = known[name]
+    return None if value in {None, "off"} or known["embeddings"] else str(value)
 
 
 def _cache_name(environment: Environment) -> str:
