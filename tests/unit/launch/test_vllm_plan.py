@@ -201,7 +201,7 @@ def test_a_plan_says_everything_that_a_start_does(desk: Desk) -> None:
 
 
 def test_an_environment_of_the_persons_own_is_not_written_to(desk: Desk) -> None:
-    desk.venv = replace(desk.venv, id="/home/me/venv")
+    desk.venv = replace(desk.venv, id="/opt/own/venv")
     cache = Path(desk.plan().environment["VLLM_CACHE_ROOT"])
     assert cache.parent == desk.home / "cache" / "vllm"
 
