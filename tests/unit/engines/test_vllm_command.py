@@ -27,7 +27,7 @@ def settings(**given: object) -> VllmSettings:
 
 def build(
     chosen: VllmSettings, build: str = "cuda", additions: Additions | None = None
-) -> tuple[list[str], dict]:
+) -> tuple[list[str], dict[str, str]]:
     """The command of these settings."""
     argv, environment = command(chosen, PYTHON, build, SOCKET, CACHE, additions or Additions())
     return list(argv), environment
