@@ -6,8 +6,11 @@ from collections.abc import Iterable
 
 
 def of_object(function: object) -> str:
-    """The parameters of a callable: names and kinds, `= ...` for a default. Raises TypeError, ValueError."""
-    parameters = inspect.signature(function, follow_wrapped=False).parameters.values()  # type: ignore[arg-type]
+    """The parameters of a callable: names and kinds, `= ...` for a default. Raises TypeError, ValueError.
+
+    Those of the innermost function that decorators wrap, which is what its source shows.
+    """
+    parameters = inspect.signature(function).parameters.values()  # type: ignore[arg-type]
     return _text(
         (str(parameter.kind.name), parameter.name, parameter.default is not parameter.empty)
         for parameter in parameters
