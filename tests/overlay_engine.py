@@ -9,7 +9,7 @@
         assert patched.answer["spaces"] == 8
         assert patched.outcome("json-whitespace-limit") == "applied"
 
-The script's last line on stdout must be JSON: it becomes `answer`. `patches` are ids of the built-in
+The last line on stdout that is JSON becomes `answer`. `patches` are ids of the built-in
 catalogue; their requirements are added. The environment is the one that `vllm_environment` finds.
 """
 
@@ -28,6 +28,7 @@ from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
 from tests.vllm_environment import vllm_python, vllm_version
 
+_NO_JSON = object()
 PATCHES = Path(__file__).parents[1] / "engine_host" / "overlay" / "patches"
 
 
@@ -125,11 +126,16 @@ def run_in_engine(
         ]
     if check and done.returncode != 0:
         raise AssertionError(f"the script ended with {done.returncode}:\n{done.stderr[-4000:]}")
-    last = done.stdout.strip().rpartition("\n")[2]
-    try:
-        answer = json.loads(last)
-    except ValueError:
-        answer = None
+    found = (parsed for line in reversed(done.stdout.splitlines()) if (parsed := _json(line)) is not _NO_JSON)
+    answer = next(found, None)
     return EngineRun(
         done.returncode, answer, done.stdout, done.stderr, tuple(sorted(lines, key=lambda line: line["at"]))
     )
+
+
+def _json(line: str) -> Any:
+    """What a line is as JSON, or a mark for a line of a log."""
+    try:
+        return json.loads(line)
+    except ValueError:
+        return _NO_JSON

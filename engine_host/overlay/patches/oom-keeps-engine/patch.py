@@ -1,0 +1,114 @@
+"""A step without enough memory: the worker says so instead of dying, the scheduler fails what was in it."""
+
+from functools import wraps
+
+PATCH = "oom-keeps-engine"
+MARK = "sndr_out_of_memory"
+# Steps with half the token budget after such a step, so that the next one does not run into the same.
+CAREFUL_STEPS = 100
+SMALLEST_BUDGET = 256
+
+
+def survive(original):
+    """The worker's step; what runs out of memory becomes an output that carries the mark."""
+    from sndr_overlay.hits import count
+
+    @wraps(original)
+    def execute_model(self, scheduler_output):
+        import torch
+
+        count(PATCH)
+        self._sndr_pending = None
+        try:
+            return original(self, scheduler_output)
+        except torch.OutOfMemoryError as error:
+            if self.vllm_config.parallel_config.world_size > 1:
+                raise
+            said = str(error)
+        # Outside of the handler: the traceback would keep the step's tensors alive.
+        return _failed_output(self, scheduler_output, said)
+
+    return execute_model
+
+
+def answer_pending(original):
+    """The worker's sampling, which has nothing to sample from after a step that failed."""
+
+    @wraps(original)
+    def sample_tokens(self, grammar_output):
+        pending = getattr(self, "_sndr_pending", None)
+        if pending is not None:
+            self._sndr_pending = None
+            return pending
+        return original(self, grammar_output)
+
+    return sample_tokens
+
+
+def fail_requests(original):
+    """The scheduler's bookkeeping; the requests of a marked step end with an error."""
+    from sndr_overlay.hits import count
+
+    @wraps(original)
+    def update_from_output(self, scheduler_output, model_runner_output):
+        outputs = original(self, scheduler_output, model_runner_output)
+        if getattr(model_runner_output, MARK, False):
+            count(PATCH)
+            _end_with_error(self, list(scheduler_output.num_scheduled_tokens), outputs)
+            _be_careful(self)
+        else:
+            _relax(self)
+        return outputs
+
+    return update_from_output
+
+
+def _failed_output(worker, scheduler_output, said):
+    import gc
+
+    import torch
+    from vllm.logger import init_logger
+    from vllm.v1.outputs import ModelRunnerOutput
+
+    # A half-done step must not be taken for one that waits to be sampled from.
+    if getattr(worker.model_runner, "execute_model_state", None) is not None:
+        worker.model_runner.execute_model_state = None
+    gc.collect()
+    if torch.cuda.is_available():
+        torch.cuda.empty_cache()
+    ids = list(scheduler_output.num_scheduled_tokens)
+    init_logger("vllm.sndr").error("%d requests failed for want of memory: %s", len(ids), said.split("\n")[0])
+    output = ModelRunnerOutput(req_ids=ids, req_id_to_index={name: index for index, name in enumerate(ids)})
+    setattr(output, MARK, True)
+    worker._sndr_pending = output
+    return output
+
+
+def _end_with_error(scheduler, ids, outputs):
+    from vllm.v1.engine import EngineCoreOutput, EngineCoreOutputs, FinishReason
+    from vllm.v1.request import RequestStatus
+
+    alive = [scheduler.requests[name] for name in ids if name in scheduler.requests]
+    scheduler.finish_requests([request.request_id for request in alive], RequestStatus.FINISHED_ERROR)
+    for request in alive:
+        end = EngineCoreOutput(
+            request_id=request.request_id, new_token_ids=[], finish_reason=FinishReason.ERROR
+        )
+        batch = outputs.setdefault(request.client_index, EngineCoreOutputs())
+        batch.outputs.append(end)
+
+
+def _be_careful(scheduler):
+    if not hasattr(scheduler, "_sndr_budget"):
+        scheduler._sndr_budget = scheduler.max_num_scheduled_tokens
+    scheduler._sndr_careful = CAREFUL_STEPS
+    half = max(scheduler.max_num_scheduled_tokens // 2, SMALLEST_BUDGET)
+    scheduler.max_num_scheduled_tokens = min(scheduler.max_num_scheduled_tokens, half)
+
+
+def _relax(scheduler):
+    left = getattr(scheduler, "_sndr_careful", 0)
+    if left:
+        scheduler._sndr_careful = left - 1
+        if left == 1:
+            scheduler.max_num_scheduled_tokens = scheduler._sndr_budget
