@@ -6,6 +6,7 @@ import json
 import uuid
 from collections.abc import AsyncIterator, Mapping
 from typing import Any, TypeVar
+from urllib.parse import quote
 
 import httpx
 from pydantic import ValidationError
@@ -14,17 +15,22 @@ from engine_host.protocol import (
     EVENT,
     PROTOCOL_MAJOR,
     Action,
+    BisectRequest,
     Engine,
     EnginePage,
+    EnginePatches,
     ErrorAnswer,
     Event,
     HostInfo,
+    InstallationPage,
     Job,
     JobPage,
     LaunchPlan,
     LaunchRequest,
     LogPage,
     ModelPage,
+    PatchDetail,
+    PatchPage,
     Problem,
     Reason,
     Request,
@@ -33,6 +39,7 @@ from engine_host.protocol import (
     SettingPage,
     SettingsChange,
     StartRequest,
+    SwitchPatches,
     TelemetryPage,
     Version,
     Wire,
@@ -102,6 +109,23 @@ class HostClient:
         """The host's settings with their provenance."""
         return await self._get("/v1/settings", SettingPage)
 
+    async def patches(self) -> PatchPage:
+        """The catalogue of patches."""
+        return await self._get("/v1/patches", PatchPage)
+
+    async def patch(self, patch: str, vllm: str | None = None) -> PatchDetail:
+        """One patch with what it touches in a vLLM."""
+        query: dict[str, str | float] = {"vllm": vllm} if vllm else {}
+        return await self._get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail, query)
+
+    async def engine_patches(self, engine: str) -> EnginePatches:
+        """What took effect in the processes of one engine."""
+        return await self._get(f"/v1/engines/{engine}/patches", EnginePatches)
+
+    async def installations(self) -> InstallationPage:
+        """vLLM's environments."""
+        return await self._get("/v1/installations", InstallationPage)
+
     async def telemetry(self, names: tuple[str, ...], since: float, step: float) -> TelemetryPage:
         """Series from a time on."""
         query: dict[str, str | float] = {"since": since, "step": step}
@@ -160,6 +184,32 @@ class HostClient:
         """Set values; None brings a default back."""
         change = SettingsChange(values=dict(values))
         return await self._command("PUT", "/v1/settings", SettingPage, change.model_dump(mode="json"))
+
+    async def switch_patches(self, change: SwitchPatches) -> PatchPage:
+        """Switch patches on or off for the next start."""
+        return await self._command("POST", "/v1/patches/switch", PatchPage, change.model_dump(mode="json"))
+
+    async def probe_patches(self, engine: str) -> EnginePatches:
+        """Ask every process of an engine whether its patches are live."""
+        path = f"/v1/engines/{engine}/patches/probe"
+        return await self._command("POST", path, EnginePatches, timeout=60)
+
+    async def start_without(self, engine: str, patch: str) -> Engine:
+        """Start an engine again without one patch."""
+        path = f"/v1/engines/{engine}/patches/{quote(patch, safe='')}/start-without"
+        return await self._command("POST", path, Engine)
+
+    async def bisect_patches(self, request: BisectRequest) -> Job:
+        """Find the patch that makes a start fail its check."""
+        return await self._command("POST", "/v1/patches/bisect", Job, request.model_dump(mode="json"))
+
+    async def install(self, installation: str) -> Job:
+        """Install an environment of vLLM."""
+        return await self._command("POST", f"/v1/installations/{installation}", Job)
+
+    async def remove_installation(self, installation: str) -> Job:
+        """Remove an environment of vLLM."""
+        return await self._command("DELETE", f"/v1/installations/{installation}", Job)
 
     async def send(self, action: Action) -> None:
         """Send the request that mends a problem."""

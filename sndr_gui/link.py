@@ -169,7 +169,7 @@ class Link(QObject):
             if part == "all":
                 version = await self.client.version()
                 self._state.load(await self._snapshot(self.client, version.run_id))
-            else:
+            elif part in parts:
                 await parts[part](self.client)
         except HostError:
             # The stream notices the loss itself, and the next snapshot brings this part.

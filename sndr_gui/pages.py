@@ -15,6 +15,7 @@ from sndr_gui.logs import LogsModel
 from sndr_gui.monitor import MonitorModel
 from sndr_gui.news import News
 from sndr_gui.palette import Entry
+from sndr_gui.patches import PatchesModel
 from sndr_gui.session import Session
 from sndr_gui.settings import SettingsFile
 from sndr_gui.settings_page import SettingsModel
@@ -33,6 +34,7 @@ class Pages(QObject):
         self.launch = LaunchModel(session, self.actions)
         self.chat = ChatModel(session)
         self.monitor = MonitorModel(session)
+        self.patches = PatchesModel(session, self.actions)
         self.logs = LogsModel(session)
         self.settings = SettingsModel(session, file)
         self._news = News(session.state, session.notices)
@@ -52,6 +54,10 @@ class Pages(QObject):
                 from sndr_gui.views.monitor import MonitorView
 
                 return MonitorView(self.monitor)
+            case "patches":
+                from sndr_gui.views.patches import PatchesView
+
+                return PatchesView(self.patches, self.open_launch)
             case "logs":
                 from sndr_gui.views.logs import LogsView
 

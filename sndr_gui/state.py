@@ -8,6 +8,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.protocol import (
     Engine,
     EnginePage,
+    EnginePatches,
     EngineState,
     Event,
     Finding,
@@ -16,6 +17,7 @@ from engine_host.protocol import (
     JobKind,
     JobPage,
     ModelPage,
+    ProcessPatches,
     Request,
     RequestPage,
     RequestState,
@@ -37,6 +39,9 @@ from engine_host.protocol.events import (
     MissedEvent,
     ModelsChangedEvent,
     NoticeEvent,
+    PatchesChangedEvent,
+    PatchResultEvent,
+    PatchSummaryEvent,
     ResetEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
@@ -85,6 +90,7 @@ class HostState(QObject):
         found: a Finding
         outdated: the name of a part that has to be read again
         job_ended: a Job in a final state
+        applied: an EnginePatches that changed
     """
 
     host_changed = Signal()
@@ -100,6 +106,7 @@ class HostState(QObject):
     found = Signal(object)
     outdated = Signal(str)
     job_ended = Signal(object)
+    applied = Signal(object)
 
     def __init__(self) -> None:
         super().__init__()
@@ -115,6 +122,7 @@ class HostState(QObject):
         self.requests: dict[str, Request] = {}
         self.sample: Sample | None = None
         self._values: dict[str, tuple[float, float]] = {}
+        self.applies: dict[str, EnginePatches] = {}
         self.findings: deque[Finding] = deque(maxlen=50)
 
     @property
@@ -216,6 +224,12 @@ class HostState(QObject):
                 self.outdated.emit("servers")
             case SettingsChangedEvent():
                 self.outdated.emit("settings")
+            case PatchesChangedEvent():
+                self.outdated.emit("patches")
+            case PatchSummaryEvent():
+                self.set_applies(event.patches)
+            case PatchResultEvent():
+                self._patch_result(event)
             case LogLineEvent():
                 self.logged.emit(event.lines)
             case FindingEvent():
@@ -258,6 +272,23 @@ class HostState(QObject):
         """Take over the host's settings."""
         self.settings = page
         self.settings_changed.emit()
+
+    def set_applies(self, patches: EnginePatches) -> None:
+        """Take over the apply summary of one engine."""
+        self.applies[patches.engine] = patches
+        self.applied.emit(patches)
+
+    def _patch_result(self, event: PatchResultEvent) -> None:
+        known = self.applies.get(event.engine) or EnginePatches(seq=0, engine=event.engine, planned=None)
+        mine = next((process for process in known.processes if process.pid == event.pid), None)
+        if mine is None:
+            mine = ProcessPatches(pid=event.pid, role=event.role, rank=event.rank, since=event.at)
+        others = tuple(result for result in mine.results if result.patch != event.result.patch)
+        fresh = mine.model_copy(
+            update={"role": event.role, "rank": event.rank, "results": (*others, event.result)}
+        )
+        processes = (*(process for process in known.processes if process.pid != event.pid), fresh)
+        self.set_applies(known.model_copy(update={"processes": processes}))
 
     def _stage(self, event: EngineStageEvent) -> None:
         engine = self.engines.get(event.engine)

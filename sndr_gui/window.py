@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PAGES = (
     ("home", "Home", "house"),
     ("launch", "Launch", "rocket"),
+    ("patches", "Patches", "layers"),
     ("chat", "Chat", "message-square"),
     ("monitor", "Monitor", "activity"),
     ("logs", "Logs", "terminal"),

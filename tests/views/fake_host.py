@@ -23,6 +23,7 @@ from starlette.routing import Route
 from engine_host.protocol import (
     Engine,
     EnginePage,
+    EnginePatches,
     EngineState,
     HostInfo,
     Job,
@@ -33,6 +34,8 @@ from engine_host.protocol import (
     LogLine,
     LogPage,
     ModelPage,
+    PatchDetail,
+    PatchPage,
     Problem,
     RequestPage,
     ServerPage,
@@ -67,6 +70,9 @@ class FakeHost:
         self.servers: ServerPage = samples.servers()
         self.settings: SettingPage = samples.settings()
         self.requests: list[EngineRequest] = []
+        self.patches: PatchPage = samples.patches()
+        self.patch: PatchDetail = samples.patch_detail()
+        self.applies: EnginePatches = samples.applies()
         self.telemetry: TelemetryPage = samples.telemetry()
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
@@ -148,6 +154,13 @@ class FakeHost:
             Route("/v1/engines/{engine}", self._command, methods=["DELETE"]),
             Route("/v1/engines/{engine}/requests", self._requests),
             Route("/v1/engines/{engine}/requests/{request}", self._command, methods=["DELETE"]),
+            Route("/v1/patches", self._page("patches")),
+            Route("/v1/patches/switch", self._command, methods=["POST"]),
+            Route("/v1/patches/bisect", self._command, methods=["POST"]),
+            Route("/v1/patches/{patch}", self._page("patch")),
+            Route("/v1/engines/{engine}/patches", self._page("applies")),
+            Route("/v1/engines/{engine}/patches/probe", self._command, methods=["POST"]),
+            Route("/v1/engines/{engine}/patches/{patch}/start-without", self._command, methods=["POST"]),
             Route("/v1/telemetry", self._page("telemetry")),
             Route("/v1/jobs", self._jobs),
             Route("/v1/jobs/{job}", self._command, methods=["DELETE"]),
@@ -218,6 +231,14 @@ class FakeHost:
                 return samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)
             case "POST", "/v1/servers/compare":
                 return samples.job(JobKind.ENGINE_COMPARE, JobState.RUNNING)
+            case "POST", "/v1/patches/switch":
+                return self.patches
+            case "POST", "/v1/patches/bisect":
+                return samples.job(JobKind.PATCH_BISECT, JobState.RUNNING)
+            case "POST", _ if path.endswith("/patches/probe"):
+                return self.applies
+            case "POST", _ if path.endswith("/start-without"):
+                return self.engines[request.path_params["engine"]]
             case "PUT", "/v1/settings":
                 return self.settings
             case "DELETE", _ if "engine" in request.path_params and "request" not in request.path_params:

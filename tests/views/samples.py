@@ -5,8 +5,10 @@ import time
 from typing import Any
 
 from engine_host.protocol import (
+    AppliesTo,
     Endpoint,
     Engine,
+    EnginePatches,
     EngineState,
     Finding,
     Fix,
@@ -22,12 +24,24 @@ from engine_host.protocol import (
     ModelFile,
     ModelOrigin,
     ModelPage,
+    Patch,
+    PatchDetail,
+    PatchEvidence,
+    PatchKind,
+    PatchOperation,
+    PatchOutcome,
+    PatchPage,
+    PatchReason,
+    PatchResult,
     Problem,
+    ProcessPatches,
+    ProcessRole,
     Reach,
     Readings,
     Reason,
     Request,
     RequestState,
+    Risk,
     Series,
     ServerChoice,
     ServerInfo,
@@ -318,3 +332,56 @@ def chat() -> list[str | float]:
         chunk("", timings=timings),
         "data: [DONE]\n\n",
     ]
+
+
+def patch(number: int, **changes: Any) -> Patch:
+    """A patch of the catalogue."""
+    family = ("kv_cache", "spec_decode", "reasoning", "loader")[number % 4]
+    return Patch(
+        id=f"P{number:04}",
+        title=f"Sample patch {number}",
+        family=family,
+        kinds=(tuple(PatchKind)[number % 3],),
+        problem="The sample engine forgets the last block of a request.",
+        upstream=("https://github.com/vllm-project/vllm/issues/1",),
+        applies_to=AppliesTo(vllm=">=0.26,<0.33" if number % 2 else "==0.32.0"),
+        risk=Risk.LOW,
+        evidence=(
+            PatchEvidence(metric="decode", before=10.0, after=None, unit="tok/s", n=5, machine="sample"),
+        ),
+    ).model_copy(update=changes)
+
+
+def patches(count: int = 12) -> PatchPage:
+    """A catalogue."""
+    return PatchPage(seq=0, patches=tuple(patch(number) for number in range(count)))
+
+
+def patch_detail() -> PatchDetail:
+    """A patch with its change."""
+    diff = "--- a/vllm/sample.py\n+++ b/vllm/sample.py\n@@ -1,2 +1,2 @@\n-old = 1\n+new = 2\n same = 3"
+    operation = PatchOperation(kind=PatchKind.TEXT, target="vllm.sample", diff=diff)
+    return PatchDetail(seq=0, patch=patch(1), vllm="0.32.0", operations=(operation,))
+
+
+def applies() -> EnginePatches:
+    """What two processes reported."""
+
+    def result(number: int, outcome: PatchOutcome, reason: PatchReason | None = None) -> PatchResult:
+        return PatchResult(patch=f"P{number:04}", outcome=outcome, reason=reason, ms=1.5 * (number + 1))
+
+    now = time.time()
+    core = tuple(result(number, PatchOutcome.APPLIED) for number in range(5))
+    failed = result(5, PatchOutcome.FAILED, PatchReason.RAISED)
+    skipped = result(6, PatchOutcome.SKIPPED, PatchReason.UPSTREAM_MERGED)
+    return EnginePatches(
+        seq=0,
+        engine="engine-1",
+        planned=None,
+        processes=(
+            ProcessPatches(pid=11, role=ProcessRole.API_SERVER, since=now - 5, results=core[:2]),
+            ProcessPatches(
+                pid=12, role=ProcessRole.ENGINE_CORE, since=now - 4, results=(*core, failed, skipped)
+            ),
+        ),
+    )

@@ -1,0 +1,483 @@
+"""Patches: the catalogue, what took effect in which process, and the switches, without widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import (
+    BisectCheck,
+    BisectRequest,
+    Engine,
+    EnginePatches,
+    Job,
+    JobKind,
+    Patch,
+    PatchDetail,
+    PatchOutcome,
+    PatchPage,
+    PatchReason,
+    PatchResult,
+    ProcessPatches,
+    ProcessRole,
+    SwitchPatches,
+)
+from sndr_gui import formats
+from sndr_gui.actions import Actions, request_of
+from sndr_gui.client import HostClient
+from sndr_gui.rows import Column, RowsModel
+from sndr_gui.session import Session
+
+REASONS = {
+    PatchReason.ANCHOR_AMBIGUOUS: "the text that it replaces occurs more than once",
+    PatchReason.ANCHOR_MISSING: "the text that it replaces is not in this vLLM",
+    PatchReason.CONFLICT: "another patch of this start excludes it",
+    PatchReason.LEFT_OUT: "this start was asked to leave it out",
+    PatchReason.MODULE_MISSING: "this vLLM has no such module",
+    PatchReason.NOT_DEFAULT: "it is not on unless it is asked for",
+    PatchReason.OUT_OF_RANGE: "it is for other versions of vLLM",
+    PatchReason.RAISED: "its code raised an error",
+    PatchReason.REQUIREMENT_SKIPPED: "a patch that it needs was not applied",
+    PatchReason.SHADOW_UNWRITABLE: "the changed source could not be written",
+    PatchReason.SIGNATURE_CHANGED: "the function that it replaces takes other arguments here",
+    PatchReason.SWITCHED_OFF: "it is switched off",
+    PatchReason.TARGET_MISSING: "this vLLM has no such function or class",
+    PatchReason.TOO_LATE: "its module was already imported",
+    PatchReason.UPSTREAM_MERGED: "this vLLM has the fix already",
+    PatchReason.WRONG_ARCHITECTURE: "it is for other model architectures",
+    PatchReason.WRONG_GPU: "it is for other GPUs",
+    PatchReason.WRONG_KV_CACHE: "it is for other KV-cache types",
+    PatchReason.WRONG_PLATFORM: "it is for another platform",
+    PatchReason.WRONG_SPECULATION: "it is for another kind of speculation",
+}
+_ROLES = {
+    ProcessRole.API_SERVER: "API server",
+    ProcessRole.ENGINE_CORE: "EngineCore",
+    ProcessRole.WORKER: "Worker",
+    ProcessRole.HELPER: "Helper",
+}
+# The outcome that a person must see first stands for the patch over all processes.
+_WORST = (
+    PatchOutcome.FAILED,
+    PatchOutcome.REVERTED,
+    PatchOutcome.APPLIED,
+    PatchOutcome.PENDING,
+    PatchOutcome.SKIPPED,
+)
+_TONES = {
+    "applied": "good",
+    "skipped": "warn",
+    "failed": "bad",
+    "reverted": "bad",
+    "pending": "accent",
+}
+ALL = "All"
+
+
+@dataclass(frozen=True)
+class PatchRow:
+    """One line of the table; `ms` is the longest apply time of a process."""
+
+    patch: Patch
+    state: str
+    why: str
+    ms: float | None
+
+    @property
+    def kinds(self) -> str:
+        """How it enters a process, in a few words."""
+        return ", ".join(self.patch.kinds)
+
+
+@dataclass(frozen=True)
+class ProcessCard:
+    """The outcomes of one process."""
+
+    pid: int
+    title: str
+    counts: tuple[tuple[str, int], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The outcomes that occurred."""
+        return ", ".join(f"{count} {name}" for name, count in self.counts if count) or "none yet"
+
+
+@dataclass(frozen=True)
+class Facets:
+    """What the table is narrowed to; `All` does not narrow."""
+
+    family: str = ALL
+    state: str = ALL
+    kind: str = ALL
+    range: str = ALL
+    pid: int | None = None
+
+
+def process_name(process: ProcessPatches) -> str:
+    """A process as vLLM's users call it."""
+    rank = f" {process.rank}" if process.rank is not None else ""
+    return _ROLES[process.role] + rank
+
+
+def reason_words(reason: PatchReason | None, detail: str = "") -> str:
+    """Why a patch is not applied, in plain words."""
+    words = REASONS[reason] if reason is not None else ""
+    return f"{words} ({detail})" if words and detail else words or detail
+
+
+def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) -> PatchRow:
+    """What is known of a patch: its outcome in the engine's processes, or else its switch."""
+    if applies is None:
+        return PatchRow(patch, patch.switch, patch.switched_by, None)
+    results = [
+        result
+        for process in applies.processes
+        if pid is None or process.pid == pid
+        for result in process.results
+        if result.patch == patch.id
+    ]
+    if results:
+        worst = min(results, key=lambda result: _WORST.index(result.outcome))
+        ms = max((result.ms for result in results if result.ms is not None), default=None)
+        return PatchRow(patch, worst.outcome.value, reason_words(worst.reason, worst.detail), ms)
+    planned = applies.planned
+    if planned is not None:
+        for decision in planned.left_out:
+            if decision.patch == patch.id:
+                return PatchRow(patch, "left out", reason_words(decision.reason, decision.detail), None)
+        if patch.id in planned.chosen and pid is None:
+            return PatchRow(patch, "pending", "no process reported it yet", None)
+    return PatchRow(patch, "not here" if pid is not None else patch.switch, "", None)
+
+
+def passes(row: PatchRow, facets: Facets) -> bool:
+    """Whether a row is in the chosen facets."""
+    patch = row.patch
+    return (
+        facets.family in (ALL, patch.family)
+        and facets.state in (ALL, row.state)
+        and (facets.kind == ALL or facets.kind in patch.kinds)
+        and facets.range in (ALL, patch.applies_to.vllm)
+        and (facets.pid is None or row.state != "not here")
+    )
+
+
+def columns() -> list[Column[PatchRow]]:
+    """The table's columns."""
+
+    def muted(_row: PatchRow) -> str:
+        return "muted"
+
+    return [
+        Column("ID", lambda row: row.patch.id, tone=muted, tip=lambda row: row.patch.id),
+        Column("Patch", lambda row: row.patch.title, tip=lambda row: row.patch.problem),
+        Column("Family", lambda row: row.patch.family, tone=muted),
+        Column("Kind", lambda row: row.kinds, tone=muted),
+        Column("Range", lambda row: row.patch.applies_to.vllm, tone=muted),
+        Column(
+            "State",
+            lambda row: row.state,
+            tone=lambda row: _TONES.get(row.state, "muted"),
+            tip=lambda row: row.why,
+        ),
+        Column(
+            "Apply time",
+            lambda row: formats.UNMEASURED if row.ms is None else f"{row.ms:.1f} ms",
+            sort=lambda row: -1.0 if row.ms is None else row.ms,
+            tone=muted,
+            right=True,
+        ),
+    ]
+
+
+class PatchesModel(QObject):
+    """What the Patches page shows and does.
+
+    Signals:
+        changed: anything but the rows and the detail
+        rows_changed: the rows or their number
+        detail_changed: the chosen patch or what is known of it
+    """
+
+    changed = Signal()
+    rows_changed = Signal()
+    detail_changed = Signal()
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        super().__init__()
+        self.session, self.actions = session, actions
+        self.page: PatchPage | None = None
+        self.rows: RowsModel[PatchRow] = RowsModel(columns(), lambda row: row.patch.id, self)
+        self.facets = Facets()
+        self.chosen = ""
+        self.detail: PatchDetail | None = None
+        self._pending: set[str] = set()
+        self._shown = False
+        self._asked = ""
+        # A start reports hundreds of results in a second; the table is drawn ten times in it.
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(100)
+        self._soon.timeout.connect(self._fill)
+        state = session.state
+        state.applied.connect(self._on_applied)
+        state.engines_changed.connect(self._on_engine)
+        state.outdated.connect(self._on_outdated)
+        state.jobs_changed.connect(self.changed)
+        session.link.changed.connect(self._on_link)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read what is shown when somebody looks."""
+        self._shown = shown
+        if shown:
+            self._on_link()
+
+    def _on_link(self) -> None:
+        if self._shown and self.session.link.connected:
+            if self.page is None:
+                self.load()
+            self._on_engine()
+        self.changed.emit()
+
+    def _on_outdated(self, part: str) -> None:
+        if part in ("patches", "all") and self.session.link.connected:
+            self.load()
+
+    def _on_applied(self, _patches: EnginePatches) -> None:
+        if not self._soon.isActive():
+            self._soon.start()
+
+    def _on_engine(self) -> None:
+        engine = self.engine
+        wanted = engine.id if engine is not None and engine.engine == "vllm" else ""
+        if wanted != self._asked and self._shown and self.session.link.connected:
+            self._asked = wanted
+            if wanted:
+                self._read_applies(wanted)
+            self._on_applied_now()
+        self.changed.emit()
+
+    def _on_applied_now(self) -> None:
+        if self.page is not None:
+            self._fill()
+
+    def _read_applies(self, engine: str) -> None:
+        async def work(client: HostClient) -> None:
+            self.session.state.set_applies(await client.engine_patches(engine))
+
+        self.session.command("read the engine's patches", work)
+
+    def load(self) -> None:
+        """Read the catalogue."""
+
+        async def work(client: HostClient) -> None:
+            self._take(await client.patches())
+
+        self.session.command("read the patches", work)
+
+    def _take(self, page: PatchPage) -> None:
+        self.page = page
+        self._fill()
+        if self.chosen:
+            self._read_detail(self.chosen)
+        self.changed.emit()
+
+    def _fill(self) -> None:
+        page = self.page
+        if page is None:
+            return
+        if self.facets.pid is not None and self.facets.pid not in {card.pid for card in self.cards()}:
+            self.facets = Facets(self.facets.family, self.facets.state, self.facets.kind, self.facets.range)
+        made = (row_of(patch, self.applies, self.facets.pid) for patch in page.patches)
+        self.rows.set_rows([row for row in made if passes(row, self.facets)])
+        self.rows_changed.emit()
+        self.detail_changed.emit()
+
+    # What is shown.
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that runs or starts."""
+        return self.session.state.running
+
+    @property
+    def applies(self) -> EnginePatches | None:
+        """What the processes of the running engine reported."""
+        engine = self.engine
+        return self.session.state.applies.get(engine.id) if engine else None
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if self.page is None:
+            return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
+        parts = [f"{len(self.page.patches)} in the catalogue"]
+        if (faults := len(self.page.faults)) > 0:
+            parts.append(f"{formats.plural(faults, 'folder')} cannot be used")
+        engine = self.engine
+        if engine is not None:
+            parts.append(f"{engine.name} on {engine.engine} {engine.server_version}")
+        return "  ·  ".join(parts)
+
+    @property
+    def lesson(self) -> tuple[str, str]:
+        """What to know while no process reports: a heading and a sentence; empty when one does."""
+        engine = self.engine
+        if engine is None:
+            return (
+                "No engine runs",
+                "Start a model on vLLM to see here which patch took effect in which process.",
+            )
+        if engine.engine != "vllm":
+            return (
+                f"{engine.engine} has no overlay",
+                "Patches change vLLM in memory while it starts; this engine runs as it was built.",
+            )
+        return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
+
+    def cards(self) -> tuple[ProcessCard, ...]:
+        """One card a process, in order of their start."""
+        applies = self.applies
+        processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
+        return tuple(
+            ProcessCard(
+                process.pid,
+                process_name(process),
+                tuple((outcome.value, process.count(outcome)) for outcome in PatchOutcome),
+            )
+            for process in processes
+        )
+
+    def choices(self, facet: str) -> list[str]:
+        """What a facet can be narrowed to."""
+        patches = self.page.patches if self.page else ()
+        match facet:
+            case "family":
+                found = {patch.family for patch in patches}
+            case "kind":
+                found = {kind.value for patch in patches for kind in patch.kinds}
+            case "range":
+                found = {patch.applies_to.vllm for patch in patches}
+            case _:
+                found = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
+        return [ALL, *sorted(found)]
+
+    def narrow(self, facets: Facets) -> None:
+        """Show only the rows in these facets."""
+        self.facets = facets
+        self._fill()
+        self.changed.emit()
+
+    def choose(self, patch: str) -> None:
+        """Show one patch in full."""
+        if patch == self.chosen:
+            return
+        self.chosen, self.detail = patch, None
+        self.detail_changed.emit()
+        if patch:
+            self._read_detail(patch)
+
+    def _read_detail(self, patch: str) -> None:
+        engine = self.engine
+        version = engine.server_version if engine is not None and engine.engine == "vllm" else None
+
+        async def work(client: HostClient) -> None:
+            detail = await client.patch(patch, version)
+            if self.chosen == patch:
+                self.detail = detail
+                self.detail_changed.emit()
+
+        self.session.command("read a patch", work)
+
+    @property
+    def patch(self) -> Patch | None:
+        """The chosen patch."""
+        patches = self.page.patches if self.page else ()
+        return next((patch for patch in patches if patch.id == self.chosen), None)
+
+    def needed_by(self) -> tuple[str, ...]:
+        """The patches that need the chosen one."""
+        patches = self.page.patches if self.page else ()
+        return tuple(patch.id for patch in patches if self.chosen in patch.requires)
+
+    def in_processes(self) -> tuple[tuple[str, PatchResult], ...]:
+        """The chosen patch in every process that reported it."""
+        applies = self.applies
+        return tuple(
+            (process_name(process), result)
+            for process in (applies.processes if applies else ())
+            for result in process.results
+            if result.patch == self.chosen
+        )
+
+    def job(self) -> Job | None:
+        """The newest bisection."""
+        return self.session.state.newest_job(JobKind.PATCH_BISECT)
+
+    # What can be done.
+
+    def pending(self, name: str) -> bool:
+        """Whether this command is under way."""
+        return name in self._pending
+
+    @property
+    def can_ask_engine(self) -> bool:
+        """Whether an engine with an overlay runs."""
+        engine = self.engine
+        return self.session.link.connected and engine is not None and engine.engine == "vllm"
+
+    def switch(self, to: str) -> None:
+        """Switch the chosen patch on, off, or back to its default, for the next start."""
+        change = SwitchPatches.model_validate({"names": (self.chosen,), "to": to})
+
+        async def work(client: HostClient) -> None:
+            self._take(await client.switch_patches(change))
+
+        self._send("switch", work)
+
+    def probe(self) -> None:
+        """Ask every process whether its patches are live."""
+        if (engine := self.engine) is None:
+            return
+        name = engine.id
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_applies(await client.probe_patches(name))
+
+        self._send("probe", work)
+
+    def start_without(self) -> None:
+        """Start the engine again without the chosen patch."""
+        if (engine := self.engine) is None:
+            return
+        name, patch = engine.id, self.chosen
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_engine(await client.start_without(name, patch))
+
+        self._send("without", work)
+
+    def bisect(self, check: BisectCheck) -> None:
+        """Find the patch that makes the newest engine's start fail a check."""
+        engine = self.session.state.engine
+        if engine is None:
+            return
+        request = BisectRequest(launch=request_of(engine), check=check)
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_job(await client.bisect_patches(request))
+
+        self._send("bisect", work)
+
+    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+        self._pending.add(name)
+        self.detail_changed.emit()
+
+        def done() -> None:
+            self._pending.discard(name)
+            self.detail_changed.emit()
+
+        self.session.command(f"patches: {name}", work, done=done)

@@ -1,0 +1,232 @@
+"""The pane of one patch: problem, what it touches, evidence, its state in every process, and its actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from engine_host.protocol import Patch, PatchEvidence, PatchOperation, PatchResult
+from sndr_gui import formats, theme
+from sndr_gui.patches import PatchesModel, reason_words
+from sndr_gui.views.copying import CommandLine, CopyButton
+from sndr_gui.views.parts import badge, button, clear, row, text
+from sndr_gui.views.stages import JobView
+
+_UNKNOWN = "not measured"
+_TONES = {"applied": "good", "skipped": "warn", "failed": "bad", "reverted": "bad", "pending": "accent"}
+
+
+class _DiffColours(QSyntaxHighlighter):
+    """Colours added and removed lines of a diff."""
+
+    def __init__(self, document: QTextDocument) -> None:
+        super().__init__(document)
+        theme.notifier.changed.connect(self.rehighlight)
+
+    def highlightBlock(self, line: str) -> None:
+        """Colour one line by its first character."""
+        token = {"+": "good", "-": "bad", "@": "accent"}.get(line[:1])
+        if token:
+            look = QTextCharFormat()
+            look.setForeground(theme.color(token))
+            self.setFormat(0, len(line), look)
+
+
+class DiffText(QPlainTextEdit):
+    """A diff, in colours, to be selected and copied."""
+
+    def __init__(self, operation: PatchOperation) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setAccessibleName(f"What {operation.target} becomes")
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFont(theme.mono_font(11))
+        self.setTabChangesFocus(True)
+        self.setPlainText(operation.diff)
+        self._colours = _DiffColours(self.document())
+        lines = operation.diff.count("\n") + 1
+        self.setFixedHeight(min(320, 34 + lines * self.fontMetrics().lineSpacing()))
+
+
+class PatchPane(QWidget):
+    """Everything about the chosen patch; rebuilt when the patch or what is known of it changes."""
+
+    def __init__(self, model: PatchesModel, bisect: Callable[[], None]) -> None:
+        super().__init__()
+        self.setObjectName("canvas")
+        self.model = model
+        self._shown: object = None
+        self.switch = button("Switch off", self._on_switch)
+        self.default = button("Use the default", self._on_default, hint="Take your switch back")
+        self.probe = button(
+            "Probe now", model.probe, icon="activity", hint="Ask every process", command="sndr patches probe"
+        )
+        self.without = button("Start without this patch", model.start_without)
+        self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
+        self.twin = CommandLine("", "the command that shows this patch")
+        self.job = JobView("bisection")
+        self.job.cancel.clicked.connect(self._on_cancel)
+        self._facts = QVBoxLayout()
+        self._facts.setSpacing(8)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(14, 2, 8, 8)
+        outer.setSpacing(10)
+        outer.addLayout(self._facts)
+        outer.addLayout(row(self.switch, self.default, self.probe, None, spacing=8))
+        outer.addLayout(row(self.without, self.bisect, None, spacing=8))
+        outer.addWidget(self.job)
+        outer.addWidget(self.twin)
+        outer.addStretch(1)
+
+    def refresh(self) -> None:
+        """Show the patch of now."""
+        model, patch = self.model, self.model.patch
+        self.setVisible(patch is not None)
+        if patch is None:
+            return
+        known = (patch, model.detail, model.in_processes())
+        if known != self._shown:
+            self._shown = known
+            clear(self._facts)
+            self._fill(patch)
+        on = patch.switch == "on"
+        switching = model.pending("switch")
+        self.switch.setText("Switching…" if switching else "Switch off" if on else "Switch on")
+        word = "off" if on else "on"
+        self.switch.setToolTip(f"For the next start\nsndr patches switch {word} {patch.id}")
+        self.switch.setEnabled(model.session.link.connected and not switching)
+        self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
+        self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
+        self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
+        self.without.setText("Starting…" if model.pending("without") else "Start without this patch")
+        self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
+        self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
+        engine = model.session.state.engine
+        self.bisect.setEnabled(engine is not None and engine.engine == "vllm" and not model.pending("bisect"))
+        self.twin.set_content(f"sndr patches show {patch.id}")
+        job = model.job()
+        self.job.setVisible(job is not None)
+        if job is not None:
+            self.job.show_job(job, model.actions.pending(f"cancel {job.id}"))
+
+    def _on_switch(self) -> None:
+        patch = self.model.patch
+        if patch is not None:
+            self.model.switch("off" if patch.switch == "on" else "on")
+
+    def _on_default(self) -> None:
+        self.model.switch("default")
+
+    def _on_cancel(self) -> None:
+        if (job := self.model.job()) is not None:
+            self.model.actions.cancel_job(job.id)
+
+    def _fill(self, patch: Patch) -> None:
+        add = self._facts.addWidget
+        add(text(patch.title, name="h2", wrap=True))
+        risk = badge(f"{patch.risk} risk", {"low": "good", "medium": "warn", "high": "bad"}[patch.risk])
+        self._facts.addLayout(row(badge(patch.family), badge(f"switched {patch.switch}"), risk, None))
+        decided = f"Decided by: {patch.switched_by or 'default'}."
+        add(text(decided + (" A start fails without it." if patch.required else ""), "muted", wrap=True))
+        add(text(patch.problem, wrap=True))
+        if patch.risk_note:
+            add(text(patch.risk_note, "muted", wrap=True))
+        for title, names in (("Needs", patch.requires), ("Needed by", self.model.needed_by())):
+            if names:
+                add(text(f"{title}: {', '.join(names)}", "muted", wrap=True))
+        self._states()
+        self._evidence(patch.evidence)
+        self._operations()
+        if patch.upstream:
+            add(text("Upstream", name="h2"))
+        for address in patch.upstream:
+            add(_Link(address))
+        if patch.retire_when:
+            add(text(f"Retired when: {patch.retire_when}", "muted", wrap=True))
+
+    def _states(self) -> None:
+        results = self.model.in_processes()
+        self._facts.addWidget(text("In every process", name="h2"))
+        if not results:
+            self._facts.addWidget(text("No process has reported this patch.", "muted", wrap=True))
+        for name, result in results:
+            self._facts.addLayout(row(text(name), badge(result.outcome, _TONES[result.outcome]), None))
+            if words := _story(result):
+                self._facts.addWidget(text(words, "muted", wrap=True))
+
+    def _evidence(self, evidence: tuple[PatchEvidence, ...]) -> None:
+        self._facts.addWidget(text("Evidence", name="h2"))
+        if not evidence:
+            self._facts.addWidget(text("Not measured.", "muted"))
+            return
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        for place, title in enumerate(("", "before", "after", "n")):
+            grid.addWidget(text(title, "muted"), 0, place)
+        line = 1
+        for entry in evidence:
+            cells = (
+                entry.metric,
+                _number(entry.before, entry.unit),
+                _number(entry.after, entry.unit),
+                str(entry.n) if entry.n is not None else _UNKNOWN,
+            )
+            for place, cell in enumerate(cells):
+                grid.addWidget(text(cell, wrap=place == 0), line, place)
+            where = "  ·  ".join(part for part in (entry.machine, entry.pin) if part)
+            if where:
+                grid.addWidget(text(where, "muted", wrap=True), line + 1, 0, 1, 4)
+            if entry.command:
+                twin = CommandLine(entry.command, "the command of the measurement")
+                grid.addWidget(twin, line + 2, 0, 1, 4)
+            line += 3
+        grid.setColumnStretch(0, 1)
+        self._facts.addLayout(grid)
+
+    def _operations(self) -> None:
+        detail = self.model.detail
+        self._facts.addWidget(text("What it touches", name="h2"))
+        if detail is None:
+            self._facts.addWidget(text("Reading the source…", "muted"))
+            return
+        if detail.vllm is None:
+            lesson = "No vLLM is installed here, so there is no source to compare with."
+            self._facts.addWidget(text(lesson, "muted", wrap=True))
+        for operation in detail.operations:
+            copy = CopyButton("the change")
+            copy.set_content(operation.diff)
+            self._facts.addLayout(row(badge(operation.kind), None, copy))
+            self._facts.addWidget(text(operation.target, name="mono", wrap=True))
+            if operation.diff:
+                self._facts.addWidget(DiffText(operation))
+
+
+class _Link(QWidget):
+    """An address that is opened only when it is clicked."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+        short = address.removeprefix("https://").removeprefix("github.com/")
+        self.button = button(short, self._on_clicked, kind="flat", hint=f"Open {address} in the browser")
+        self.setLayout(row(self.button, None))
+
+    def _on_clicked(self) -> None:
+        QDesktopServices.openUrl(QUrl(self._address))
+
+
+def _number(value: float | None, unit: str) -> str:
+    return _UNKNOWN if value is None else f"{value:g} {unit}".strip()
+
+
+def _story(result: PatchResult) -> str:
+    parts = [reason_words(result.reason, result.detail)]
+    probe = result.probe
+    if probe is not None:
+        hits = f", used {formats.plural(probe.hits, 'time')}" if probe.hits is not None else ""
+        why = f" ({probe.why})" if probe.why else ""
+        parts.append(f"probed: {'live' if probe.live else 'not live'}{hits}{why}")
+    return "  ·  ".join(part for part in parts if part)

@@ -1,0 +1,188 @@
+"""Patches: the live apply summary by process, the catalogue, and the chosen patch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QSplitter, QWidget
+
+from sndr_gui.patches import ALL, PatchesModel
+from sndr_gui.views.bisect import BisectDialog
+from sndr_gui.views.parts import Page, button, clear, row, scrolling, set_text, text
+from sndr_gui.views.patch_detail import PatchPane
+from sndr_gui.views.tables import Table
+
+_FACETS = ("family", "state", "kind", "range")
+
+
+class PatchesView(Page):
+    """The page of the overlay's patches."""
+
+    def __init__(self, model: PatchesModel, open_launch: Callable[[], None]) -> None:
+        super().__init__("Patches")
+        self.model = model
+        self.filter = QLineEdit()
+        self.filter.setPlaceholderText("Filter patches  (Ctrl+F)")
+        self.filter.setAccessibleName("Filter patches")
+        self.filter.setClearButtonEnabled(True)
+        self.filter.setFixedWidth(280)
+        self.filter.setToolTip("sndr patches list")
+        self.filter.textChanged.connect(self._on_filter)
+        self.tools.addWidget(self.filter)
+        self._lesson = text("", "muted", wrap=True)
+        self.launch = button("Open Launch", open_launch, icon="rocket", hint="Start a model")
+        self._lesson_row = QWidget()
+        self._lesson_row.setLayout(row(self._lesson, self.launch))
+        self._cards = QHBoxLayout()
+        self._cards.setSpacing(10)
+        self._cards.setContentsMargins(0, 0, 0, 0)
+        self._cards_row = QWidget()
+        self._cards_row.setLayout(self._cards)
+        self._shown_cards: object = None
+        self.cards: list[QPushButton] = []
+        self.body.addWidget(self._lesson_row)
+        # A small window cuts the row rather than being widened by it.
+        self._cards_row.setMinimumWidth(1)
+        self.body.addWidget(self._cards_row)
+        self.choices: dict[str, QComboBox] = {}
+        for facet in _FACETS:
+            box = QComboBox()
+            box.setAccessibleName(f"Only this {facet}")
+            box.setToolTip(f"Only this {facet}")
+            box.setMinimumWidth(110)
+            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+            box.setMinimumContentsLength(8)
+            box.activated.connect(self._on_facet)
+            self.choices[facet] = box
+        self._count = text("", "muted")
+        parts: list[QWidget | None] = []
+        for facet in _FACETS:
+            parts += [text(facet.capitalize(), "muted"), self.choices[facet]]
+        self.body.addLayout(row(*parts, None, self._count, spacing=8))
+        widths = {0: 130, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
+        self.table = Table(model.rows, "Patches", 1, widths)  # type: ignore[arg-type]
+        self.table.setMinimumSize(260, 120)
+        self.table.row_chosen.connect(self._on_chosen)
+        self.pane = PatchPane(model, self._on_bisect)
+        self.pane_area = scrolling(self.pane)
+        self.pane_area.setMinimumSize(250, 120)
+        self.split = QSplitter(Qt.Orientation.Horizontal)
+        self.split.setChildrenCollapsible(False)
+        self.split.addWidget(self.table)
+        self.split.addWidget(self.pane_area)
+        self.split.setStretchFactor(0, 3)
+        self.split.setStretchFactor(1, 2)
+        self.body.addWidget(self.split, 1)
+        model.changed.connect(self.refresh)
+        model.rows_changed.connect(self._on_rows)
+        model.detail_changed.connect(self._on_detail)
+        self.refresh()
+        self._on_rows()
+        self._on_detail()
+
+    def set_shown(self, shown: bool) -> None:
+        self.model.set_shown(shown)
+        if shown:
+            self.refresh()
+
+    def focus_filter(self) -> None:
+        self.filter.setFocus()
+        self.filter.selectAll()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._hide_columns()
+
+    def _hide_columns(self) -> None:
+        # Beside the pane of a patch there is room for the columns that tell patches apart.
+        narrow = self.width() < 1300 and self.model.patch is not None
+        small = self.width() < 900 and self.model.patch is not None
+        for column, hidden in ((2, small), (3, narrow), (4, narrow), (6, small)):
+            self.table.setColumnHidden(column, hidden)
+
+    def refresh(self) -> None:
+        """Show what is not in the table."""
+        model = self.model
+        set_text(self.subtitle, model.subtitle)
+        heading, sentence = model.lesson
+        self._lesson_row.setVisible(bool(heading))
+        set_text(self._lesson, f"{heading}. {sentence}")
+        self.launch.setVisible(model.engine is None)
+        self._show_cards()
+        if model.patch is not None:
+            self.pane.refresh()
+
+    def _show_cards(self) -> None:
+        cards = self.model.cards()
+        known = (cards, self.model.facets.pid)
+        self._cards_row.setVisible(bool(cards))
+        if known == self._shown_cards:
+            return
+        self._shown_cards = known
+        if len(cards) != len(self.cards):
+            clear(self._cards)
+            self.cards = []
+            for _card in cards:
+                made = QPushButton()
+                made.setCheckable(True)
+                made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+                made.clicked.connect(self._on_card)
+                self.cards.append(made)
+                self._cards.addWidget(made)
+            self._cards.addStretch(1)
+        for card, made in zip(cards, self.cards, strict=True):
+            made.setText(f"{card.title}:  {card.sentence}")
+            made.setAccessibleName(f"{card.title}, {card.sentence}")
+            made.setToolTip(f"Only the patches of this process ({card.pid})\nsndr patches status")
+            made.setProperty("pid", card.pid)
+            made.setChecked(card.pid == self.model.facets.pid)
+
+    def _on_card(self) -> None:
+        made = self.sender()
+        if isinstance(made, QPushButton):
+            pid = int(made.property("pid"))
+            self.model.narrow(replace(self.model.facets, pid=None if self.model.facets.pid == pid else pid))
+
+    def _on_filter(self, content: str) -> None:
+        self.model.rows.set_filter(content)
+        self._on_rows()
+
+    def _on_facet(self) -> None:
+        chosen = {facet: box.currentText() or ALL for facet, box in self.choices.items()}
+        self.model.narrow(replace(self.model.facets, **chosen))  # type: ignore[arg-type]
+
+    def _on_rows(self) -> None:
+        model = self.model
+        for facet, box in self.choices.items():
+            names = model.choices(facet)
+            chosen = getattr(model.facets, facet)
+            if chosen not in names:
+                names.append(chosen)
+            if [box.itemText(place) for place in range(box.count())] != names:
+                box.clear()
+                box.addItems(names)
+            box.setCurrentText(chosen)
+        total = len(model.page.patches) if model.page else 0
+        set_text(self._count, f"{len(model.rows.shown)} of {total}")
+        place = model.rows.place_of(model.chosen)
+        if place is not None and self.table.chosen != place:
+            self.table.selectRow(place)
+        self._show_cards()
+
+    def _on_chosen(self, place: int) -> None:
+        entry = self.model.rows.row_at(place)
+        if entry is not None:
+            self.model.choose(entry.patch.id)
+
+    def _on_detail(self) -> None:
+        self.pane_area.setVisible(self.model.patch is not None)
+        self.pane.refresh()
+        self._hide_columns()
+
+    def _on_bisect(self) -> None:
+        dialog = BisectDialog(self, self.model.bisect)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.open()
