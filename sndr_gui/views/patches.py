@@ -59,8 +59,9 @@ class PatchesView(Page):
             self.choices[facet] = box
         self._count = text("", "muted")
         parts: list[QWidget | None] = []
-        for facet in _FACETS:
-            parts += [text(facet.capitalize(), "muted"), self.choices[facet]]
+        self._labels = [text(facet.capitalize(), "muted") for facet in _FACETS]
+        for label, facet in zip(self._labels, _FACETS, strict=True):
+            parts += [label, self.choices[facet]]
         self.body.addLayout(row(*parts, None, self._count, spacing=8))
         widths = {0: 130, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
         self.table = Table(model.rows, "Patches", 1, widths)  # type: ignore[arg-type]
@@ -98,10 +99,15 @@ class PatchesView(Page):
 
     def _hide_columns(self) -> None:
         # Beside the pane of a patch there is room for the columns that tell patches apart.
-        narrow = self.width() < 1300 and self.model.patch is not None
-        small = self.width() < 900 and self.model.patch is not None
-        for column, hidden in ((2, small), (3, narrow), (4, narrow), (6, small)):
+        small = self.width() < 900
+        beside = self.model.patch is not None and not small and self.width() < 1300
+        for column, hidden in ((2, beside), (3, beside or small), (4, beside or small)):
             self.table.setColumnHidden(column, hidden)
+        for label in self._labels:
+            label.setVisible(not small)
+        way = Qt.Orientation.Vertical if small else Qt.Orientation.Horizontal
+        if self.split.orientation() is not way:
+            self.split.setOrientation(way)
 
     def refresh(self) -> None:
         """Show what is not in the table."""
@@ -170,7 +176,7 @@ class PatchesView(Page):
         place = model.rows.place_of(model.chosen)
         if place is not None and self.table.chosen != place:
             self.table.selectRow(place)
-        self._show_cards()
+        self.refresh()
 
     def _on_chosen(self, place: int) -> None:
         entry = self.model.rows.row_at(place)
