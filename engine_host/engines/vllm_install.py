@@ -50,8 +50,10 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     began = time.monotonic()
     pin, home = request.pin, request.home
     _step(tell, 1)
+    # A refused reinstall must not cost the environment that is there; what it frees counts.
+    _check_disk(pin, home.parent, await asyncio.to_thread(_size, home) if home.exists() else 0)
+    await asyncio.to_thread((home / RECORD).unlink, missing_ok=True)
     await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
-    _check_disk(pin, home.parent)
     try:
         with _log(request.log) as log:
             await _packages(request, log, tell)
@@ -161,10 +163,10 @@ async def _run(argv: list[str], cwd: Path, log: IO[str], extra: dict[str, str] |
         ) from error
 
 
-def _check_disk(pin: Pin, folder: Path) -> None:
+def _check_disk(pin: Pin, folder: Path, freed: int) -> None:
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        free = shutil.disk_usage(folder).free
+        free = shutil.disk_usage(folder).free + freed
     except OSError as error:
         raise atomic_file.saving_failed(folder, error) from error
     if free < pin.needs_free:
