@@ -9,17 +9,19 @@ import pytest
 
 from engine_host.folders import Folders
 
+# Looked up before any test gets folders of its own.
+_INSTALLED = Folders.resolve().cache / "vllm-environments" / "0.32.0-cpu"
+
 
 @cache
 def vllm_venv() -> Path:
     """The environment's folder; fails the test that asks for it when there is none."""
     if named := os.environ.get("SNDR_TEST_VLLM"):
         return Path(named)
-    installed = Folders.resolve().cache / "vllm-environments" / "0.32.0-cpu"
-    if (installed / "installation.json").is_file():
-        return installed
     if os.environ.get("SNDR_TEST_WITHOUT_VLLM"):
-        pytest.skip("SNDR_TEST_WITHOUT_VLLM is set")
+        pytest.skip("SNDR_TEST_WITHOUT_VLLM is set", allow_module_level=True)
+    if (_INSTALLED / "installation.json").is_file():
+        return _INSTALLED
     pytest.fail("vLLM's CPU build is not installed: .venv/bin/sndr engine install vllm --build cpu")
 
 
