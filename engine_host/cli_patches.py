@@ -1,16 +1,21 @@
 """`sndr patches`: the catalogue, preflight, switches, and what took effect in a running engine."""
 
+import os
 from urllib.parse import quote
 
 import click
 
 from engine_host._errors import HostError
-from engine_host.cli_output import Exit, Output, command, table
+from engine_host.cli_launch import LaunchOptions, launch_options
+from engine_host.cli_output import Exit, Output, command, duration, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import find_or_start
+from engine_host.job_watch import follow
 from engine_host.protocol.engines import Engine, EnginePage
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.jobs import Job
 from engine_host.protocol.patches import (
+    BisectCheck,
     CheckPage,
     CheckVerdict,
     EnginePatches,
@@ -22,7 +27,7 @@ from engine_host.protocol.patches import (
     PlannedPatches,
     SwitchPatches,
 )
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.plans import BisectRequest, BisectResult, BisectVerdict, EngineKind, LaunchRequest
 
 
 @click.group()
@@ -97,18 +102,11 @@ def check(out: Output, vllm: str | None) -> Exit | None:
 
 @patches.command("plan")
 @click.argument("model")
-@click.option("--kv-cache-dtype", help="As for `sndr run`.")
-@click.option("--speculation", help="As for `sndr run`.")
+@launch_options
 @command
-def plan(out: Output, model: str, kv_cache_dtype: str | None, speculation: str | None) -> Exit | None:
+def plan(out: Output, model: str, options: LaunchOptions) -> Exit | None:
     """Say which patches a start of MODEL would get, and why each other one not."""
-    request = LaunchRequest.model_validate(
-        {
-            "model": model,
-            "engine": "vllm",
-            "overrides": {"kv_cache_dtype": kv_cache_dtype, "speculation": speculation},
-        }
-    )
+    request = _for_vllm(options.request(model))
     with find_or_start() as hold:
         planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
     lines = [f"{len(planned.chosen)} patches, in this order:", *(f"  {name}" for name in planned.chosen)]
@@ -122,20 +120,11 @@ def plan(out: Output, model: str, kv_cache_dtype: str | None, speculation: str |
 @patches.command("explain")
 @click.argument("patch")
 @click.argument("model")
-@click.option("--kv-cache-dtype", help="As for `sndr run`.")
-@click.option("--speculation", help="As for `sndr run`.")
+@launch_options
 @command
-def explain(
-    out: Output, patch: str, model: str, kv_cache_dtype: str | None, speculation: str | None
-) -> Exit | None:
+def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit | None:
     """Say why a start of MODEL would or would not get PATCH on this machine."""
-    request = LaunchRequest.model_validate(
-        {
-            "model": model,
-            "engine": "vllm",
-            "overrides": {"kv_cache_dtype": kv_cache_dtype, "speculation": speculation},
-        }
-    )
+    request = _for_vllm(options.request(model))
     with find_or_start() as hold:
         detail = hold.client.get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail)
         planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
@@ -194,6 +183,68 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
     said = f"{started.name} starts again without {patch} ({started.id})."
     out.result(started, [said, "Follow it: sndr status"])
     return None
+
+
+@patches.command("bisect")
+@click.argument("model")
+@click.argument("words", nargs=-1, metavar="[-- COMMAND …]")
+@click.option(
+    "--check",
+    "builtin",
+    type=click.Choice(["starts", "answers", "same_answer"]),
+    help="How a start is judged: it starts, it answers, or it answers as it does without patches.",
+)
+@click.option("--prompt", help="What the model is asked (default: “Say hello.”).")
+@launch_options
+@command
+def bisect(
+    out: Output,
+    model: str,
+    words: tuple[str, ...],
+    builtin: str | None,
+    prompt: str | None,
+    options: LaunchOptions,
+) -> Exit | None:
+    """Find the patch that makes a start of MODEL fail a check; 5 when one is found.
+
+    COMMAND exits with 0 when all is well and with 1 to 124 when it is not; SNDR_ENDPOINT, SNDR_MODEL and
+    SNDR_SOCKET (the engine's own) are set for it. Each trial starts the engine anew, in place of what
+    runs; at the end it runs without the culprit.
+    """
+    if (builtin is None) is not bool(words):
+        raise click.UsageError("Give either --check or a command after `--`.")
+    check: dict[str, object] = {"command": words, "folder": os.getcwd()} if words else {"builtin": builtin}
+    if prompt is not None:
+        check["prompt"] = prompt
+    asked = BisectRequest(launch=_for_vllm(options.request(model)), check=BisectCheck.model_validate(check))
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post("/v1/patches/bisect", Job, asked), out)
+        stays = not hold.started_here
+    found = BisectResult.model_validate(job.result)
+    rows = [
+        (
+            str(number),
+            "passed" if one.passed else "failed",
+            duration(one.seconds),
+            str(len(one.patches)),
+            one.why,
+        )
+        for number, one in enumerate(found.trials, 1)
+    ]
+    lines = [*table(("trial", "", "took", "patches", "why"), rows), "", found.sentence]
+    if found.engine is not None and not stays:
+        lines.append("It ran in a host of this command, and ended with it.")
+    if found.command:
+        lines.append(f"Start without: {found.command}")
+    out.result(found, lines)
+    return Exit.ENGINE if found.verdict is BisectVerdict.FOUND else None
+
+
+def _for_vllm(request: LaunchRequest) -> LaunchRequest:
+    """The same for vLLM where no engine was named: only it has patches."""
+    if request.engine is not EngineKind.AUTO:
+        return request
+    return request.model_copy(update={"engine": EngineKind.VLLM})
 
 
 def _live(out: Output, engine: str | None, path: str, *, post: bool) -> Exit | None:

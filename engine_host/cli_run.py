@@ -1,19 +1,17 @@
 """`sndr run` and `sndr stop`: start a model, say where it answers, end it."""
 
-import os
 import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from types import FrameType
-from typing import Any, cast
+from typing import Any
 
 import click
-from pydantic import ValidationError
 
 from engine_host._errors import HostError
 from engine_host.ask import Answer, ask
+from engine_host.cli_launch import LaunchOptions, launch_options
 from engine_host.cli_output import CODES, Exit, Output, command, duration, problem_lines
 from engine_host.cli_watch import endpoint_text
 from engine_host.control_client import ControlClient, connected
@@ -23,15 +21,7 @@ from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import (
-    EngineKind,
-    LaunchPlan,
-    LaunchRequest,
-    Overrides,
-    ServerChoice,
-    StartRequest,
-)
+from engine_host.protocol.plans import LaunchPlan, StartRequest
 from engine_host.settings import read_api_keys
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
@@ -45,44 +35,7 @@ _STOP = 30.0
 @click.option(
     "--demo", is_flag=True, help="Run the model that ships with the program, and ask it a question."
 )
-@click.option("--name", help="Public model id (default: taken from the model).")
-@click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
-@click.option("--streams", type=click.IntRange(1, 256), help="Requests answered in parallel.")
-@click.option("--kv-type", help="Type of the KV cache, for keys and values: f16, q8_0, q4_0 …")
-@click.option("--kv-cache-dtype", help="vLLM: type of the KV cache: auto, fp8, turboquant_k8v4 …")
-@click.option(
-    "--speculation",
-    help="off; llama.cpp: draft-mtp or an n-gram kind of the server; vLLM: mtp, ngram or JSON.",
-)
-@click.option(
-    "--engine",
-    type=click.Choice([kind.value for kind in EngineKind]),
-    default="auto",
-    show_default=True,
-    help="What runs the model; auto: llama.cpp for GGUF, vLLM for safetensors.",
-)
-@click.option(
-    "--installation", metavar="ID", help="vLLM: which environment, e.g. 0.32.0-cpu, or the path of your own."
-)
-@click.option(
-    "--server",
-    type=click.Choice([choice.value for choice in ServerChoice]),
-    default="auto",
-    show_default=True,
-    help="Which build of llama.cpp's server.",
-)
-@click.option(
-    "--without", multiple=True, metavar="PATCH", help="vLLM: leave out this patch or family, or `all`."
-)
-@click.option("--with", "with_", multiple=True, metavar="PATCH", help="vLLM: add this patch or family.")
-@click.option("--only", multiple=True, metavar="PATCH", help="vLLM: nothing but these and what they require.")
-@click.option(
-    "--set",
-    "settings",
-    multiple=True,
-    metavar="NAME=VALUE",
-    help="Any other setting of the start, as the plan names it: threads, draft_tokens, gpu_memory …",
-)
+@launch_options
 @click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
@@ -94,19 +47,7 @@ def run(
     out: Output,
     model: str | None,
     demo: bool,
-    name: str | None,
-    context: int | None,
-    streams: int | None,
-    kv_type: str | None,
-    kv_cache_dtype: str | None,
-    speculation: str | None,
-    engine: str,
-    installation: str | None,
-    server: str,
-    without: tuple[str, ...],
-    with_: tuple[str, ...],
-    only: tuple[str, ...],
-    settings: tuple[str, ...],
+    options: LaunchOptions,
     keep: bool,
     dry_run: bool,
     detach: bool,
@@ -119,26 +60,10 @@ def run(
     """
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")
-    overrides = _overrides(
-        settings,
-        context=context,
-        streams=streams,
-        kv_type_k=kv_type,
-        kv_type_v=kv_type,
-        kv_cache_dtype=kv_cache_dtype,
-        speculation=speculation,
-    )
+    request = options.request(model or "", keep=keep)
     with signals(), find_or_start(daemon=detach and not dry_run) as hold:
-        request = LaunchRequest(
-            model=_demo_model(hold.client) if model is None else _resolved(model),
-            engine=EngineKind(engine),
-            server=ServerChoice(server),
-            installation=_resolved(installation) if installation else None,
-            name=name,
-            overrides=overrides,
-            keep=keep,
-            patches=PatchChoice(off=without, on=with_, only=only or None),
-        )
+        if model is None:
+            request = request.model_copy(update={"model": _demo_model(hold.client)})
         plan = hold.client.post("/v1/plans", LaunchPlan, request)
         if dry_run:
             return _show_plan(out, plan)
@@ -205,26 +130,6 @@ def _with_what_runs(client: ControlClient, error: HostError) -> HostError:
     problem = error.problem
     cause = f"{problem.cause} {left}".strip()
     return HostError.from_problem(problem.model_copy(update={"cause": cause}))
-
-
-def _overrides(settings: tuple[str, ...], **named: object) -> Overrides:
-    """The overrides of a start; a repeated list setting grows, any other may be given once."""
-    values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
-    for setting in settings:
-        name, equals, value = setting.partition("=")
-        if not equals or name not in Overrides.model_fields:
-            known = ", ".join(sorted(Overrides.model_fields))
-            raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
-        if name == "extra_arguments":
-            values.setdefault(name, [])
-            values[name] = [*cast(list[str], values[name]), value]
-        else:
-            values[name] = value
-    try:
-        return Overrides.model_validate(values)
-    except ValidationError as error:
-        first = error.errors()[0]
-        raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
 
 
 @click.command()
@@ -303,20 +208,6 @@ def _demo_model(client: ControlClient) -> str:
         cause="The clone or the installation is incomplete.",
         fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
     )
-
-
-def _resolved(model: str) -> str:
-    """The absolute path where the text looks like one; the host has another working folder.
-
-    `organisation/model` is a name of the Hugging Face cache, unless there is such a file here.
-    """
-    path = Path(model).expanduser()
-    looks_like_one = (
-        model.startswith(("~", ".", os.sep)) or model.endswith(".gguf") or model.count(os.sep) > 1
-    )
-    if looks_like_one or (os.sep in model and path.exists()):
-        return str(path.absolute())
-    return model
 
 
 def _show_plan(out: Output, plan: LaunchPlan) -> Exit | None:

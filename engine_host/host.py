@@ -11,6 +11,7 @@ from pathlib import Path
 
 from engine_host import __version__
 from engine_host.api.services import Services
+from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import resources
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
@@ -165,6 +166,7 @@ class Host:
                 self._events,
             ),
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
+            bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,
             servers=ServerJobs(
                 self._folders,
@@ -292,6 +294,9 @@ class Host:
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)
+
+    def _public_door(self) -> PublicDoor:
+        return PublicDoor(self.endpoint.describe().url or "", min(self._keys, default=None))
 
     def _has_gpu(self) -> bool:
         return bool(self._gpus.read().gpus)

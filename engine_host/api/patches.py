@@ -1,4 +1,4 @@
-"""`/v1/patches`: the catalogue, preflight, switches."""
+"""`/v1/patches`: the catalogue, preflight, switches, bisection."""
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -7,7 +7,7 @@ from starlette.routing import Route
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
 from engine_host.protocol.patches import SwitchPatches
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.plans import BisectRequest, LaunchRequest
 
 
 def routes(services: Services) -> list[Route]:
@@ -30,10 +30,14 @@ def routes(services: Services) -> list[Route]:
     async def plan(request: Request) -> Response:
         return answer(await services.patches.plan(await body(request, LaunchRequest)))
 
+    async def bisect(request: Request) -> Response:
+        return answer(await services.bisections.start(await body(request, BisectRequest)), 202)
+
     return [
         Route("/v1/patches", known),
         Route("/v1/patches/check", check),
         Route("/v1/patches/switch", switch, methods=["POST"]),
         Route("/v1/patches/plan", plan, methods=["POST"]),
+        Route("/v1/patches/bisect", bisect, methods=["POST"]),
         Route("/v1/patches/{id}", one),
     ]

@@ -23,7 +23,7 @@ from engine_host.protocol.patches import (
     PlannedPatches,
     SwitchPatches,
 )
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.plans import BisectRequest, LaunchRequest
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
 
@@ -83,6 +83,13 @@ class Patches(Protocol):
         """The patches that a start would get."""
 
 
+class Bisections(Protocol):
+    """The search for a patch that breaks a start."""
+
+    async def start(self, asked: BisectRequest) -> Job:
+        """Find the culprit."""
+
+
 class EnginePatchesOf(Protocol):
     """The patches of running engines."""
 
@@ -109,6 +116,7 @@ class Services:
     engines: EngineManager
     engine_patches: EnginePatchesOf
     patches: Patches
+    bisections: Bisections
     requests: Requests
     servers: Servers
     installations: Installations

@@ -2,6 +2,7 @@
 
 import json
 import shlex
+from collections.abc import Sequence
 
 from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 
@@ -9,9 +10,9 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 _FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 
 
-def twin(request: LaunchRequest) -> str:
-    """The command line that makes the same request."""
-    words = ["sndr", "run", request.model]
+def twin(request: LaunchRequest, verb: Sequence[str] = ("run",)) -> str:
+    """The command line that makes the same request; `verb` is the command that takes it."""
+    words = ["sndr", *verb, request.model]
     if request.engine is not EngineKind.AUTO:
         words += ["--engine", request.engine.value]
     if request.server is not ServerChoice.AUTO:

@@ -55,6 +55,9 @@ from engine_host.protocol.patches import (
 )
 from engine_host.protocol.plans import (
     BisectRequest,
+    BisectResult,
+    BisectTrial,
+    BisectVerdict,
     EngineKind,
     Finding,
     LaunchPlan,
@@ -76,6 +79,9 @@ __all__ = [
     "AppliesTo",
     "BisectCheck",
     "BisectRequest",
+    "BisectResult",
+    "BisectTrial",
+    "BisectVerdict",
     "CheckPage",
     "CheckVerdict",
     "Command",

@@ -1,9 +1,9 @@
 """Patches of the overlay: the catalogue, what a start chose, and what took effect in which process."""
 
 from enum import StrEnum
-from typing import Literal
+from typing import Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from engine_host.protocol.base import Command, Page, Seconds, Wire
 from engine_host.protocol.errors import Problem
@@ -283,7 +283,14 @@ class BisectCheck(Command):
     command: tuple[str, ...] | None = Field(
         None, description="run with SNDR_ENDPOINT (base URL), SNDR_SOCKET and SNDR_MODEL set"
     )
+    folder: str | None = Field(None, description="where the command runs; the person's home without it")
     prompt: str = "Say hello."
+
+    @model_validator(mode="after")
+    def _one(self) -> Self:
+        if (self.builtin is None) is not bool(self.command):
+            raise ValueError("give either a built-in check or a command that is not empty")
+        return self
 
 
 class SwitchPatches(Command):

@@ -146,3 +146,32 @@ class BisectRequest(Command):
 
     launch: LaunchRequest
     check: BisectCheck
+
+
+class BisectVerdict(StrEnum):
+    """What a bisection found."""
+
+    FOUND = "found"
+    NOT_PATCHES = "not_patches"
+    NO_FAILURE = "no_failure"
+
+
+class BisectTrial(Wire):
+    """One start of a bisection, with these patches; `why` says what the check saw."""
+
+    patches: tuple[str, ...]
+    passed: bool
+    why: str
+    reason: Reason | None = Field(None, description="of the problem, when the start itself failed")
+    seconds: Seconds
+
+
+class BisectResult(Wire):
+    """The result of a bisection: each culprit is one patch, or patches that fail only together."""
+
+    verdict: BisectVerdict
+    sentence: str
+    culprits: tuple[tuple[str, ...], ...] = ()
+    trials: tuple[BisectTrial, ...] = ()
+    engine: str | None = Field(None, description="what runs now: a start that passed")
+    command: str = Field("", description="the start without the culprits")

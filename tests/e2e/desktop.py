@@ -14,6 +14,7 @@ from typing import Any
 from engine_host.control_client import ControlClient
 from engine_host.folders import Folders
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from sndr_gui.window import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"
@@ -135,6 +136,11 @@ class Gui:
     def press(self, *keys: str) -> None:
         """Press keys, such as ctrl+3."""
         self.desktop.do("xdotool", "key", "--clearmodifiers", *keys)
+
+    def open(self, page: str) -> None:
+        """Go to a page with its keys."""
+        titles = [title for _name, title, _icon in PAGES]
+        self.press(f"ctrl+{titles.index(page) + 1}")
 
     def type(self, text: str) -> None:
         """Type text where the focus is."""

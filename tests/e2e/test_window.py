@@ -30,7 +30,7 @@ def start_slow(client: ControlClient, model: Path) -> Engine:
 
 def ask(gui: Gui, text: str) -> None:
     """Type a question into the chat, as its user does."""
-    gui.press("ctrl+3")
+    gui.open("Chat")
     gui.click("Message")
     gui.type(text)
     gui.press("Return")
@@ -63,7 +63,7 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
     assert gui.says(QUESTION)
     # With an answer under way, Stop asks once more.
     gui.wait_for("Send", 60)
-    gui.press("ctrl+1")
+    gui.open("Home")
     gui.click("Stop")
     gui.wait_for("Start the demo model", 20)
     assert gui.close() == 0
@@ -118,13 +118,13 @@ def test_host_killed_in_mid_answer_is_replaced_and_its_engine_ended(gui: Gui, sl
     assert engine.pid is not None
     pid = engine.pid
     assert wait_until(lambda: not is_alive(pid), 15)
-    gui.press("ctrl+1")
+    gui.open("Home")
     gui.wait_for("Start the demo model", 30)
     with host_client() as client:
         assert client.get("/v1/host", HostInfo).pid != host
         assert running_engine(client) is None
     # The answer so far is still there.
-    gui.press("ctrl+3")
+    gui.open("Chat")
     assert gui.answers()[-1]
     assert gui.close() == 0
 
@@ -137,7 +137,7 @@ def test_engine_killed_in_mid_answer_is_told_with_its_reason(gui: Gui, slow_mode
     wait_for_growing_answer(gui)
     assert engine.pid is not None
     os.kill(engine.pid, signal.SIGKILL)
-    gui.press("ctrl+1")
+    gui.open("Home")
     gui.wait_for("Relaunch", 20)
     gui.wait_for_words("The engine was killed by the system.", 10)
     assert gui.close() == 0

@@ -30,6 +30,7 @@ SERVICES = {
 }
 # Where services are built and handed to one another.
 WIRING = {
+    "engine_host/bisection.py",
     "engine_host/engine_patches.py",
     "engine_host/host.py",
     "engine_host/installation_jobs.py",
@@ -38,6 +39,7 @@ WIRING = {
     "engine_host/public_endpoint.py",
     "engine_host/server_jobs.py",
     "engine_host/service.py",
+    "engine_host/start_check.py",
 }
 COMMAND_LINE = re.compile(
     r"engine_host/(cli(_\w+)?|ask|control_client|event_text|host_start|job_watch|__main__)\.py"

@@ -179,7 +179,7 @@ class Process:
                 "result", patch=state.id, op="rebind", target=undone, outcome=REVERTED, reason=reason
             )
         state.done.clear()
-        state.outcome, state.reason, state.detail = outcome, reason, detail[:400]
+        state.outcome, state.reason, state.detail = outcome, reason, detail[-400:]
         self._tell_settled(state)
         for other in self.settled.patches.values():
             if state.id in other.spec["requires"] and other.alive:

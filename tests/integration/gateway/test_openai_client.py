@@ -223,8 +223,9 @@ def test_errors_become_the_clients_own(real: Any) -> None:
             with pytest.raises(openai.InternalServerError) as off:
                 await ai.embeddings.create(model="random", input="x")
             assert (off.value.status_code, off.value.code) == (501, "embeddings_off")
-            with pytest.raises(openai.NotFoundError):
+            with pytest.raises(openai.InternalServerError, match="vLLM has") as agents:
                 await ai.responses.create(model="random", input="x")
+            assert agents.value.status_code == 501
 
     asyncio.run(go())
 

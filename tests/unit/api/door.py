@@ -13,6 +13,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
+from engine_host.bisection import BisectService, PublicDoor
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
@@ -153,6 +154,9 @@ async def door() -> AsyncIterator[Door]:
             ),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
+            ),
+            bisections=BisectService(
+                built.jobs, built.manager, planner, lambda: PublicDoor("http://endpoint/v1")
             ),
             requests=NoRequests(),
             servers=servers,
