@@ -53,7 +53,7 @@ class Catalogue:
         return cls(ordered, tuple(faults), frozenset(patch.file.family for patch in ordered.values()))
 
     def get(self, patch_id: str) -> LoadedPatch:
-        """One patch. Raises HostError(patch_unknown) with the nearest names."""
+        """One patch. Raises HostError(patch_unknown), or what is wrong with the folder of this name."""
         if patch_id in self.patches:
             return self.patches[patch_id]
         raise self._unknown(patch_id)
@@ -93,6 +93,10 @@ class Catalogue:
         )
 
     def _unknown(self, name: str) -> HostError:
+        # Somebody who wrote a patch asks for it by its folder's name while the file is still wrong.
+        for fault in self.faults:
+            if Path(fault.folder).name == name:
+                return HostError.from_problem(fault.problem)
         near = get_close_matches(name, [*self.patches, *self.families], n=3)
         return HostError(
             Reason.PATCH_UNKNOWN,

@@ -52,9 +52,10 @@ def select(
     switched off.
     """
     wanted = switched(catalogue, switches)
+    required = frozenset(patch.id for patch in catalogue.patches.values() if patch.file.required)
     off = _members(catalogue, choice.off)
     on = _members(catalogue, choice.on)
-    only = None if choice.only is None else _closure(catalogue, _members(catalogue, choice.only))
+    only = None if choice.only is None else _closure(catalogue, _members(catalogue, choice.only) | required)
     chosen: dict[str, LoadedPatch] = {}
     left_out: dict[str, PatchDecision] = {}
     for patch in catalogue.patches.values():

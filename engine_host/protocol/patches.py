@@ -196,7 +196,9 @@ class PatchChoice(Command):
 
     off: tuple[str, ...] = ()
     on: tuple[str, ...] = Field((), description="also those that are not on by default")
-    only: tuple[str, ...] | None = Field(None, description="nothing but these and what they require")
+    only: tuple[str, ...] | None = Field(
+        None, description="nothing but these, those they need, the required ones"
+    )
 
 
 class PatchDecision(Wire):

@@ -1,0 +1,151 @@
+"""A bisection over starts of the real vLLM: one of two patches keeps the engine from starting."""
+
+import os
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.patches import BisectCheck, PatchChoice
+from engine_host.protocol.plans import (
+    BisectRequest,
+    BisectResult,
+    BisectVerdict,
+    EngineKind,
+    LaunchRequest,
+    Overrides,
+)
+from tests.conftest import processes_of
+from tests.integration.host.conftest import RunningHost, wait_for
+from tests.vllm_environment import vllm_venv
+
+TRIALS = 600.0
+pytestmark = pytest.mark.timeout(TRIALS + 60)
+PATCH = """
+id = "{name}"
+title = "A patch of a test"
+family = "test"
+problem = "A test wants to find it."
+risk = "low"
+[applies_to]
+vllm = ">=0.26"
+[[rebind]]
+module = "vllm.v1.core.sched.scheduler"
+target = "Scheduler.{target}"
+replacement = "patch:wrap"
+signature = "{signature}"
+"""
+INIT = (
+    "(self, vllm_config, kv_cache_config, structured_output_manager, block_size, hash_block_size = ..., "
+    "mm_registry = ..., include_finished_set = ..., log_stats = ...)"
+)
+DEADLY = """
+def wrap(original):
+    def refuse(self, *args, **kwargs):
+        raise RuntimeError("this patch lets no engine start")
+    return refuse
+"""
+HARMLESS = """
+def wrap(original):
+    return original
+"""
+# Answers through the public endpoint, as an editor would ask.
+CHECK = """
+import json, os, urllib.request
+with urllib.request.urlopen(os.environ["SNDR_ENDPOINT"] + "/models") as answer:
+    names = [model["id"] for model in json.load(answer)["data"]]
+raise SystemExit(os.environ["SNDR_MODEL"] not in names)
+"""
+
+
+@pytest.fixture
+def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
+    """A host with two patches of the person's; nothing may be left of it."""
+    home = Path(tempfile.mkdtemp(prefix="sndr-b-"))
+    monkeypatch.setenv("SNDR_HOME", str(home))
+    monkeypatch.delenv("SNDR_CACHE", raising=False)
+    made = RunningHost().connect()
+    for name, target, signature, code in (
+        ("a-deadly", "__init__", INIT, DEADLY),
+        ("b-harmless", "has_requests", "(self)", HARMLESS),
+    ):
+        folder = made.folders.config / "patches" / name
+        folder.mkdir(parents=True)
+        text = PATCH.format(name=name, target=target, signature=signature)
+        (folder / "patch.toml").write_text(text, encoding="utf-8")
+        (folder / "patch.py").write_text(code, encoding="utf-8")
+    yield made
+    made.end()
+    left = processes_of(home)
+    shutil.rmtree(home, ignore_errors=True)
+    assert not left
+
+
+def asked(check: BisectCheck) -> BisectRequest:
+    launch = LaunchRequest(
+        model="sndr-demo",
+        engine=EngineKind.VLLM,
+        installation=str(vllm_venv()),
+        overrides=Overrides(context=512, streams=1, kv_cache_gib=0.5, eager=True),
+        patches=PatchChoice(only=("a-deadly", "b-harmless")),
+    )
+    return BisectRequest(launch=launch, check=check)
+
+
+def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
+    client = host.client
+    check = BisectCheck(command=(sys.executable, "-c", CHECK), folder=os.getcwd())
+    job = client.post("/v1/patches/bisect", Job, asked(check))
+    with pytest.raises(HostError) as second:
+        client.post("/v1/patches/bisect", Job, asked(check))
+    assert second.value.reason is Reason.CONFLICT
+
+    def ended() -> Job | None:
+        now = client.get(f"/v1/jobs/{job.id}", Job)
+        return now if now.ended else None
+
+    done = wait_for(ended, "the bisection", TRIALS)
+    assert done.state is JobState.DONE, done.error
+    found = BisectResult.model_validate(done.result)
+    assert found.verdict is BisectVerdict.FOUND
+    assert found.culprits == (("a-deadly",),)
+    assert [(trial.patches, trial.passed) for trial in found.trials] == [
+        ((), True),
+        (("a-deadly", "b-harmless"), False),
+        (("a-deadly",), False),
+        (("b-harmless",), True),
+    ]
+    assert "this patch lets no engine start" in found.trials[1].why
+    assert "--without a-deadly" in found.command
+    assert found.engine is not None
+    running = host.engine(found.engine)
+    assert running.state in {EngineState.READY, EngineState.BUSY}
+    assert running.plan.patches is not None
+    assert running.plan.patches.chosen == ("b-harmless",)
+    assert done.command.startswith("sndr patches bisect sndr-demo")
+
+
+def test_a_cancelled_bisection_leaves_no_engine(host: RunningHost) -> None:
+    client = host.client
+    job = client.post("/v1/patches/bisect", Job, asked(BisectCheck(builtin="starts")))
+
+    def starting() -> Engine | None:
+        engines = client.get("/v1/engines", EnginePage).engines
+        return next((one for one in engines if one.state is EngineState.STARTING), None)
+
+    engine = wait_for(starting, "the first trial")
+    client.delete(f"/v1/jobs/{job.id}", Job)
+
+    def ended() -> Job | None:
+        now = client.get(f"/v1/jobs/{job.id}", Job)
+        return now if now.ended else None
+
+    assert wait_for(ended, "the end", 60).state is JobState.CANCELLED
+    assert host.engine(engine.id).state is EngineState.UNLOADED
