@@ -3,6 +3,7 @@
 import asyncio
 import logging
 import secrets
+import shutil
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
@@ -31,7 +32,7 @@ _KEPT_ENDED = 20
 _DRAIN = 10.0
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _SERVING = {EngineState.READY, EngineState.BUSY}
-# Work on engines shares the machine's memory, so one start or stop waits for the one before.
+# Work on engines shares the machine's memory: one start or stop waits for the one before.
 _TOUCHES = "engine memory"
 
 Drain = Callable[[str, float], Awaitable[bool]]
@@ -111,7 +112,7 @@ class EngineManager:
 
     def serving(self) -> list[Engine]:
         """Engines that answer requests."""
-        return [engine for engine in self._engines.values() if engine.state in _SERVING]
+        return [engine for engine in self.all() if engine.state in _SERVING]
 
     def start(self, plan: LaunchPlan) -> Engine:
         """Start a plan, after stopping what runs; answers at once, the job does the work.
@@ -297,8 +298,7 @@ class EngineManager:
 
     def stage(self, engine_id: str, name: str, detail: str) -> None:
         """A stage of a start that somebody else saw begin."""
-        engine = self._engines.get(engine_id)
-        if engine is not None and engine.state is EngineState.STARTING and engine_id in self._running:
+        if engine_id in self._running and self._engines[engine_id].state is EngineState.STARTING:
             self._running[engine_id].begin_stage(name, detail)
 
     async def _stop(self, engine_id: str, control: JobControl, now: bool) -> dict[str, Any]:
@@ -328,8 +328,8 @@ class EngineManager:
 
     def _stops(self, job_id: str) -> bool:
         """Whether this job is a stop that has not ended."""
-        known = (job for job in self._jobs.all() if job.id == job_id)
-        return any(job.kind is JobKind.ENGINE_STOP and not job.ended for job in known)
+        known = [job for job in self._jobs.all() if job.id == job_id and not job.ended]
+        return any(job.kind is JobKind.ENGINE_STOP for job in known)
 
     def _never_started(self, engine_id: str) -> None:
         """Its job has ended: one that was cancelled while it was queued left the engine as it was."""
@@ -342,6 +342,8 @@ class EngineManager:
         if self._watcher is not None:
             self._watcher.begin(self._engines[engine_id])
         Path(self.socket(self._engines[engine_id])).unlink(missing_ok=True)
+        if folder := plan.environment.get("TMPDIR"):
+            Path(folder).mkdir(mode=0o700, exist_ok=True)
         process = EngineProcess.start(
             plan.argv,
             plan.environment,
@@ -456,7 +458,8 @@ class EngineManager:
         except HostError as error:
             # A record of a process that is gone does no harm: it is told by its birth.
             _log.warning("%s", error.problem.sentence())
-        (self._folders.run / f"{engine.plan.id}.sock").unlink(missing_ok=True)
+        (socket := Path(self.socket(engine))).unlink(missing_ok=True)
+        shutil.rmtree(socket.with_suffix(".tmp"), ignore_errors=True)
 
     def _remember(self, engine_id: str) -> None:
         process = self._running[engine_id].process

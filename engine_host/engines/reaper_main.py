@@ -12,6 +12,7 @@ import contextlib
 import fcntl
 import json
 import os
+import shutil
 import signal
 import sys
 import time
@@ -201,6 +202,8 @@ def main() -> None:
     for path in sockets.values():
         with contextlib.suppress(OSError):
             os.unlink(path)
+        # What the engine's processes left in the temporary folder beside it.
+        shutil.rmtree(os.path.splitext(path)[0] + ".tmp", ignore_errors=True)
     _remove(files)
 
 

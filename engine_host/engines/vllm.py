@@ -35,6 +35,8 @@ OWNED_FLAGS = frozenset(
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
+# sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
+_LONGEST_SOCKET = 103
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,7 @@ def command(
     argv += _given("--reasoning-parser", settings.reasoning_parser, None)
     if settings.embeddings:
         argv += ["--runner", "pooling", "--convert", "embed"]
-    environment = _environment(cache)
+    environment = _environment(cache) | _temporary(socket)
     if settings.kv_cache_gib is not None:
         if build == "cpu":
             environment["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(settings.kv_cache_gib)))
@@ -188,12 +190,11 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
 def _check(settings: VllmSettings, build: str, socket: Path) -> None:
     refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
     speculation_method(settings.speculation)
-    # sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
-    if len(os.fsencode(socket)) > 103:
+    if len(os.fsencode(socket)) > _LONGEST_SOCKET:
         raise HostError(
             Reason.SETTING_INVALID,
             f"vLLM cannot listen on {socket}.",
-            cause="A socket's path may have at most 103 bytes.",
+            cause=f"A socket's path may have at most {_LONGEST_SOCKET} bytes.",
             fix="Set a shorter run folder.",
             evidence={"socket": str(socket)},
         )
@@ -210,6 +211,18 @@ def _check(settings: VllmSettings, build: str, socket: Path) -> None:
 
 def _given(flag: str, value: object, default: object) -> list[str]:
     return [] if value == default or value is None else [flag, str(value)]
+
+
+def temporary_folder(socket: Path) -> Path:
+    """Where the processes of one start put their temporary files; removed with the socket beside it."""
+    return socket.with_suffix(".tmp")
+
+
+def _temporary(socket: Path) -> dict[str, str]:
+    """vLLM leaves sockets and shared files of its processes behind when it is killed."""
+    folder = temporary_folder(socket)
+    # Its sockets are named by a UUID in there, and must stay within what the kernel takes.
+    return {"TMPDIR": str(folder)} if len(os.fsencode(folder)) + 37 <= _LONGEST_SOCKET else {}
 
 
 def _environment(cache: Path) -> dict[str, str]:

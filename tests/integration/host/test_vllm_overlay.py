@@ -261,6 +261,7 @@ def test_killed_while_starting_it_leaves_a_clear_message_and_nothing_else(starts
     assert failed.problem.fix is not None
     assert not alive(engine.pid)
     assert not (starts.host.folders.run / f"{plan.id}.sock").exists()
+    assert not (starts.host.folders.run / f"{plan.id}.tmp").exists()
     assert not (starts.host.folders.run / "ledger" / plan.id).exists()
     assert starts.patches(failed).summary, "the last summary stays with the failed engine"
 

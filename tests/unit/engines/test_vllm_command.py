@@ -144,3 +144,11 @@ def test_broken_speculation_is_refused() -> None:
     with pytest.raises(HostError) as caught:
         build(settings(speculation='{"method": '))
     assert caught.value.reason is Reason.SETTING_INVALID
+
+
+def test_temporary_files_go_beside_the_socket_where_their_own_sockets_fit() -> None:
+    _, environment = build(settings())
+    assert environment["TMPDIR"] == str(SOCKET.with_suffix(".tmp"))
+    deep = Path("/" + "d" * 70) / "plan.sock"
+    _, environment = command(settings(), PYTHON, "cuda", deep, CACHE, Additions())
+    assert "TMPDIR" not in environment
