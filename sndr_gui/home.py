@@ -10,6 +10,7 @@ from PySide6.QtCore import QObject, QTimer, Signal
 from engine_host.protocol import (
     Endpoint,
     Engine,
+    EngineKind,
     EngineState,
     Job,
     JobKind,
@@ -172,7 +173,7 @@ class HomeModel(QObject):
             return self.session.link.sentence
         if engine is None:
             return self.machine
-        parts = [engine.name, f"llama.cpp {SERVER_NAMES[engine.server].lower()}"]
+        parts = [engine.name, build_of(engine)]
         if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
             parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
         else:
@@ -373,6 +374,13 @@ class HomeModel(QObject):
         """Give up the start."""
         if (engine := self.engine) is not None:
             self.actions.cancel_start(engine)
+
+
+def build_of(engine: Engine) -> str:
+    """The engine and its build in a few words."""
+    if engine.engine == EngineKind.VLLM:
+        return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
+    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
 
 
 def speed_of(page: ServerPage, choice: ServerChoice) -> str:

@@ -8,7 +8,9 @@ from PySide6.QtCore import QObject
 
 from engine_host.protocol import EngineState
 from sndr_gui.actions import Actions
+from sndr_gui.applies import AppliesReader
 from sndr_gui.chat import ChatModel
+from sndr_gui.engine import EngineModel
 from sndr_gui.home import HomeModel
 from sndr_gui.launch import LaunchModel
 from sndr_gui.logs import LogsModel
@@ -31,17 +33,25 @@ class Pages(QObject):
         self._go = go
         self.actions = Actions(session)
         self.home = HomeModel(session, self.actions)
+        self.engine = EngineModel(session, self.actions, self.home)
         self.launch = LaunchModel(session, self.actions)
         self.chat = ChatModel(session)
         self.monitor = MonitorModel(session)
         self.patches = PatchesModel(session, self.actions)
         self.logs = LogsModel(session)
         self.settings = SettingsModel(session, file)
+        self._applies = AppliesReader(session)
         self._news = News(session.state, session.notices)
 
     def build(self, name: str) -> Page:
         """The page of this name."""
         match name:
+            case "engine":
+                from sndr_gui.views.engine import EngineView
+
+                return EngineView(
+                    self.engine, self.open_launch, self.open_patches, self.open_log, self.open_chat
+                )
             case "launch":
                 from sndr_gui.views.launch import LaunchView
 
@@ -74,6 +84,14 @@ class Pages(QObject):
     def open_launch(self) -> None:
         """Go to Launch."""
         self._go("launch")
+
+    def open_patches(self) -> None:
+        """Go to Patches."""
+        self._go("patches")
+
+    def open_chat(self) -> None:
+        """Go to Chat."""
+        self._go("chat")
 
     def open_log(self, source: str) -> None:
         """Go to the log of a source, at its failure."""

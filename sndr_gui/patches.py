@@ -27,9 +27,11 @@ from engine_host.protocol import (
 from sndr_gui import formats
 from sndr_gui.actions import Actions, request_of
 from sndr_gui.client import HostClient
+from sndr_gui.home import build_of
 from sndr_gui.rows import Column, RowsModel
 from sndr_gui.session import Session
 
+_WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
 REASONS = {
     PatchReason.ANCHOR_AMBIGUOUS: "the text that it replaces occurs more than once",
     PatchReason.ANCHOR_MISSING: "the text that it replaces is not in this vLLM",
@@ -255,20 +257,9 @@ class PatchesModel(QObject):
         wanted = engine.id if engine is not None and engine.engine == "vllm" else ""
         if wanted != self._asked and self._shown and self.session.link.connected:
             self._asked = wanted
-            if wanted:
-                self._read_applies(wanted)
-            self._on_applied_now()
+            if self.page is not None:
+                self._fill()
         self.changed.emit()
-
-    def _on_applied_now(self) -> None:
-        if self.page is not None:
-            self._fill()
-
-    def _read_applies(self, engine: str) -> None:
-        async def work(client: HostClient) -> None:
-            self.session.state.set_applies(await client.engine_patches(engine))
-
-        self.session.command("read the engine's patches", work)
 
     def load(self) -> None:
         """Read the catalogue."""
@@ -319,7 +310,7 @@ class PatchesModel(QObject):
             parts.append(f"{formats.plural(faults, 'folder')} cannot be used")
         engine = self.engine
         if engine is not None:
-            parts.append(f"{engine.name} on {engine.engine} {engine.server_version}")
+            parts.append(f"{engine.name} on {build_of(engine)}")
         return "  ·  ".join(parts)
 
     @property
@@ -339,7 +330,7 @@ class PatchesModel(QObject):
         return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
 
     def cards(self) -> tuple[ProcessCard, ...]:
-        """One card a process, in order of their start."""
+        """One card a process, in order of their start; a short-lived helper only after trouble."""
         applies = self.applies
         processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
         return tuple(
@@ -349,6 +340,7 @@ class PatchesModel(QObject):
                 tuple((outcome.value, process.count(outcome)) for outcome in PatchOutcome),
             )
             for process in processes
+            if process.role is not ProcessRole.HELPER or any(map(process.count, _WRONG))
         )
 
     def choices(self, facet: str) -> list[str]:

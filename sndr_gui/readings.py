@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections import deque
 from dataclasses import dataclass, replace
 from statistics import median
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, EngineState, Request, Sample
+from engine_host.protocol import Engine, EngineState, Request
 from sndr_gui import formats
-from sndr_gui.client import HostClient
-from sndr_gui.errors import HostError
 from sndr_gui.session import Session
+from sndr_gui.trends import Points, Trends
 
-TREND_SECONDS = 300.0
 ONE, ALL = "Decode, one request", "Decode, all streams"
 
 
@@ -40,43 +37,18 @@ class EngineNumbers(QObject):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.trend: deque[tuple[float, float | None]] = deque(maxlen=2000)
-        self._trend_of = ""
-        session.state.sampled.connect(self._on_sample)
-        session.state.engines_changed.connect(self._on_connected)
-        session.link.changed.connect(self._on_connected)
+        self._trends = Trends(session, ("decode_rate",))
+        self._trends.changed.connect(self.changed)
+
+    @property
+    def trend(self) -> Points:
+        """The decode rate of all streams over the last minutes."""
+        return self._trends.points("decode_rate")
 
     @property
     def engine(self) -> Engine | None:
         """The engine on the page."""
         return self.session.state.engine
-
-    def _on_sample(self, sample: Sample) -> None:
-        engine = self.engine
-        name = f"engine.{engine.id}.decode_rate" if engine else ""
-        if name in sample.values:
-            self.trend.append((sample.at, sample.values[name]))
-        self.changed.emit()
-
-    def _on_connected(self) -> None:
-        """Fill the trend with what was measured before this window came."""
-        engine = self.engine
-        if engine is None or self._trend_of == engine.id or not self.session.link.connected:
-            return
-        self._trend_of = engine.id
-        name = f"engine.{engine.id}.decode_rate"
-
-        async def work(client: HostClient) -> None:
-            page = await client.telemetry((name,), time.time() - TREND_SECONDS, 1.0)
-            for series in page.series:
-                if series.name == name:
-                    self.trend.clear()
-                    self.trend.extend(zip(series.at, series.values, strict=True))
-
-        self.session.command("trend", work, failed=self._on_no_trend)
-
-    def _on_no_trend(self, _error: HostError) -> None:
-        """Without the past the trend begins now."""
 
     def values(self) -> tuple[Value, ...]:
         """The four cards: decode, memory, KV cache, requests."""

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 PAGES = (
     ("home", "Home", "house"),
     ("launch", "Launch", "rocket"),
+    ("engine", "Engine", "gauge"),
     ("patches", "Patches", "layers"),
     ("chat", "Chat", "message-square"),
     ("monitor", "Monitor", "activity"),

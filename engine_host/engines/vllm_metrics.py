@@ -71,26 +71,36 @@ class Metrics:
             mean=None if spent is None else spent / count,
             p50=quantile(buckets, 0.50),
             p95=quantile(buckets, 0.95),
+            p50_below=below(buckets, 0.50),
+            p95_below=below(buckets, 0.95),
         )
 
 
 def quantile(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
     """A quantile of cumulative (upper bound, count) pairs, linear inside its bucket.
 
-    As Prometheus' histogram_quantile; None where the last, open bucket holds it: it has no upper bound.
+    As Prometheus' histogram_quantile, but None also in the first bucket: between zero and its bound nothing
+    is known, and a line drawn there would be no measurement. None in the last, open one.
     """
     if not buckets or buckets[-1][1] <= 0:
         return None
     rank = share * buckets[-1][1]
-    lower, below = 0.0, 0.0
+    lower, under = None, 0.0
     for bound, count in buckets:
         if count >= rank:
-            if bound == float("inf"):
+            if lower is None or bound == float("inf"):
                 return None
-            inside = count - below
-            return bound if inside <= 0 else lower + (bound - lower) * (rank - below) / inside
-        lower, below = bound, count
+            inside = count - under
+            return bound if inside <= 0 else lower + (bound - lower) * (rank - under) / inside
+        lower, under = bound, count
     return None
+
+
+def below(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
+    """The bound of the first bucket where that bucket holds the quantile."""
+    if not buckets or buckets[-1][1] <= 0 or buckets[0][1] < share * buckets[-1][1]:
+        return None
+    return buckets[0][0]
 
 
 def readings(text: str) -> Readings:

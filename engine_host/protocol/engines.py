@@ -32,13 +32,19 @@ class StageTime(Wire):
 
 
 class Latency(Wire):
-    """One of the engine's own histograms since its start; seconds; quantiles interpolated in its buckets."""
+    """One of the engine's own histograms since its start; seconds; quantiles interpolated in its buckets.
+
+    A quantile in the first bucket is only known to be below the bucket's bound: then `p50` is None and
+    `p50_below` holds that bound.
+    """
 
     name: str
     count: int
     mean: float | None = None
     p50: float | None = None
     p95: float | None = None
+    p50_below: float | None = None
+    p95_below: float | None = None
 
 
 class Readings(Wire):
@@ -197,6 +203,8 @@ class Installation(Wire):
     needs_free: int = Field(description="free bytes that an install wants")
     download: int | None = None
     tree_hash: str = Field("", description="SHA-256 over vLLM's own files when it was installed")
+    repairs: tuple[str, ...] = Field((), description="what the install had to mend in it, by package")
+    installed_at: Seconds | None = None
     problem: Problem | None = None
 
 

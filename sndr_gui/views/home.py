@@ -9,7 +9,7 @@ from engine_host.protocol import Problem
 from sndr_gui import formats
 from sndr_gui.home import HomeModel, ServerRow
 from sndr_gui.link import Phase
-from sndr_gui.readings import TREND_SECONDS
+from sndr_gui.trends import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
 from sndr_gui.views.parts import (
     GAP,

@@ -103,6 +103,7 @@ class PatchesView(Page):
         beside = self.model.patch is not None and not small and self.width() < 1300
         for column, hidden in ((2, beside), (3, beside or small), (4, beside or small)):
             self.table.setColumnHidden(column, hidden)
+        self.table.setColumnWidth(0, 130 if beside or small else 220)
         for label in self._labels:
             label.setVisible(not small)
         way = Qt.Orientation.Vertical if small else Qt.Orientation.Horizontal
@@ -138,9 +139,8 @@ class PatchesView(Page):
                 made.clicked.connect(self._on_card)
                 self.cards.append(made)
                 self._cards.addWidget(made)
-            self._cards.addStretch(1)
         for card, made in zip(cards, self.cards, strict=True):
-            made.setText(f"{card.title}:  {card.sentence}")
+            made.setText(f"{card.title}\n{card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}")
             made.setToolTip(f"Only the patches of this process ({card.pid})\nsndr patches status")
             made.setProperty("pid", card.pid)

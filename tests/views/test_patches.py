@@ -38,8 +38,8 @@ async def test_each_row_shows_the_worst_outcome_of_its_processes(stage: Stage) -
     await stage.until(lambda: "failed" in states(view))
     assert states(view)[:7] == ["applied"] * 5 + ["failed", "skipped"]
     assert [card.text() for card in view.cards] == [
-        "API server:  2 applied",
-        "EngineCore:  5 applied, 1 skipped, 1 failed",
+        "API server\n2 applied",
+        "EngineCore\n5 applied, 1 skipped, 1 failed",
     ]
 
 
@@ -60,7 +60,7 @@ async def test_results_arrive_while_the_engine_starts(stage: Stage) -> None:
         PatchResultEvent(engine="engine-1", pid=13, role=ProcessRole.WORKER, rank=0, result=result)
     )
     await stage.until(lambda: len(view.cards) == 3)
-    assert view.cards[2].text() == "Worker 0:  1 applied"
+    assert view.cards[2].text() == "Worker 0\n1 applied"
     assert states(view)[7] == "applied"
 
 

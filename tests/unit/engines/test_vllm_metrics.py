@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.engines.vllm_metrics import quantile, readings
+from engine_host.engines.vllm_metrics import below, quantile, readings
 
 METRICS = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -66,8 +66,8 @@ def test_latencies() -> None:
     ttft, itl = readings(METRICS).latencies
     assert (ttft.name, ttft.count) == ("TTFT", 10)
     assert ttft.mean == pytest.approx(0.11)
-    assert ttft.p50 == pytest.approx(0.1)
-    assert ttft.p95 == pytest.approx(0.19)
+    assert (ttft.p50, ttft.p50_below) == (None, 0.1), "in the first bucket only its bound is known"
+    assert (ttft.p95, ttft.p95_below) == (pytest.approx(0.19), None)
     assert (itl.count, itl.mean, itl.p50) == (0, None, None), "nothing happened yet: not measured"
 
 
@@ -97,7 +97,13 @@ def test_a_quantile_beyond_the_last_bound_is_not_known() -> None:
     assert quantile([(0.1, 1.0), (float("inf"), 10.0)], 0.95) is None
     assert quantile([], 0.5) is None
     assert quantile([(0.1, 0.0), (float("inf"), 0.0)], 0.5) is None
-    assert quantile([(0.1, 10.0), (float("inf"), 10.0)], 0.5) == pytest.approx(0.05)
+
+
+def test_a_quantile_in_the_first_bucket_is_only_known_to_be_below_its_bound() -> None:
+    fast = [(0.1, 10.0), (0.2, 12.0), (float("inf"), 12.0)]
+    assert (quantile(fast, 0.5), below(fast, 0.5)) == (None, 0.1)
+    assert (quantile(fast, 0.95), below(fast, 0.95)) == (pytest.approx(0.17), None)
+    assert below([], 0.5) is None
 
 
 def test_broken_text_is_an_error_not_a_number() -> None:

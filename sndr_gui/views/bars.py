@@ -1,0 +1,60 @@
+"""Shares as upright bars with their values, painted by hand; told to screen readers as one sentence."""
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from sndr_gui import formats, theme
+
+_WIDEST = 64
+
+
+class ShareBars(QWidget):
+    """One bar for each place 1, 2, …; the whole height is 100 %."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self._name = name
+        self._shares: tuple[float, ...] = ()
+        self.setAccessibleName(name)
+        self.setMinimumHeight(120)
+        self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
+        theme.notifier.changed.connect(self.update)
+
+    def show_shares(self, shares: tuple[float, ...]) -> None:
+        """Draw these shares, 0 to 1."""
+        if shares == self._shares:
+            return
+        self._shares = shares
+        said = ", ".join(f"{place}: {formats.share(share)}" for place, share in enumerate(shares, 1))
+        self.setAccessibleName(f"{self._name}: {said}" if said else self._name)
+        self.setToolTip(said)
+        self.update()
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        area = QRectF(0, 20, self.width(), self.height() - 42)
+        painter.setPen(theme.color("line"))
+        painter.drawLine(area.bottomLeft(), area.bottomRight())
+        if self._shares:
+            self._paint_bars(painter, area)
+        painter.end()
+
+    def _paint_bars(self, painter: QPainter, area: QRectF) -> None:
+        place = area.width() / len(self._shares)
+        wide = min(_WIDEST, place * 0.6)
+        centre = Qt.AlignmentFlag.AlignHCenter
+        for number, share in enumerate(self._shares):
+            middle = area.left() + place * (number + 0.5)
+            ground = QRectF(middle - wide / 2, area.top(), wide, area.height())
+            painter.setPen(Qt.PenStyle.NoPen)
+            painter.setBrush(theme.color("raised"))
+            painter.drawRoundedRect(ground, 4, 4)
+            height = area.height() * min(1.0, max(0.0, share))
+            painter.setBrush(theme.color("accent"))
+            painter.drawRoundedRect(QRectF(ground.left(), area.bottom() - height, wide, height), 4, 4)
+            painter.setPen(theme.color("text"))
+            painter.drawText(QRectF(middle - 40, 0, 80, 18), centre, formats.share(share))
+            painter.setPen(theme.color("muted"))
+            painter.drawText(QRectF(middle - 40, area.bottom() + 4, 80, 18), centre, str(number + 1))
