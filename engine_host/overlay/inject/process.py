@@ -145,6 +145,7 @@ class Process:
             APPLIED,
             before=digest(self.settled.sources[module]),
             after=digest(self.settled.texts[module]),
+            ms=state.took[module] * 1000,
         )
 
     def _tell(self, state: State, op: str, target: str, outcome: str, **fields: Any) -> None:

@@ -1,6 +1,7 @@
 """Decides which patches go in, by the files on disk, before any module is edited."""
 
 import os
+import time
 from dataclasses import dataclass, field
 from importlib.util import decode_source
 from typing import Any
@@ -19,6 +20,8 @@ class State:
     detail: str = ""
     done: "list[Any]" = field(default_factory=list)
     waiting: int = 0
+    # Seconds that the edits took, by module.
+    took: "dict[str, float]" = field(default_factory=dict)
 
     @property
     def id(self) -> str:
@@ -90,6 +93,7 @@ def _edit(state: State, found: Settled, root: str) -> "dict[str, str]":
     edited: dict[str, str] = {}
     for edit in state.spec["text"]:
         module = edit["module"]
+        began = time.perf_counter()
         source = edited.get(module) or found.texts.get(module) or _source(found, root, module)
         if source is None:
             _skip(state, "module_missing", module)
@@ -100,6 +104,7 @@ def _edit(state: State, found: Settled, root: str) -> "dict[str, str]":
             _skip(state, reason, f"{module}: found {times} times, wanted {edit['count']}")
             return {}
         edited[module] = source.replace(edit["find"], edit["replace"])
+        state.took[module] = state.took.get(module, 0.0) + time.perf_counter() - began
     for rebind in state.spec["rebind"]:
         if module_file(root, rebind["module"]) is None:
             _skip(state, "module_missing", rebind["module"])
