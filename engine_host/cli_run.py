@@ -62,26 +62,26 @@ def run(
         raise click.UsageError("Give either a MODEL or --demo.")
     request = options.request(model or "", keep=keep)
     with signals(), find_or_start(daemon=detach and not dry_run) as hold:
-        if model is None:
-            request = request.model_copy(update={"model": _demo_model(hold.client)})
-        plan = hold.client.post("/v1/plans", LaunchPlan, request)
-        if dry_run:
-            return _show_plan(out, plan)
-        if not replace:
-            _refuse_second(hold, plan)
-        for finding in plan.findings:
-            out.note(f"{finding.severity.value}: {finding.message}")
         try:
+            if model is None:
+                request = request.model_copy(update={"model": _demo_model(hold.client)})
+            plan = hold.client.post("/v1/plans", LaunchPlan, request)
+            if dry_run:
+                return _show_plan(out, plan)
+            if not replace:
+                _refuse_second(hold, plan)
+            for finding in plan.findings:
+                out.note(f"{finding.severity.value}: {finding.message}")
             began = time.monotonic()
-            started = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+            started = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id, replace=replace))
             started = _until_ready(hold.client, started, out)
             host = hold.client.get("/v1/host", HostInfo)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
             answer = _ask_demo(out, hold.client, host, started) if demo else None
         except HostError as error:
-            if not detach:
+            if not detach or dry_run:
                 raise
-            raise _with_what_runs(hold.client, error) from error
+            raise _with_what_runs(hold, error) from error
         _announce(out, host, started, answer, detached=detach)
         if detach:
             return None
@@ -116,15 +116,24 @@ def _running(client: ControlClient) -> list[Engine]:
     return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
 
 
-def _with_what_runs(client: ControlClient, error: HostError) -> HostError:
-    """The same failure, saying what goes on: after --detach nobody is there to end it."""
+def _with_what_runs(hold: HostHold, error: HostError) -> HostError:
+    """The same failure, saying what goes on: after --detach nobody is there to end it.
+
+    A host that was started for this alone, and now has no engine, is ended again.
+    """
     try:
-        with ControlClient(client.folders) as fresh:
+        with ControlClient(hold.client.folders) as fresh:
             names = ", ".join(one.name for one in _running(fresh))
+            if error.reason is Reason.CONFLICT:
+                return error  # It says what runs.
+            if hold.detached and not names:
+                fresh.quit()
     except HostError:
         return error
     if names:
         left = f"{names} still runs: `sndr stop` ends it, `sndr quit` the host too."
+    elif hold.detached:
+        left = "No engine runs; the host that was started for it has ended again."
     else:
         left = "No engine runs; the host still does: `sndr quit` ends it."
     problem = error.problem

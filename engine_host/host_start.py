@@ -24,9 +24,17 @@ class HostHold:
     Left without `let_go`, a host that was started here is ended; one that ran before is left alone.
     """
 
-    def __init__(self, client: ControlClient, process: "subprocess.Popen[bytes] | None" = None) -> None:
+    def __init__(
+        self,
+        client: ControlClient,
+        process: "subprocess.Popen[bytes] | None" = None,
+        *,
+        detached: bool = False,
+    ) -> None:
+        """`detached`: the host was started here to go on by itself."""
         self.client = client
         self._process = process
+        self.detached = detached
 
     @property
     def started_here(self) -> bool:
@@ -105,7 +113,7 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
     if daemon:
         # Not ours to wait for: the system collects it when this program has ended.
         process.returncode = 0
-        return HostHold(client)
+        return HostHold(client, detached=True)
     return HostHold(client, process)
 
 

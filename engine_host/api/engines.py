@@ -6,6 +6,7 @@ from starlette.routing import Route
 
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
+from engine_host.launch.replacing import refuse_replacing
 from engine_host.protocol.engines import EnginePage, RequestPage
 from engine_host.protocol.plans import StartRequest
 
@@ -17,7 +18,11 @@ def routes(services: Services) -> list[Route]:
         return answer(EnginePage(seq=services.events.seq, engines=tuple(services.engines.all())))
 
     async def start(request: Request) -> Response:
-        plan = await services.planner.fresh((await body(request, StartRequest)).plan)
+        asked = await body(request, StartRequest)
+        plan = await services.planner.fresh(asked.plan)
+        # Nothing is awaited from here to the start: no other start can come in between.
+        if not asked.replace:
+            refuse_replacing(plan, services.engines.alive())
         return answer(services.engines.start(plan), 202)
 
     async def one(request: Request) -> Response:

@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
+from engine_host._errors import HostError
 from engine_host.launch.resolve import Resolution
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engines import Engine
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import Finding, LaunchPlan
 
@@ -20,6 +22,19 @@ def replaced(running: Sequence[Engine]) -> list[Finding]:
         )
         for engine in running
     ]
+
+
+def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:
+    """Raises HostError(conflict) when this start would end an engine that nobody is ending yet."""
+    for other in running:
+        if other.state not in {EngineState.DRAINING, EngineState.STOPPING}:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
+                cause=f"Starting {plan.name} would end it.",
+                fix=Fix(text=f"Put {plan.name} in its place.", command=f"{plan.command} --replace"),
+                evidence={"engine": other.id, "name": other.name},
+            )
 
 
 def memory_of(running: Sequence[Engine]) -> int:

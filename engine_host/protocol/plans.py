@@ -136,9 +136,10 @@ class LaunchPlan(Wire):
 
 
 class StartRequest(Command):
-    """Start a plan, replacing what runs."""
+    """Start a plan; what runs is replaced, or with `replace` off is a reason to refuse (conflict)."""
 
     plan: str
+    replace: bool = True
 
 
 class BisectRequest(Command):

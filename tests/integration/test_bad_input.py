@@ -44,6 +44,12 @@ def test_unknown_model_name() -> None:
     assert_clear(sndr("run", "no-such-model", "--json"), 4, "model_file_missing", "no-such-model")
 
 
+def test_a_detached_start_that_fails_leaves_no_host(home: Path) -> None:
+    ended = sndr("run", str(home / "nothing.gguf"), "--detach", "--json")
+    assert_clear(ended, 4, "model_file_missing", "has ended again")
+    assert until(lambda: sndr("status").code == 3)
+
+
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.999])
 def test_truncated_gguf(home: Path, model: Path, share: float) -> None:
     path = home / "cut.gguf"
