@@ -9,53 +9,28 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.protocol import (
     Engine,
+    EngineKind,
     EngineState,
+    Installation,
     LaunchPlan,
-    LaunchRequest,
     ModelFile,
-    ModelOrigin,
-    Overrides,
+    PlannedPatches,
     Problem,
     ServerChoice,
     ServerInfo,
 )
-from sndr_gui import formats
 from sndr_gui.actions import Actions
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.home import SERVER_NAMES, StageRow, stage_rows
-from sndr_gui.rows import Column, RowsModel
+from sndr_gui.installations import InstallationsModel, title_of
+from sndr_gui.launch_form import VLLM, Choice, Field, Form, choices_of, engine_of
+from sndr_gui.launch_models import model_columns
+from sndr_gui.launch_patches import PatchLine, patch_lines
+from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
 
 _DEBOUNCE_MS = 250
-
-
-@dataclass(frozen=True)
-class Form:
-    """What the person set; None and the empty word leave it to the layers below."""
-
-    context: int | None = None
-    streams: int | None = None
-    kv_type_k: str = ""
-    kv_type_v: str = ""
-    speculation: str = ""
-    server: ServerChoice = ServerChoice.AUTO
-    keep: bool = False
-
-    def request(self, model: str) -> LaunchRequest:
-        """The launch request that this form makes of a model."""
-        return LaunchRequest(
-            model=model,
-            server=self.server,
-            keep=self.keep,
-            overrides=Overrides(
-                context=self.context,
-                streams=self.streams,
-                kv_type_k=self.kv_type_k or None,
-                kv_type_v=self.kv_type_v or None,
-                speculation=self.speculation or None,
-            ),
-        )
 
 
 @dataclass(frozen=True)
@@ -66,44 +41,6 @@ class SettingRow:
     value: str
     layer: str
     why: str
-
-
-def model_columns() -> list[Column[ModelFile]]:
-    """The columns of the list of models."""
-
-    def tone(model: ModelFile) -> str:
-        return "bad" if model.problem else "muted"
-
-    def note(model: ModelFile) -> str:
-        if model.problem is not None:
-            return model.problem.message
-        parts = ["bundled"] if model.origin is ModelOrigin.BUNDLED else []
-        if model.format != "GGUF":
-            parts.append(model.format)
-        if model.mtp_layers:
-            parts.append("MTP")
-        if model.embedding_only:
-            parts.append("embeddings")
-        return " · ".join(parts)
-
-    def tip(model: ModelFile) -> str:
-        return model.problem.sentence() if model.problem else model.path
-
-    return [
-        Column(
-            "Model",
-            lambda m: m.name,
-            lambda m: m.name.casefold(),
-            lambda m: "bad" if m.problem else "",
-            tip=tip,
-        ),
-        Column("Size", lambda m: formats.size(m.size), lambda m: m.size, tone, right=True, tip=tip),
-        Column("Quant", lambda m: m.quantization or formats.UNMEASURED, tone=tone, tip=tip),
-        Column(
-            "Context", lambda m: formats.count(m.context), lambda m: m.context or 0, tone, right=True, tip=tip
-        ),
-        Column("", note, tone=tone, tip=tip),
-    ]
 
 
 class LaunchModel(QObject):
@@ -121,9 +58,9 @@ class LaunchModel(QObject):
     plan_changed = Signal()
     changed = Signal()
 
-    def __init__(self, session: Session, actions: Actions) -> None:
+    def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
         super().__init__()
-        self.session, self.actions = session, actions
+        self.session, self.actions, self.installations = session, actions, installations
         self.rows: RowsModel[ModelFile] = RowsModel(model_columns(), lambda model: model.id, self)
         self.form = Form()
         self.form_error = ""
@@ -133,6 +70,9 @@ class LaunchModel(QObject):
         self.planning = False
         self._plan_task: asyncio.Task[None] | None = None
         self._shown = False
+        self._started = ""
+        self._titles: dict[str, str] = {}
+        self.patches: PlannedPatches | None = None
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(_DEBOUNCE_MS)
@@ -144,6 +84,10 @@ class LaunchModel(QObject):
         state.jobs_changed.connect(self.changed)
         session.link.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
+        actions.started.connect(self._on_started)
+        installations.listed.connect(self._on_servers)
+        installations.changed.connect(self.changed)
+        state.outdated.connect(self._on_outdated)
         self._on_models()
 
     def set_shown(self, shown: bool) -> None:
@@ -173,6 +117,17 @@ class LaunchModel(QObject):
         self.selected_changed.emit()
         self._plan_soon()
 
+    def _on_outdated(self, part: str) -> None:
+        # What patches and settings say is part of the plan.
+        if part in ("patches", "settings"):
+            self._titles = {}
+            self._plan_soon()
+
+    def _on_started(self) -> None:
+        engine = self.session.state.running
+        self._started = engine.id if engine is not None and self._shown else ""
+        self.changed.emit()
+
     def _on_link(self) -> None:
         self.changed.emit()
         if self.session.link.connected:
@@ -195,9 +150,9 @@ class LaunchModel(QObject):
         if chosen is None or (self.selected is not None and chosen.id == self.selected.id):
             return
         self.selected = chosen
-        self.form = Form(server=self.form.server, keep=self.form.keep)
+        self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
         self.form_error = ""
-        self.plan = None
+        self.plan = self.patches = None
         self.selected_changed.emit()
         self._plan_soon()
 
@@ -229,19 +184,35 @@ class LaunchModel(QObject):
 
     def set_form(self, form: Form) -> None:
         """Take over what the person set, and plan again."""
-        if form != self.form:
-            server_changed = form.server is not self.form.server
-            self.form = form
-            if server_changed:
-                server = self.server()
-                types = server.kv_types if server else ()
-                self.form = replace(
-                    form,
-                    kv_type_k=form.kv_type_k if form.kv_type_k in types else "",
-                    kv_type_v=form.kv_type_v if form.kv_type_v in types else "",
-                )
-                self.selected_changed.emit()
-            self._plan_soon()
+        if form == self.form:
+            return
+        before, self.form = self.form, form
+        if form.server is not before.server or form.installation != before.installation:
+            offered = {field.name: {data for _, data in self.choices(field)} for field in self.fields()}
+            kept = {
+                name: value
+                for name, value in form.values.items()
+                if not offered.get(name) or value in offered[name]
+            }
+            self.form = replace(form, values=kept)
+            self.plan = None
+            self.selected_changed.emit()
+        elif form.values.get("speculation") != before.values.get("speculation"):
+            self.selected_changed.emit()
+        self._plan_soon()
+
+    def include(self, patch: str, wanted: bool) -> None:
+        """Have a patch in this start, or leave it out of it."""
+        form = self.form
+        without = tuple(name for name in form.without if name != patch)
+        added = tuple(name for name in form.added if name != patch)
+        planned = self.patches
+        usual = planned is not None and (patch in planned.chosen or patch in form.without)
+        if not wanted and patch not in form.added:
+            without = (*without, patch)
+        if wanted and not usual:
+            added = (*added, patch)
+        self.set_form(replace(form, without=without, added=added))
 
     def set_form_error(self, sentence: str) -> None:
         """Say what cannot be taken of what was typed; nothing starts until it is mended."""
@@ -269,6 +240,52 @@ class LaunchModel(QObject):
                     choices.append((f"{SERVER_NAMES[server.choice]} · {server.version}", server.choice))
         return tuple(choices)
 
+    @property
+    def engine_kind(self) -> EngineKind:
+        """The engine that runs the chosen model."""
+        return engine_of(self.selected)
+
+    @property
+    def environment(self) -> Installation | None:
+        """vLLM's environment that this start gets."""
+        return self.installations.meant(self.form.installation)
+
+    @property
+    def build(self) -> str:
+        """What this start's vLLM is built for; empty for llama.cpp."""
+        one = self.environment or self.missing
+        return one.build if one is not None and self.engine_kind is VLLM else ""
+
+    @property
+    def missing(self) -> Installation | None:
+        """The environment that has to be installed before this model can start."""
+        if self.engine_kind is not VLLM or self.selected is None or self.selected.problem is not None:
+            return None
+        return self.installations.missing(self.form.installation)
+
+    def environment_choices(self) -> tuple[Choice, ...]:
+        """The environments that can be chosen, those to be installed first marked."""
+        best = self.installations.meant("")
+        found: list[Choice] = [(f"Automatic ({title_of(best)})" if best else "Automatic", "")]
+        for one in self.installations.all:
+            state = "" if one.present else "  ·  damaged" if one.problem else "  ·  not installed"
+            found.append((title_of(one) + state, one.id))
+        return tuple(found)
+
+    def fields(self) -> tuple[Field, ...]:
+        """What can be set for the engine that runs the chosen model."""
+        return self.form.fields(self.engine_kind, self.build)
+
+    def choices(self, field: Field) -> tuple[Choice, ...]:
+        """What a field offers beside its default."""
+        if self.engine_kind is VLLM:
+            return choices_of(field, self.build, self.selected)
+        if field.name in ("kv_type_k", "kv_type_v"):
+            return tuple((self.kv_label(kind), kind) for kind in self.kv_types())
+        if field.name == "speculation":
+            return (("Off", "off"), *((kind, kind) for kind in self.speculation_kinds()))
+        return field.choices
+
     def kv_types(self) -> tuple[str, ...]:
         """The KV cache types that this server offers."""
         server = self.server()
@@ -279,7 +296,7 @@ class LaunchModel(QObject):
         return self.plan.kv_types.get(kind, kind) if self.plan else kind
 
     def speculation_kinds(self) -> tuple[str, ...]:
-        """The kinds of speculation that this server offers for this model."""
+        """The kinds of speculation that this server of llama.cpp offers for this model."""
         server, model = self.server(), self.selected
         kinds = server.speculation if server else ()
         has_mtp = model is not None and model.mtp_layers > 0
@@ -298,17 +315,19 @@ class LaunchModel(QObject):
     def _start_planning(self) -> None:
         if self._plan_task is not None:
             self._plan_task.cancel()
-        if self.selected is not None and self.selected.problem is None:
-            self._plan_task = self.session.tasks.start(self._make_plan(self.selected.id, self.form), "plan")
+        if self.selected is not None and self.selected.problem is None and self.missing is None:
+            self._plan_task = self.session.tasks.start(self._make_plan(self.selected, self.form), "plan")
         else:
             self.plan, self.planning = None, False
             self.problem = self.selected.problem if self.selected else None
             self.plan_changed.emit()
 
-    async def _make_plan(self, model: str, form: Form) -> None:
+    async def _make_plan(self, model: ModelFile, form: Form) -> None:
         try:
-            self.plan = await self.session.client.plan(form.request(model))
+            self.plan = await self.session.client.plan(form.request(model, self.build))
             self.problem = None
+            # Kept when a plan is refused: the patch that was left out must be there to be put back.
+            self.patches = self.plan.patches
         except HostRefused as error:
             self.plan, self.problem = None, error.problem
         except HostError:
@@ -316,6 +335,15 @@ class LaunchModel(QObject):
             self.plan = None
         self.planning = False
         self.plan_changed.emit()
+        if self.patches is not None and not self._titles:
+            self._read_titles()
+
+    def _read_titles(self) -> None:
+        async def work(client: HostClient) -> None:
+            self._titles = {patch.id: patch.title for patch in (await client.patches()).patches}
+            self.plan_changed.emit()
+
+        self.session.command("read the patches", work)
 
     def setting_rows(self) -> tuple[SettingRow, ...]:
         """The plan's settings, each with the layer that set it."""
@@ -331,7 +359,21 @@ class LaunchModel(QObject):
         entry = next((setting for setting in settings if setting.name == name), None)
         return shown_value(entry.value) if entry else ""
 
+    def patch_lines(self) -> tuple[PatchLine, ...]:
+        """The patches of the plan, those that are in first."""
+        planned = self.patches
+        if planned is None or self.engine_kind is not VLLM:
+            return ()
+        return patch_lines(planned, self._titles, self.form.without)
+
     # The start.
+
+    @property
+    def latest(self) -> Engine | None:
+        """The engine that was last started here, while it is ready or has failed."""
+        engine = self.session.state.engines.get(self._started)
+        ended = (EngineState.READY, EngineState.BUSY, EngineState.FAILED)
+        return engine if engine is not None and engine.state in ended else None
 
     @property
     def can_start(self) -> bool:

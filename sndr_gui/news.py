@@ -8,7 +8,13 @@ from sndr_gui import formats
 from sndr_gui.notices import Notices
 from sndr_gui.state import HostState
 
-_TOLD = (JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+_TOLD = (
+    JobKind.ENGINE_BUILD,
+    JobKind.ENGINE_COMPARE,
+    JobKind.ENGINE_INSTALL,
+    JobKind.ENGINE_REMOVE,
+    JobKind.PATCH_BISECT,
+)
 
 
 class News(QObject):

@@ -12,12 +12,13 @@ from sndr_gui.applies import AppliesReader
 from sndr_gui.chat import ChatModel
 from sndr_gui.engine import EngineModel
 from sndr_gui.home import HomeModel
+from sndr_gui.installations import InstallationsModel
 from sndr_gui.launch import LaunchModel
 from sndr_gui.logs import LogsModel
 from sndr_gui.monitor import MonitorModel
 from sndr_gui.news import News
 from sndr_gui.palette import Entry
-from sndr_gui.patches import PatchesModel
+from sndr_gui.patches import Facets, PatchesModel
 from sndr_gui.session import Session
 from sndr_gui.settings import SettingsFile
 from sndr_gui.settings_page import SettingsModel
@@ -34,7 +35,8 @@ class Pages(QObject):
         self.actions = Actions(session)
         self.home = HomeModel(session, self.actions)
         self.engine = EngineModel(session, self.actions, self.home)
-        self.launch = LaunchModel(session, self.actions)
+        self.installations = InstallationsModel(session)
+        self.launch = LaunchModel(session, self.actions, self.installations)
         self.chat = ChatModel(session)
         self.monitor = MonitorModel(session)
         self.patches = PatchesModel(session, self.actions)
@@ -55,7 +57,7 @@ class Pages(QObject):
             case "launch":
                 from sndr_gui.views.launch import LaunchView
 
-                return LaunchView(self.launch)
+                return LaunchView(self.launch, self.open_chat, self.open_log)
             case "chat":
                 from sndr_gui.views.chat import ChatView
 
@@ -75,7 +77,7 @@ class Pages(QObject):
             case "settings":
                 from sndr_gui.views.settings_page import SettingsView
 
-                return SettingsView(self.settings)
+                return SettingsView(self.settings, self.installations)
             case _:
                 from sndr_gui.views.home import HomeView
 
@@ -85,9 +87,11 @@ class Pages(QObject):
         """Go to Launch."""
         self._go("launch")
 
-    def open_patches(self) -> None:
-        """Go to Patches."""
+    def open_patches(self, pid: int | None = None) -> None:
+        """Go to Patches, to those of one process where it is given."""
         self._go("patches")
+        if pid is not None:
+            self.patches.narrow(Facets(pid=pid))
 
     def open_chat(self) -> None:
         """Go to Chat."""

@@ -119,6 +119,8 @@ class VllmInstallations:
             needs_free=pin.needs_free,
             download=pin.download,
             tree_hash=str(record.get("tree_hash", "")),
+            repairs=tuple(map(str, record.get("repaired") or ())),
+            installed_at=record.get("installed_at"),
             problem=problem,
         )
 

@@ -1,11 +1,11 @@
 """Texts to copy: command lines, addresses and programs, each with a button that says it did it."""
 
-from PySide6.QtCore import Qt, QTimer
-from PySide6.QtGui import QGuiApplication
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from sndr_gui import theme
-from sndr_gui.views.parts import text
+from sndr_gui.views.parts import Elided
 
 
 def copy(content: str) -> None:
@@ -49,18 +49,61 @@ class CopyButton(QPushButton):
         self.setToolTip(self._name)
 
 
+class _Wrapped(QLabel):
+    """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__(content)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setObjectName("mono")
+        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        self.setMinimumWidth(60)
+
+    def _layout(self, content: str, width: int) -> tuple[QTextLayout, float]:
+        made = QTextLayout(content, self.font())
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        made.setTextOption(option)
+        made.beginLayout()
+        height = 0.0
+        while (line := made.createLine()).isValid():
+            line.setLineWidth(max(1, width))
+            line.setPosition(QPointF(0, height))
+            height += line.height()
+        made.endLayout()
+        return made, height
+
+    def heightForWidth(self, width: int) -> int:
+        heights = (self._layout(part, width)[1] for part in self.text().split("\n"))
+        return round(sum(heights) + 0.5)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.heightForWidth(max(60, self.width())))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self.fontMetrics().lineSpacing())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        # One line stands in the middle beside its button, several begin at the top.
+        top = max(0.0, (self.height() - self.heightForWidth(self.width())) / 2)
+        for part in self.text().split("\n"):
+            made, height = self._layout(part, self.width())
+            made.draw(painter, QPointF(0, top))
+            top += height
+        painter.end()
+
+
 class CommandLine(QFrame):
     """A command line on a soft ground, with a button that copies it."""
 
     def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
         super().__init__()
         self.setObjectName("inset")
-        self._label = text(content, name="mono", wrap=wraps)
-        self._label.setTextInteractionFlags(Qt.TextInteractionFlag.TextSelectableByMouse)
-        self._label.setFocusPolicy(Qt.FocusPolicy.NoFocus)
-        if not wraps:
-            self._label.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Preferred)
-            self._label.setMinimumWidth(60)
+        self._label: QLabel = _Wrapped(content) if wraps else Elided(content, name="mono")
         self._copy = CopyButton(what)
         self._copy.set_content(content)
         line = QHBoxLayout(self)
@@ -78,6 +121,7 @@ class CommandLine(QFrame):
         """Show and copy another text."""
         if content != self._label.text():
             self._label.setText(content)
+            self._label.updateGeometry()
             self._label.setToolTip(content if "\n" not in content else "")
             self._copy.set_content(content)
 

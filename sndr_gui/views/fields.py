@@ -1,13 +1,48 @@
-"""Fields that say below themselves what is wrong with what was typed, and layouts that wrap."""
+"""Fields that say below themselves what is wrong with what was typed, and choices."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
-from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from sndr_gui.numbers import decimal, whole
 from sndr_gui.views.parts import restyle, set_text, text
+
+_WIDEST_POPUP = 420
+
+
+class ChoiceBox(QComboBox):
+    """A choice whose list is as wide as its entries, and that a wheel does not change by accident."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(8)
+
+    def fill(self, entries: Sequence[tuple[str, object]], value: object) -> None:
+        """Offer these entries with their values, and show the one that is chosen; else the first."""
+        if [self.itemData(place) for place in range(self.count())] != [data for _, data in entries]:
+            self.clear()
+            for label, data in entries:
+                self.addItem(label, data)
+        for number, (label, _data) in enumerate(entries):
+            self.setItemText(number, label)
+        place = next((number for number, entry in enumerate(entries) if entry[1] == value), 0)
+        self.setCurrentIndex(place)
+
+    def showPopup(self) -> None:
+        wanted = self.view().sizeHintForColumn(0) + 16
+        self.view().setMinimumWidth(max(self.width(), min(wanted, _WIDEST_POPUP)))
+        super().showPopup()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
 
 
 class NumberField(QWidget):

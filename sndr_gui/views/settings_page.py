@@ -5,9 +5,12 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
+from sndr_gui.installations import InstallationsModel
 from sndr_gui.settings import ThemeChoice
 from sndr_gui.settings_page import Entry, SettingsModel
 from sndr_gui.views.copying import Switcher
+from sndr_gui.views.fields import ChoiceBox
+from sndr_gui.views.installations import InstallationsCard
 from sndr_gui.views.parts import (
     Card,
     Page,
@@ -31,7 +34,7 @@ _CONTROL_WIDTH = 300
 class SettingsView(Page):
     """The page of settings."""
 
-    def __init__(self, model: SettingsModel) -> None:
+    def __init__(self, model: SettingsModel, installations: InstallationsModel) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
         self.themes = Switcher(tuple(name for name, _ in _THEMES), "Theme")
@@ -49,6 +52,8 @@ class SettingsView(Page):
         self._groups = QVBoxLayout()
         self._groups.setSpacing(14)
         self.body.addLayout(self._groups)
+        self.vllm = InstallationsCard(installations)
+        self.body.addWidget(self.vllm)
         self.body.addStretch(1)
         self._rows: dict[str, _SettingRow] = {}
         model.changed.connect(self.refresh)
@@ -96,6 +101,10 @@ class _SettingRow(QWidget):
         label.setToolTip(f"{entry.name}\n{model.command(entry.name)}")
         self._layer = badge("")
         self._reset = icon_button("undo-2", f"Back to the default: {entry.label}", self._on_reset)
+        # Hidden where there is nothing to take back; its room stays, so that the rows stay aligned.
+        policy = self._reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._reset.setSizePolicy(policy)
         self._problem: ProblemBox | None = None
         self._probe = text("", "muted", wrap=True)
         self._probe.hide()
@@ -120,7 +129,7 @@ class _SettingRow(QWidget):
             switch.clicked.connect(self._on_switch)
             control = switch
         elif entry.kind == "choice":
-            combo = QComboBox()
+            combo = ChoiceBox(entry.label)
             for choice in entry.choices:
                 combo.addItem(choice, choice)
             combo.activated.connect(self._on_choice)
@@ -213,7 +222,8 @@ class _SettingRow(QWidget):
         self._layer.setToolTip(setting.why if setting else "")
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
-        self._reset.setEnabled(not default and not saving)
+        self._reset.setVisible(not default)
+        self._reset.setEnabled(not saving)
         self.setEnabled(self._model.session.link.connected)
         problem = self._model.problems.get(name)
         if problem is not None and self._problem is None:

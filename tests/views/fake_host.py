@@ -26,6 +26,7 @@ from engine_host.protocol import (
     EnginePatches,
     EngineState,
     HostInfo,
+    InstallationPage,
     Job,
     JobKind,
     JobPage,
@@ -69,6 +70,7 @@ class FakeHost:
         self.models: ModelPage = samples.models()
         self.servers: ServerPage = samples.servers()
         self.settings: SettingPage = samples.settings()
+        self.installations: InstallationPage = samples.installations()
         self.requests: list[EngineRequest] = []
         self.patches: PatchPage = samples.patches()
         self.patch: PatchDetail = samples.patch_detail()
@@ -148,6 +150,8 @@ class FakeHost:
             Route("/v1/servers", self._page("servers")),
             Route("/v1/servers/build", self._command, methods=["POST"]),
             Route("/v1/servers/compare", self._command, methods=["POST"]),
+            Route("/v1/installations", self._page("installations")),
+            Route("/v1/installations/{installation}", self._command, methods=["POST", "DELETE"]),
             Route("/v1/plans", self._command, methods=["POST"]),
             Route("/v1/engines", self._engines),
             Route("/v1/engines", self._command, methods=["POST"]),
@@ -231,6 +235,10 @@ class FakeHost:
                 return samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)
             case "POST", "/v1/servers/compare":
                 return samples.job(JobKind.ENGINE_COMPARE, JobState.RUNNING)
+            case "POST", _ if "installation" in request.path_params:
+                return samples.install_job(request.path_params["installation"])
+            case "DELETE", _ if "installation" in request.path_params:
+                return samples.install_job(request.path_params["installation"], JobKind.ENGINE_REMOVE)
             case "POST", "/v1/patches/switch":
                 return self.patches
             case "POST", "/v1/patches/bisect":

@@ -14,6 +14,8 @@ from engine_host.protocol import (
     Fix,
     GpuAbsence,
     HostInfo,
+    Installation,
+    InstallationPage,
     Job,
     JobKind,
     JobState,
@@ -25,6 +27,7 @@ from engine_host.protocol import (
     ModelOrigin,
     ModelPage,
     Patch,
+    PatchDecision,
     PatchDetail,
     PatchEvidence,
     PatchKind,
@@ -33,6 +36,7 @@ from engine_host.protocol import (
     PatchPage,
     PatchReason,
     PatchResult,
+    PlannedPatches,
     Problem,
     ProcessPatches,
     ProcessRole,
@@ -148,6 +152,86 @@ def servers(built: bool = False) -> ServerPage:
         ),
         next_start=ServerChoice.BUILT if built else ServerChoice.PREBUILT,
     )
+
+
+def installation(build: str = "cpu", **changes: Any) -> Installation:
+    """An environment of vLLM that is installed."""
+    return Installation(
+        id=f"0.32.0-{build}",
+        version="0.32.0",
+        build=build,
+        present=True,
+        recommended=build == "cpu",
+        path=f"/cache/vllm-environments/0.32.0-{build}",
+        size=2 * GIB,
+        needs_free=5 * GIB,
+        download=GIB // 2,
+        repairs=("torchvision", "metadata"),
+        installed_at=time.time() - 7200,
+    ).model_copy(update=changes)
+
+
+def installations(present: bool = True) -> InstallationPage:
+    """The CPU build, installed or not, and the CUDA build, which is not here."""
+    absent = {"present": False, "size": None, "path": "", "repairs": (), "installed_at": None}
+    cuda = installation("cuda", **absent)
+    cpu = installation() if present else installation(**absent)
+    return InstallationPage(seq=0, installations=(cuda, cpu))
+
+
+def install_job(
+    wanted: str, kind: JobKind = JobKind.ENGINE_INSTALL, state: JobState = JobState.RUNNING
+) -> Job:
+    """An environment that is being installed or removed."""
+    return job(
+        kind,
+        state,
+        id=f"job-{wanted}",
+        title=f"Install vLLM {wanted}",
+        touches=f"vllm {wanted}",
+        step=JobStep(number=3, of=6, name="Install the packages", detail="torch", progress=0.5),
+    )
+
+
+def vllm_models() -> ModelPage:
+    """A GGUF file, a checkpoint with an MTP layer, and a shape."""
+    listed = (
+        model("sndr-demo", origin=ModelOrigin.BUNDLED, mtp_layers=1),
+        model("qwen-checkpoint", format="safetensors", path="/models/qwen", mtp_layers=1, quantization=None),
+        model("big-shape", format="shape", path="/models/big", size=0, quantization=None),
+    )
+    return ModelPage(seq=0, models=listed, folders=("/models",))
+
+
+def vllm_plan(**changes: Any) -> LaunchPlan:
+    """A plan of vLLM with its patches."""
+    planned = PlannedPatches(
+        digest="d",
+        chosen=("P0001", "P0002", "P0003"),
+        left_out=(
+            PatchDecision(patch="P0004", reason=PatchReason.WRONG_GPU, detail="no GPU"),
+            PatchDecision(patch="P0005", reason=PatchReason.NOT_DEFAULT, detail="it is off by default"),
+        ),
+        required=("P0003",),
+    )
+    values = {
+        "model": "qwen-checkpoint",
+        "engine": "vllm",
+        "server": ServerChoice.VENV,
+        "server_version": "vLLM 0.32.0 (CPU)",
+        "installation": "0.32.0-cpu",
+        "patches": planned,
+        "argv": ("vllm", "serve", "/models/qwen"),
+        "settings": (
+            Setting(name="context", value=8192, layer=Layer.ENGINE),
+            Setting(name="eager", value=True, layer=Layer.HARDWARE),
+            Setting(name="kv_cache_gib", value=1, layer=Layer.HARDWARE),
+            Setting(name="speculation", value="off", layer=Layer.ENGINE),
+        ),
+        "kv_types": {},
+        "command": "sndr run qwen-checkpoint",
+    }
+    return plan(**values).model_copy(update=changes)
 
 
 def settings(**values: Any) -> SettingPage:

@@ -46,7 +46,7 @@ async def test_a_wrong_number_is_said_at_the_field_and_stops_the_start(stage: St
     page = stage.window.page
     assert isinstance(page, LaunchView)
     await stage.until(lambda: page.start.start.isEnabled())
-    field = page.form._context
+    field = page.form.context_field
     QTest.keyClicks(field.edit, "5")
     assert field.wrong.isVisible()
     assert "128" in field.wrong.text()
@@ -95,7 +95,7 @@ async def test_small_window_shows_launch_and_monitor_whole(stage: Stage) -> None
     assert inside is not None
     area = inside.parentWidget()
     assert area is not None
-    for part in (launch.form._streams, launch.form.kv_v, launch.form.server):
+    for part in (launch.form.streams, launch.form.box("kv_type_v"), launch.form.server):
         right = part.mapTo(area, part.rect().topRight()).x()
         assert right <= area.width(), "nothing is cut off at the right"
     stage.window.go("monitor")

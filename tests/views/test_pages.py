@@ -188,7 +188,7 @@ async def test_launch_plans_with_what_was_set_and_starts(stage: Stage) -> None:
     await stage.until(lambda: page.start.start.isEnabled())
     assert page.model.setting_rows()[0].layer == "model"
     QTest.keyClicks(page.form.context, "4096")
-    page.form.kv_k.setCurrentIndex(page.form.kv_k.findData("q8_0"))
+    page.form.box("kv_type_k").setCurrentIndex(page.form.box("kv_type_k").findData("q8_0"))
     await stage.until(
         lambda: (stage.host.sent("POST", "/v1/plans") or [{}])[-1].get("overrides", {}).get("context") == 4096
     )
@@ -203,18 +203,24 @@ async def test_launch_plans_with_what_was_set_and_starts(stage: Stage) -> None:
 async def test_launch_says_what_a_kv_type_means(stage: Stage) -> None:
     page = launch(stage)
     await stage.until(lambda: page.model.plan is not None)
-    labels = [page.form.kv_k.itemText(row) for row in range(page.form.kv_k.count())]
+    labels = [page.form.box("kv_type_k").itemText(row) for row in range(page.form.box("kv_type_k").count())]
     assert labels == ["Default (f16)", "f16", "q8_0 with rotation", "q4_0 with rotation"]
 
 
 async def test_launch_offers_only_what_the_server_does(stage: Stage) -> None:
     page = launch(stage)
-    kinds = [page.form.kv_k.itemData(place) for place in range(page.form.kv_k.count())]
-    assert kinds == ["", "f16", "q8_0", "q4_0"]
-    speculation = [page.form.speculation.itemData(place) for place in range(page.form.speculation.count())]
+    kinds = [
+        page.form.box("kv_type_k").itemData(place) for place in range(page.form.box("kv_type_k").count())
+    ]
+    assert kinds == [None, "f16", "q8_0", "q4_0"]
+    speculation = [
+        page.form.box("speculation").itemData(place) for place in range(page.form.box("speculation").count())
+    ]
     assert "draft-mtp" in speculation
     page.model.select("qwen3-8b")
-    speculation = [page.form.speculation.itemData(place) for place in range(page.form.speculation.count())]
+    speculation = [
+        page.form.box("speculation").itemData(place) for place in range(page.form.box("speculation").count())
+    ]
     assert "draft-mtp" not in speculation, "this model has no MTP layer"
 
 

@@ -1,0 +1,138 @@
+"""The plan on Launch: findings, patches, the exact command line, and every setting with its layer."""
+
+import shlex
+
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
+
+from sndr_gui.launch import LaunchModel
+from sndr_gui.launch_patches import PatchLine, summary
+from sndr_gui.views.copying import CommandLine
+from sndr_gui.views.parts import Card, Elided, badge, button, clear, column, row, set_text, set_tone, text
+from sndr_gui.views.problems import Findings, ProblemBox
+
+
+class PlanCard(Card):
+    """The plan: findings, the exact command line, and every setting with the layer that set it."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        self._making = text("", "muted")
+        super().__init__("Plan", self._making)
+        self._model = model
+        self.problem = ProblemBox()
+        self.problem.mended.connect(model.actions.mend)
+        self.findings = Findings(model.actions.mend)
+        self.patches = PatchesOfStart(model)
+        self._changes = text("", "muted", wrap=True)
+        self._argv = CommandLine(what="the engine's command line", wraps=True)
+        self._caption = text("The engine's own command line", "muted")
+        self._settings = QFrame()
+        self._grid = QGridLayout(self._settings)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(6)
+        self._grid.setColumnStretch(1, 2)
+        self._grid.setColumnStretch(3, 3)
+        self._shown: object = None
+        for part in (self.problem, self.findings, self._changes, self.patches, self._settings):
+            self.body.addWidget(part)
+        self.body.addWidget(self._caption)
+        self.body.addWidget(self._argv)
+
+    def refresh(self) -> None:
+        """Show the plan of now; an older one stays in sight while the next is made."""
+        model, plan = self._model, self._model.plan
+        set_text(self._making, "Making the plan…" if model.planning else "")
+        # What is missing has a card of its own, with the button that mends it.
+        self.setVisible(model.missing is None)
+        self.problem.setVisible(model.problem is not None)
+        if model.problem is not None:
+            self.problem.show_problem(model.problem)
+        self.patches.refresh()
+        for part in (self._argv, self._caption, self._settings):
+            part.setVisible(plan is not None)
+        self.findings.show_findings(plan.findings if plan else ())
+        changes = plan.changes if plan else ()
+        set_text(self._changes, "Against what runs now: " + "; ".join(changes) if changes else "")
+        self._changes.setVisible(bool(changes))
+        if plan is None:
+            return
+        self._argv.set_content(shlex.join(plan.argv))
+        rows = model.setting_rows()
+        if rows == self._shown:
+            return
+        self._shown = rows
+        clear(self._grid)
+        for place, entry in enumerate(rows):
+            value = Elided(entry.value)
+            value.setToolTip(entry.value)
+            why = Elided(entry.why, "muted")
+            layer = badge(entry.layer)
+            set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
+            for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):
+                self._grid.addWidget(label, place, number)
+
+
+class PatchesOfStart(QWidget):
+    """How many patches this start gets; opened, each of them with its reason and a tick to leave it out."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__()
+        self._model = model
+        self._shown: tuple[PatchLine, ...] = ()
+        self.summary = text("", name="h2")
+        self.open = button("Show", self._on_open, kind="flat", hint="Which patches, and why not the others")
+        self.open.setCheckable(True)
+        self.open.setAccessibleName("Show the patches of this start")
+        self.ticks: dict[str, QCheckBox] = {}
+        self._list = QWidget()
+        self._list.hide()
+        self._lines = QVBoxLayout(self._list)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(6)
+        self.setLayout(column(row(self.summary, None, self.open), self._list, spacing=6))
+
+    def _on_open(self) -> None:
+        self._list.setVisible(self.open.isChecked())
+        self.open.setText("Hide" if self.open.isChecked() else "Show")
+
+    def refresh(self) -> None:
+        """Show the patches of the plan of now."""
+        planned, lines = self._model.patches, self._model.patch_lines()
+        self.setVisible(bool(lines))
+        if planned is not None:
+            set_text(self.summary, summary(planned))
+        if lines == self._shown:
+            return
+        focused = next((name for name, tick in self.ticks.items() if tick.hasFocus()), "")
+        clear(self._lines)
+        self.ticks = {}
+        for line in sorted(lines, key=lambda entry: entry.patch):
+            self._lines.addLayout(self._line(line))
+        self._shown = lines
+        if focused in self.ticks:
+            self.ticks[focused].setFocus()
+
+    def _line(self, line: PatchLine) -> QVBoxLayout:
+        tick = QCheckBox(line.title)
+        tick.setChecked(line.chosen)
+        tick.setEnabled(line.can_change)
+        tick.setAccessibleName(f"{line.title}: in this start")
+        flag = "--without" if line.chosen else "--with"
+        tick.setToolTip(
+            f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
+        )
+        tick.setProperty("patch", line.patch)
+        tick.clicked.connect(self._on_ticked)
+        # A long title must not widen the panel.
+        tick.setMinimumWidth(10)
+        tick.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
+        self.ticks[line.patch] = tick
+        why = text(line.why, "muted", wrap=True)
+        why.setContentsMargins(24, 0, 0, 0)
+        why.setVisible(bool(line.why))
+        return column(tick, why, spacing=1)
+
+    def _on_ticked(self, wanted: bool) -> None:
+        tick = self.sender()
+        if isinstance(tick, QCheckBox):
+            self._model.include(str(tick.property("patch")), wanted)
