@@ -86,6 +86,8 @@ CODES = {
     Reason.PATCH_UNKNOWN: Exit.NOT_FOUND,
     Reason.PLAN_STALE: Exit.CONFLICT,
     Reason.PORT_IN_USE: Exit.CONFLICT,
+    Reason.PRESET_CONFLICT: Exit.CONFLICT,
+    Reason.PRESET_INVALID: Exit.USAGE,
     Reason.PROTOCOL_MISMATCH: Exit.NO_HOST,
     Reason.QUEUE_FULL: Exit.CONFLICT,
     Reason.RUN_FOLDER_UNSAFE: Exit.SYSTEM,

@@ -51,6 +51,8 @@ class Reason(StrEnum):
     PATCH_UNKNOWN = "patch_unknown"
     PLAN_STALE = "plan_stale"
     PORT_IN_USE = "port_in_use"
+    PRESET_CONFLICT = "preset_conflict"
+    PRESET_INVALID = "preset_invalid"
     PROTOCOL_MISMATCH = "protocol_mismatch"
     QUEUE_FULL = "queue_full"
     RUN_FOLDER_UNSAFE = "run_folder_unsafe"

@@ -1,0 +1,106 @@
+"""The catalogue: every usable entry by id, and a fault for everything else."""
+
+import difflib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from engine_host._errors import HostError
+from engine_host.catalog.entries import Loaded
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import (
+    Card,
+    EngineEntry,
+    HardwareEntry,
+    ModelEntry,
+    PresetEntry,
+    PresetStatus,
+    PresetVariation,
+    ProfileEntry,
+)
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.presets import CatalogFault
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """Entries by id; what is here fits together."""
+
+    engines: Mapping[str, Loaded[EngineEntry]]
+    hardware: Mapping[str, Loaded[HardwareEntry]]
+    models: Mapping[str, Loaded[ModelEntry]]
+    profiles: Mapping[str, Loaded[ProfileEntry]]
+    presets: Mapping[str, Loaded[PresetEntry]]
+    variations: Mapping[str, Loaded[PresetVariation]]
+    faults: tuple[CatalogFault, ...] = ()
+
+    def preset(self, preset_id: str) -> PresetEntry:
+        """A preset as it holds, with the changes of a variation in it. Raises HostError(not_found)."""
+        if (found := self.presets.get(preset_id)) is not None:
+            return found.entry
+        if (variation := self.variations.get(preset_id)) is not None:
+            return varied(self.presets[variation.entry.extends].entry, variation.entry)
+        raise missing("preset", preset_id, (*self.presets, *self.variations), "sndr presets list")
+
+    def file(self, preset_id: str) -> Loaded[PresetEntry] | Loaded[PresetVariation]:
+        """The file of a preset. Raises HostError(not_found)."""
+        found = self.presets.get(preset_id) or self.variations.get(preset_id)
+        if found is None:
+            self.preset(preset_id)
+            raise AssertionError("unreachable")
+        return found
+
+    def gpu(self, hardware_id: str) -> Loaded[HardwareEntry]:
+        """Hardware by id. Raises HostError(not_found)."""
+        if hardware_id not in self.hardware:
+            raise missing("hardware", hardware_id, self.hardware, "sndr presets hardware")
+        return self.hardware[hardware_id]
+
+    def ids(self) -> tuple[str, ...]:
+        """Every preset's id, in order."""
+        return tuple(sorted((*self.presets, *self.variations)))
+
+
+def varied(base: PresetEntry, variation: PresetVariation) -> PresetEntry:
+    """The preset that a variation makes of another one; measurements of the other do not hold for it."""
+    changed = [name for name in ("variant", "profile", "patches") if getattr(variation, name) is not None]
+    changed += sorted(variation.settings.model_fields_set)
+    card = base.card
+    if changed:
+        caveat = (
+            f"It differs from {base.id} in {', '.join(changed)}: what was measured there is not known here."
+        )
+        card = Card(
+            status=PresetStatus.EXPERIMENTAL,
+            caveats=(caveat, *card.caveats),
+            audience=card.audience,
+            good_for=card.good_for,
+            do_not_use=card.do_not_use,
+            fallback=base.id,
+        )
+    return base.model_copy(
+        update={
+            "id": variation.id,
+            "title": variation.title,
+            "summary": variation.summary or base.summary,
+            "variant": variation.variant or base.variant,
+            "profile": variation.profile or base.profile,
+            "patches": base.patches if variation.patches is None else variation.patches,
+            "card": card,
+        }
+    )
+
+
+def missing(what: str, name: str, known: Iterable[str], command: str) -> HostError:
+    """The error for an id that nothing has."""
+    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    return HostError(
+        Reason.NOT_FOUND,
+        f"There is no {what} {name}.",
+        fix=f"Did you mean {close[0]}?" if close else f"See what there is: {command}",
+        evidence={what: name},
+    )
+
+
+def errors(faults: Iterable[CatalogFault]) -> tuple[CatalogFault, ...]:
+    """Those that keep a file out."""
+    return tuple(fault for fault in faults if fault.severity is Severity.ERROR)

@@ -1,0 +1,210 @@
+"""Presets on the wire: lists with faults, what one resolves to and why, changes to a person's own."""
+
+from enum import StrEnum
+from typing import Any
+
+from pydantic import Field
+
+from engine_host.protocol.base import Command, Page, Severity, Wire
+from engine_host.protocol.catalog import (
+    EngineEntry,
+    HardwareEntry,
+    Id,
+    ModelEntry,
+    PresetEngine,
+    PresetEntry,
+    PresetVariation,
+    ProfileEntry,
+    Task,
+)
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import Finding, Layer, Overrides
+
+
+class EntryOrigin(StrEnum):
+    """Who wrote a file of the catalogue."""
+
+    PROGRAM = "program"
+    USER = "user"
+
+
+class CatalogFault(Wire):
+    """Something wrong in a file; an `error` keeps the file out of the catalogue."""
+
+    severity: Severity
+    file: str
+    line: int | None = None
+    key: str = ""
+    message: str
+    fix: str = ""
+
+
+class PresetItem(Wire):
+    """A preset as it holds, a variation with what it changes already in it."""
+
+    preset: PresetEntry
+    origin: EntryOrigin
+    file: str
+    digest: str = Field(description="changes when the file does")
+    extends: str | None = None
+    model_title: str
+    family: str
+    tasks: tuple[Task, ...]
+    size: int | None = Field(None, description="bytes of the weights; None where they are not known")
+    startable: bool = Field(description="whether this program starts its engine")
+
+
+class PresetPage(Page):
+    """Every usable preset by id, and what is wrong in the files of the others."""
+
+    seq: int
+    presets: tuple[PresetItem, ...]
+    faults: tuple[CatalogFault, ...] = ()
+
+
+class CatalogPage(Page):
+    """The rest of the catalogue."""
+
+    seq: int
+    models: tuple[ModelEntry, ...]
+    hardware: tuple[HardwareEntry, ...]
+    profiles: tuple[ProfileEntry, ...]
+    engines: tuple[EngineEntry, ...]
+    faults: tuple[CatalogFault, ...] = ()
+
+
+class SetBy(Wire):
+    """Who set a value: the layer, its file, the key in it and the line it stands on."""
+
+    layer: Layer
+    value: Any
+    file: str
+    key: str
+    line: int | None = None
+
+
+class ResolvedSetting(Wire):
+    """One setting, who set it, and whom that overruled (the last one first)."""
+
+    name: str
+    value: Any
+    by: SetBy
+    over: tuple[SetBy, ...] = ()
+
+
+class SettingConflict(Wire):
+    """Two layers that cannot both be right; `limit` is what `by` goes beyond, or the value it excludes."""
+
+    settings: tuple[str, ...]
+    message: str
+    because: str
+    by: SetBy
+    limit: SetBy
+
+
+class ResolvedPreset(Wire):
+    """What a preset comes to on some hardware; it can be started when nothing is in conflict."""
+
+    seq: int = 0
+    preset: PresetEntry
+    model: ModelEntry
+    engine: PresetEngine
+    hardware: str | None = None
+    count: int | None = None
+    settings: tuple[ResolvedSetting, ...]
+    overrides: Overrides = Field(description="what the engine's own defaults do not say")
+    patches: PatchChoice
+    conflicts: tuple[SettingConflict, ...] = ()
+    findings: tuple[Finding, ...] = Field((), description="what the hardware lacks, and what to know")
+
+
+class PresetDetail(Wire):
+    """One preset with its file, its model and what it resolves to without any hardware."""
+
+    seq: int
+    item: PresetItem
+    text: str = Field(description="the YAML file")
+    model: ModelEntry
+    profile: ProfileEntry
+    base: PresetEntry | None = Field(None, description="what a variation extends")
+    variation: PresetVariation | None = None
+    resolved: ResolvedPreset
+
+
+class ResolvePreset(Command):
+    """Resolve a preset; `hardware` is an id of the catalogue."""
+
+    preset: str
+    hardware: str | None = None
+    count: int | None = Field(None, ge=1, le=8)
+    overrides: Overrides = Overrides()
+
+
+class LintPreset(Command):
+    """Check a text before it is saved; `id` is the preset that it would replace."""
+
+    text: str
+    id: Id | None = None
+
+
+class PresetLint(Wire):
+    """What is wrong in a text, and what saving it would change; `preset` when it could be saved."""
+
+    faults: tuple[CatalogFault, ...]
+    preset: PresetEntry | None = None
+    resolved: ResolvedPreset | None = None
+    diff: str = Field("", description="unified diff from the saved file")
+
+    @property
+    def usable(self) -> bool:
+        """Whether it could be saved."""
+        return all(fault.severity is not Severity.ERROR for fault in self.faults)
+
+
+class SavePreset(Command):
+    """Save a person's preset; `digest` is that of the file it replaces, None for a new one."""
+
+    text: str
+    digest: str | None = None
+
+
+class SavedPreset(Wire):
+    """A saved or removed preset; `previous` is the text that was there, for undoing."""
+
+    id: str
+    file: str
+    digest: str | None = None
+    previous: str | None = None
+    faults: tuple[CatalogFault, ...] = ()
+
+
+class ExportedPreset(Wire):
+    """A preset as one file, with everything of the person's own that it needs."""
+
+    id: str
+    text: str
+
+
+class ImportPreset(Command):
+    """Take in an exported file; `id` renames the preset, `replace` allows replacing what is there."""
+
+    text: str
+    id: Id | None = None
+    replace: bool = False
+
+
+class ImportedPreset(Wire):
+    """What an import wrote; files that were the same already are `unchanged`."""
+
+    id: str
+    written: tuple[str, ...]
+    unchanged: tuple[str, ...] = ()
+    faults: tuple[CatalogFault, ...] = ()
+
+
+class PresetForm(Wire):
+    """JSON Schemas for a form: of a whole preset, of a variation, of the settings."""
+
+    preset: dict[str, Any]
+    variation: dict[str, Any]
+    settings: dict[str, Any]
