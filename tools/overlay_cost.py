@@ -1,0 +1,117 @@
+"""What the overlay costs a process of vLLM: `python tools/overlay_cost.py [--runs N] [--environment ID]`.
+
+Each run starts Python three times, in turns: without the overlay, with the overlay there but nothing asked of it,
+and with all patches for this version. The process imports what vLLM's own processes import. CPU seconds (user
+and system) are compared, because wall time on a busy machine says little: the lowest, to which other work added
+least, and the median. The overlay's own clock, which the ledger holds, stands beside them.
+"""
+
+import argparse
+import json
+import os
+import resource
+import statistics
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.folders import Folders
+from engine_host.overlay.bundle import Bundle, write_bundle
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.selection import Circumstances, gate
+
+# What an API server, an EngineCore and a worker import between them.
+IMPORTS = """
+import vllm.entrypoints.openai.api_server
+import vllm.v1.engine.core
+import vllm.v1.worker.gpu_model_runner
+"""
+WAYS = ("without", "nothing asked", "all patches")
+
+
+@dataclass(frozen=True)
+class Run:
+    """One start: CPU seconds of the process, and milliseconds by the overlay's own clock."""
+
+    seconds: float
+    own_ms: float | None
+
+
+def start(python: Path, variables: dict[str, str], ledger: Path) -> Run:
+    """Start one process and measure it."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([str(python), "-c", IMPORTS], env=variables, check=True, capture_output=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    lines = [json.loads(line) for file in ledger.glob("*.jsonl") for line in file.read_text().splitlines()]
+    for file in ledger.iterdir():
+        file.unlink()
+    own = [line["overhead_ms"] for line in lines if line.get("overhead_ms") is not None]
+    spent = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return Run(spent, max(own) if own else None)
+
+
+def measure(python: Path, bundle: Bundle, runs: int, scratch: Path) -> dict[str, list[Run]]:
+    """The three ways in turns; one round before is not counted: it fills the disk's cache."""
+    ledger = scratch / "ledger"
+    ledger.mkdir()
+    plain = {
+        name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "SNDR_", "PYTHON"))
+    }
+    plain |= {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CACHE_ROOT": str(scratch / "vllm")}
+    ways = {
+        "without": {**plain, "PYTHONNOUSERSITE": "1"},
+        "nothing asked": {**plain, "PYTHONPATH": str(bundle.folder)},
+        "all patches": plain | bundle.environment(ledger, in_own_venv=False),
+    }
+    found: dict[str, list[Run]] = {way: [] for way in WAYS}
+    for number in range(runs + 1):
+        for way, variables in ways.items():
+            run = start(python, variables, ledger)
+            if number:
+                found[way].append(run)
+    return found
+
+
+def main() -> None:
+    """Measure and print a table."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--runs", type=int, default=5)
+    parser.add_argument("--environment", help="an installed environment of vLLM, such as 0.32.0-cpu")
+    arguments = parser.parse_args()
+    cache = Folders.resolve().cache
+    environment = VllmInstallations(cache / "vllm-environments", lambda: False).find(arguments.environment)
+    here = Circumstances(vllm=environment.version, platform=environment.build)
+    catalogue = Catalogue.load()
+    # Every patch for this version and platform, whatever the model: more than any one start has.
+    patches = [
+        patch
+        for patch in catalogue.patches.values()
+        if (decision := gate(patch, here)) is None
+        or decision.reason not in {"out_of_range", "wrong_platform"}
+    ]
+    with tempfile.TemporaryDirectory(prefix="sndr-cost-") as folder:
+        bundle = write_bundle(patches, environment.version, Path(folder))
+        found = measure(environment.python, bundle, arguments.runs, Path(folder))
+    print(
+        f"{environment.label}, {len(patches)} patches, {arguments.runs} runs in turns; CPU seconds a process"
+    )
+    print(f"{'':<14}{'lowest':>9}{'median':>9}{'highest':>9}{'more (lowest)':>15}{'own clock':>12}")
+    base = min(run.seconds for run in found["without"])
+    for way, runs in found.items():
+        seconds = sorted(run.seconds for run in runs)
+        own = [run.own_ms for run in runs if run.own_ms is not None]
+        more = f"{1000 * (seconds[0] - base):+.0f} ms" if way != "without" else ""
+        clock = f"{statistics.median(own):.1f} ms" if own else "—"
+        middle = statistics.median(seconds)
+        print(f"{way:<14}{seconds[0]:>9.2f}{middle:>9.2f}{seconds[-1]:>9.2f}{more:>15}{clock:>12}")
+
+
+if __name__ == "__main__":
+    main()
