@@ -1,9 +1,9 @@
 """What the overlay costs a process of vLLM: `python tools/overlay_cost.py [--runs N] [--environment ID]`.
 
-Each run starts Python three times, in turns: without the overlay, with the overlay there but nothing asked of it,
-and with all patches for this version. The process imports what vLLM's own processes import. CPU seconds (user
-and system) are compared, because wall time on a busy machine says little: the lowest, to which other work added
-least, and the median. The overlay's own clock, which the ledger holds, stands beside them.
+Each run starts Python three times, in turns: without the overlay, with the overlay there but nothing asked of
+it, and with all patches for this version. The process imports what vLLM's own processes import. CPU seconds
+(user and system) are compared, because wall time on a busy machine says little: the lowest, to which other
+work added least, and the median. The overlay's own clock, which the ledger holds, stands beside them.
 """
 
 import argparse
