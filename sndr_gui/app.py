@@ -111,8 +111,9 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     for task in (early, connection):
         task.cancel()
     await asyncio.gather(early, connection, return_exceptions=True)
-    await link.close()
+    # What is under way ends before its connection does: a request that is cut off leaves its socket open.
     await tasks.close()
+    await link.close()
     app.removeEventFilter(quit_filter)
     window.deleteLater()
 

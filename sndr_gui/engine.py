@@ -8,28 +8,31 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import Engine, EnginePatches, EngineState, Problem, Readings
-from sndr_gui import formats
+from engine_host.protocol import Engine, EngineKind, EnginePatches, EngineState, Problem, Readings
+from sndr_gui import engine_figures, formats
 from sndr_gui.actions import Actions
+from sndr_gui.engine_figures import LatencyRow, Speculation
 from sndr_gui.home import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows
 from sndr_gui.link import Phase
-from sndr_gui.patches import REASONS
-from sndr_gui.readings import Value
+from sndr_gui.monitor import Line
+from sndr_gui.patches import REASONS, ProcessCard, process_cards, process_name
+from sndr_gui.readings import EngineNumbers, Value
 from sndr_gui.session import Session
-from sndr_gui.trends import Trends
+from sndr_gui.state import LIVE_STATES
+from sndr_gui.stopping import Stopping
+from sndr_gui.trends import TREND_SECONDS, Trends
 
-DECODE, KV = "decode_rate", "kv.share"
+_SERIES = {
+    "prefill_rate": "Prompt",
+    "decode_rate": "Generation",
+    "requests.running": "Running",
+    "requests.waiting": "Waiting",
+    "kv.share": "Filled",
+    "acceptance_length": "Tokens a step",
+}
 _STARTING = (EngineState.PREPARING, EngineState.STARTING)
 _SERVING = (EngineState.READY, EngineState.BUSY)
 _ENDING = (EngineState.DRAINING, EngineState.STOPPING)
-_LATENCY_NAMES = {
-    "TTFT": ("TTFT", "time to first token"),
-    "ITL": ("ITL", "inter-token latency"),
-    "queue": ("Queue", "waiting for its turn in the engine"),
-    "prefill": ("Prefill", "reading the prompt"),
-    "decode": ("Decode", "from the first token to the last"),
-    "end to end": ("End to end", "the whole request in the engine"),
-}
 
 
 @dataclass(frozen=True)
@@ -42,41 +45,12 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class LatencyRow:
-    """One of the engine's own histograms, as shown."""
+class Share:
+    """One stage of a start by its length in seconds; `state` is done, running or failed."""
 
     name: str
-    about: str
-    count: str
-    mean: str
-    p50: str
-    p95: str
-
-
-@dataclass(frozen=True)
-class Speculation:
-    """How drafts did; `by_position` holds the share accepted at draft token 1, 2, …."""
-
-    method: str
-    length: float | None
-    drafted: int | None
-    accepted: int | None
-    by_position: tuple[float, ...]
-
-    @property
-    def sentence(self) -> str:
-        """Everything in one line."""
-        if self.length is None and not self.drafted:
-            return "No draft has been verified yet: ask it something."
-        parts = []
-        if self.length is not None:
-            parts.append(f"{self.length:.2f} tokens a step")
-        if self.drafted and self.accepted is not None:
-            share = formats.share(self.accepted, self.drafted)
-            parts.append(
-                f"{formats.count(self.accepted)} of {formats.count(self.drafted)} drafts accepted, {share}"
-            )
-        return "  ·  ".join(parts)
+    seconds: float
+    state: str
 
 
 class EngineModel(QObject):
@@ -92,23 +66,26 @@ class EngineModel(QObject):
         super().__init__()
         self.session, self.actions, self.home = session, actions, home
         self._chosen = ""
-        self.trends = Trends(session, (DECODE, KV))
+        self.trends = Trends(session, tuple(_SERIES), lambda: self.engine)
+        self.numbers = EngineNumbers(session, self.trends)
+        self.stopping = Stopping(session, actions)
         state = session.state
         for signal in (
             state.host_changed,
             state.engines_changed,
             session.link.changed,
             actions.changed,
-            home.changed,
+            self.stopping.changed,
         ):
             signal.connect(self.changed)
-        # Samples and patch results come in bursts; the page is drawn four times a second.
+        # Samples, requests and patch results come in bursts; the page is drawn four times a second.
         self._soon = QTimer(self)
         self._soon.setSingleShot(True)
         self._soon.setInterval(250)
         self._soon.timeout.connect(self.changed)
         self.trends.changed.connect(self._on_news)
         state.applied.connect(self._on_news)
+        state.request_changed.connect(self._on_news)
         # Durations of a running start count up without any event.
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
@@ -136,6 +113,8 @@ class EngineModel(QObject):
         """Look at another start; the empty name follows the newest."""
         newest = self.session.state.engine
         self._chosen = "" if newest is not None and newest.id == engine_id else engine_id
+        self.stopping.forget()
+        self.trends.follow()
         self.changed.emit()
 
     @property
@@ -146,8 +125,13 @@ class EngineModel(QObject):
 
     @property
     def newest(self) -> bool:
-        """Whether the engine on the page is the one that Stop and Relaunch mean."""
+        """Whether the engine on the page is the one that the other pages show."""
         return self.engine is self.session.state.engine
+
+    @property
+    def lives(self) -> bool:
+        """Whether the engine on the page starts, runs or stops."""
+        return self.engine is not None and self.engine.state in LIVE_STATES
 
     def title_of(self, engine: Engine) -> str:
         """An engine in the list of starts."""
@@ -156,7 +140,7 @@ class EngineModel(QObject):
 
     @property
     def mode(self) -> str:
-        """The page's face: connecting, lost, empty, starting, running, stopping, failed or ended."""
+        """The page's face: connecting, lost, empty, starting, running, stopping or failed."""
         if self.session.state.host is None:
             starts = self.session.link.phase in (Phase.STARTING, Phase.RECONNECTING)
             return "connecting" if starts else "lost"
@@ -169,7 +153,7 @@ class EngineModel(QObject):
             return "stopping"
         if engine.state in _SERVING:
             return "running"
-        return "failed" if engine.state is EngineState.FAILED else "ended"
+        return "failed"
 
     @property
     def subtitle(self) -> str:
@@ -211,10 +195,14 @@ class EngineModel(QObject):
             return ""
         if engine.state in _STARTING:
             return f"Starting {engine.name}"
+        if engine.state is EngineState.FAILED and engine.ready_at is not None:
+            return (
+                f"It was ready after {formats.duration(engine.ready_at - engine.created_at)}, and ended later"
+            )
         if engine.verified is not None:
             return f"Ready {formats.duration(engine.verified.ready_after)} after it was started"
         if engine.state is EngineState.FAILED and engine.stages:
-            return f"Failed in the stage “{engine.stages[-1].name}”"
+            return f"It ended in the stage “{engine.stages[-1].name}”"
         return "The start"
 
     @property
@@ -229,73 +217,61 @@ class EngineModel(QObject):
         """Why the engine failed."""
         return self.engine.problem if self.engine else None
 
+    def shares(self) -> tuple[Share, ...]:
+        """How the time of the start went to its stages."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        now = engine.ended_at or time.time()
+        rows = self.stages()
+        spans = ((stage.ended_at or now) - stage.started_at for stage in engine.stages)
+        return tuple(
+            Share(row.name, max(0.0, span), row.state) for row, span in zip(rows, spans, strict=True)
+        )
+
     # What it reports.
 
     @property
     def readings(self) -> Readings | None:
         """What a living engine last said of itself: the last numbers of a dead one are no numbers."""
         engine = self.engine
-        return engine.readings if engine is not None and self.mode in ("running", "stopping") else None
+        if engine is None or self.mode not in ("running", "stopping"):
+            return None
+        return engine.readings or Readings(at=0)
 
     def cards(self) -> tuple[Value, ...]:
-        """The cards: decode, memory, KV cache, requests; with vLLM the prefix cache and preemptions too."""
+        """The cards of the engine's numbers; dashes with the reason where there are none."""
         engine = self.engine
         if engine is None:
             return ()
-        values = self.home.numbers.values() if self.newest else tuple(_gone())
-        return (*values, *self._of_vllm()) if engine.engine == "vllm" else values
-
-    def _of_vllm(self) -> tuple[Value, ...]:
-        readings = self.readings
-        if readings is None:
-            return (
-                Value("Prefix cache", formats.UNMEASURED, "not running"),
-                Value("Preemptions", formats.UNMEASURED, "not running"),
-            )
-        asked, found = readings.prefix_queries_total, readings.prefix_hits_total
-        if asked is None or found is None:
-            prefix = Value("Prefix cache", formats.UNMEASURED, "not measured: it is off")
-        elif not asked:
-            prefix = Value("Prefix cache", formats.UNMEASURED, "no prompt yet")
-        else:
-            note = f"{formats.count(found)} of {formats.count(asked)} prompt tokens found"
-            prefix = Value("Prefix cache", formats.share(found, asked), note)
-        count = readings.preemptions_total
-        if count is None:
-            return (prefix, Value("Preemptions", formats.UNMEASURED, "not measured"))
-        note = "requests put off for want of KV blocks" if count else "KV blocks were always enough"
-        return (prefix, Value("Preemptions", formats.count(count), note))
+        requests = tuple(self.session.state.requests.values())
+        prefill = self.trends.points("prefill_rate")
+        return engine_figures.cards(engine, self.readings, self.numbers, requests, prefill)
 
     def latencies(self) -> tuple[LatencyRow, ...]:
-        """The engine's own latencies since its start."""
-        rows = []
-        for one in self.readings.latencies if self.readings else ():
-            name, about = _LATENCY_NAMES.get(one.name, (one.name, ""))
-            rows.append(
-                LatencyRow(
-                    name,
-                    about,
-                    formats.count(one.count),
-                    formats.duration(one.mean),
-                    _quantile(one.p50, one.p50_below),
-                    _quantile(one.p95, one.p95_below),
-                )
-            )
-        return tuple(rows)
+        """The engine's own latencies, or those that the endpoint measured."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        return engine_figures.latencies(engine, self.readings, tuple(self.session.state.requests.values()))
+
+    @property
+    def latency_source(self) -> str:
+        """Where the latencies come from."""
+        return engine_figures.latency_source(self.engine) if self.engine else ""
 
     def speculation(self) -> Speculation | None:
         """How drafts did; None where nothing is drafted."""
-        engine = self.engine
-        if engine is None or engine.plan.speculation == "off":
-            return None
-        readings = self.readings or Readings(at=0)
-        return Speculation(
-            engine.plan.speculation,
-            readings.acceptance_length,
-            readings.draft_tokens_total,
-            readings.draft_accepted_total,
-            readings.acceptance_by_position,
-        )
+        return engine_figures.speculation(self.engine, self.readings) if self.engine else None
+
+    def lines(self, *names: str) -> list[Line]:
+        """Some of the measured series as lines of a graph."""
+        made = []
+        for name in names:
+            points = [point for point in self.trends.points(name) if time.time() - point[0] <= TREND_SECONDS]
+            at, values = [at for at, _value in points], [value for _at, value in points]
+            made.append(Line(name, "", _SERIES[name], "the engine", at, values))
+        return made
 
     # The overlay.
 
@@ -309,7 +285,7 @@ class EngineModel(QObject):
         engine = self.engine
         if engine is None:
             return ""
-        if engine.engine != "vllm":
+        if engine.engine != EngineKind.VLLM:
             return "llama.cpp has no overlay: it runs as it was built."
         planned = engine.plan.patches
         if planned is None or not planned.chosen:
@@ -320,6 +296,10 @@ class EngineModel(QObject):
         return (
             f"{formats.plural(len(planned.chosen), 'patch', 'patches')} chosen; no process has reported yet."
         )
+
+    def processes(self) -> tuple[ProcessCard, ...]:
+        """What each process of the engine on the page reported of its patches."""
+        return process_cards(self.applies())
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
         """The patches that this start is without, each with the reason."""
@@ -341,7 +321,9 @@ class EngineModel(QObject):
                 "Context", f"{formats.count(plan.context)} tokens × {formats.plural(plan.streams, 'stream')}"
             ),
             Fact("Speculation", plan.speculation),
-            Fact("Process", str(engine.pid) if engine.pid else formats.UNMEASURED, "the first of its group"),
+            Fact("State", STATE_WORDS[engine.state]),
+            Fact("Processes", self._processes(engine), "role and process id; the first leads the group"),
+            Fact("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
             Fact("Ends with", "nobody: it is kept" if engine.keep else "the engine host"),
         ]
         if plan.installation:
@@ -373,18 +355,28 @@ class EngineModel(QObject):
         """The command line that the engine was started with."""
         return shlex.join(self.engine.plan.argv) if self.engine else ""
 
+    def _processes(self, engine: Engine) -> str:
+        """The processes that are known, each with its id."""
+        applies = self.applies()
+        known = sorted(applies.processes, key=lambda process: process.since) if applies else []
+        named = [f"{process_name(process)} {process.pid}" for process in known if process.role != "Helper"]
+        if engine.pid and engine.pid not in {process.pid for process in known}:
+            named.insert(0, str(engine.pid))
+        return "  ·  ".join(named) or formats.UNMEASURED
+
+    # What can be done.
+
+    def stop(self) -> None:
+        """Stop the engine on the page; asks once more while it answers requests."""
+        if self.engine is not None and self.lives:
+            self.stopping.stop(self.engine)
+
+    def relaunch(self) -> None:
+        """Start the same again."""
+        if self.engine is not None:
+            self.actions.relaunch(self.engine)
+
     def cancel(self) -> None:
         """Give up the start."""
         if self.engine is not None:
             self.actions.cancel_start(self.engine)
-
-
-def _quantile(value: float | None, below: float | None) -> str:
-    return f"< {formats.duration(below)}" if value is None and below is not None else formats.duration(value)
-
-
-def _gone() -> list[Value]:
-    return [
-        Value(name, formats.UNMEASURED, "not running")
-        for name in ("Decode, one request", "Memory", "KV cache", "Requests")
-    ]

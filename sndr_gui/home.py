@@ -27,6 +27,7 @@ from sndr_gui.actions import Actions
 from sndr_gui.link import Phase
 from sndr_gui.readings import EngineNumbers, Value
 from sndr_gui.session import Session
+from sndr_gui.stopping import Stopping
 
 SERVER_NAMES = {
     ServerChoice.PREBUILT: "Prebuilt",
@@ -97,7 +98,8 @@ class HomeModel(QObject):
     def __init__(self, session: Session, actions: Actions) -> None:
         super().__init__()
         self.session, self.actions = session, actions
-        self.confirming = ""
+        self.stopping = Stopping(session, actions)
+        self.stopping.changed.connect(self.changed)
         state = session.state
         for signal in (
             state.host_changed,
@@ -117,10 +119,6 @@ class HomeModel(QObject):
         self._soon.timeout.connect(self.changed)
         self.numbers.changed.connect(self._on_news)
         state.request_changed.connect(self._on_news)
-        self._forget = QTimer(self)
-        self._forget.setSingleShot(True)
-        self._forget.setInterval(6000)
-        self._forget.timeout.connect(self._on_forget)
         # Durations of a running start count up, and ages grow, without any event.
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
@@ -136,10 +134,6 @@ class HomeModel(QObject):
     def _on_news(self, _news: object = None) -> None:
         if not self._soon.isActive():
             self._soon.start()
-
-    def _on_forget(self) -> None:
-        self.confirming = ""
-        self.changed.emit()
 
     # What is shown.
 
@@ -346,19 +340,8 @@ class HomeModel(QObject):
 
     def stop(self) -> None:
         """Stop the engine; asks once more while it answers requests."""
-        engine = self.session.state.running
-        if engine is None:
-            return
-        count = self.session.state.open_requests(engine.id)
-        if count and not self.confirming:
-            running = "request is running" if count == 1 else "requests are running"
-            self.confirming = f"{count} {running}. Stop anyway"
-            self._forget.start()
-            self.changed.emit()
-            return
-        self._forget.stop()
-        self.confirming = ""
-        self.actions.stop(engine)
+        if (engine := self.session.state.running) is not None:
+            self.stopping.stop(engine)
 
     def relaunch(self) -> None:
         """Start the same again."""

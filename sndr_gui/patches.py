@@ -124,6 +124,20 @@ def process_name(process: ProcessPatches) -> str:
     return _ROLES[process.role] + rank
 
 
+def process_cards(applies: EnginePatches | None) -> tuple[ProcessCard, ...]:
+    """One card a process, in order of their start; a helper lives shortly and has one when it had trouble."""
+    processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
+    return tuple(
+        ProcessCard(
+            process.pid,
+            process_name(process),
+            tuple((outcome.value, process.count(outcome)) for outcome in PatchOutcome),
+        )
+        for process in processes
+        if process.role is not ProcessRole.HELPER or any(map(process.count, _WRONG))
+    )
+
+
 def reason_words(reason: PatchReason | None, detail: str = "") -> str:
     """Why a patch is not applied, in plain words."""
     words = REASONS[reason] if reason is not None else ""
@@ -331,17 +345,7 @@ class PatchesModel(QObject):
 
     def cards(self) -> tuple[ProcessCard, ...]:
         """One card a process, in order of their start; a short-lived helper only after trouble."""
-        applies = self.applies
-        processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
-        return tuple(
-            ProcessCard(
-                process.pid,
-                process_name(process),
-                tuple((outcome.value, process.count(outcome)) for outcome in PatchOutcome),
-            )
-            for process in processes
-            if process.role is not ProcessRole.HELPER or any(map(process.count, _WRONG))
-        )
+        return process_cards(self.applies)
 
     def choices(self, facet: str) -> list[str]:
         """What a facet can be narrowed to."""

@@ -18,15 +18,16 @@ ONE, ALL = "Decode, one request", "Decode, all streams"
 
 @dataclass(frozen=True)
 class Value:
-    """One number on a card, and what stands below it."""
+    """One number on a card, what stands below it, and where it comes from or why it is not there."""
 
     caption: str
     value: str
     note: str
+    why: str = ""
 
 
 class EngineNumbers(QObject):
-    """What the cards of Home say, and the decode rate of the last minutes.
+    """What the cards say of one engine, and its decode rate of the last minutes.
 
     Signals:
         changed: a sample came
@@ -34,10 +35,10 @@ class EngineNumbers(QObject):
 
     changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, trends: Trends | None = None) -> None:
         super().__init__()
         self.session = session
-        self._trends = Trends(session, ("decode_rate",))
+        self._trends = trends or Trends(session, ("decode_rate",))
         self._trends.changed.connect(self.changed)
 
     @property
@@ -48,7 +49,7 @@ class EngineNumbers(QObject):
     @property
     def engine(self) -> Engine | None:
         """The engine on the page."""
-        return self.session.state.engine
+        return self._trends.engine
 
     def values(self) -> tuple[Value, ...]:
         """The four cards: decode, memory, KV cache, requests."""

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import time
 from collections import deque
+from collections.abc import Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Sample
+from engine_host.protocol import Engine, Sample
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError
 from sndr_gui.session import Session
@@ -17,7 +18,9 @@ Points = deque[tuple[float, float | None]]
 
 
 class Trends(QObject):
-    """Some series of the newest engine, such as `decode_rate`; times in seconds since the epoch.
+    """Some series of one engine, such as `decode_rate`; times in seconds since the epoch.
+
+    Without `chosen` it is the engine that matters, `HostState.engine`.
 
     Signals:
         changed: a sample came, or the past was read
@@ -25,36 +28,56 @@ class Trends(QObject):
 
     changed = Signal()
 
-    def __init__(self, session: Session, names: tuple[str, ...]) -> None:
+    def __init__(
+        self, session: Session, names: tuple[str, ...], chosen: Callable[[], Engine | None] | None = None
+    ) -> None:
         super().__init__()
         self.session = session
+        self._chosen = chosen
         self._points: dict[str, Points] = {name: deque(maxlen=2000) for name in names}
         self._of = ""
         session.state.sampled.connect(self._on_sample)
-        session.state.engines_changed.connect(self._on_connected)
-        session.link.changed.connect(self._on_connected)
+        session.state.engines_changed.connect(self.follow)
+        session.link.changed.connect(self._on_link)
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine whose series these are."""
+        return self._chosen() if self._chosen is not None else self.session.state.engine
 
     def points(self, name: str) -> Points:
         """What was measured of one series; a gap is None."""
         return self._points[name]
 
     def _on_sample(self, sample: Sample) -> None:
-        engine = self.session.state.engine
+        engine = self.engine
         for name, points in self._points.items():
             series = f"engine.{engine.id}.{name}" if engine else ""
             if series in sample.values:
                 points.append((sample.at, sample.values[series]))
         self.changed.emit()
 
-    def _on_connected(self) -> None:
-        engine = self.session.state.engine
+    def _on_link(self) -> None:
+        if self.session.link.connected:
+            self.follow()
+        else:
+            # What was measured meanwhile is read when the host is back.
+            self._of = ""
+
+    def follow(self) -> None:
+        """Read the past of the engine, when it is another one."""
+        engine = self.engine
         if engine is None or self._of == engine.id or not self.session.link.connected:
             return
         self._of = engine.id
+        for points in self._points.values():
+            points.clear()
         series = {f"engine.{engine.id}.{name}": points for name, points in self._points.items()}
 
         async def work(client: HostClient) -> None:
             page = await client.telemetry(tuple(series), time.time() - TREND_SECONDS, 1.0)
+            if self._of != engine.id:
+                return
             for entry in page.series:
                 if (points := series.get(entry.name)) is not None:
                     points.clear()

@@ -83,8 +83,8 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
             print(path)
         connection.cancel()
         await asyncio.gather(connection, return_exceptions=True)
-        await link.close()
         await tasks.close()
+        await link.close()
         window.deleteLater()
 
 

@@ -21,8 +21,8 @@ def _kind(name: str, unit: str, title: str, source: str) -> SeriesKind:
 
 _PSUTIL = "operating system"
 _NVML = "NVIDIA driver (NVML)"
-_SLOTS = "llama-server /slots"
-_METRICS = "llama-server /metrics"
+_SLOTS = "the engine (llama-server /slots, vLLM /metrics)"
+_METRICS = "the engine's /metrics"
 
 KINDS = (
     _kind("ram.used", "bytes", "RAM used", _PSUTIL),

@@ -1,12 +1,15 @@
-"""Shares as upright bars with their values, painted by hand; told to screen readers as one sentence."""
+"""Shares as bars, painted by hand; told to screen readers as one sentence."""
 
 from PySide6.QtCore import QRectF, Qt
-from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from sndr_gui import formats, theme
+from sndr_gui.engine import Share
 
 _WIDEST = 64
+_NARROWEST = 4
+_APART = 2
 
 
 class ShareBars(QWidget):
@@ -58,3 +61,52 @@ class ShareBars(QWidget):
             painter.drawText(QRectF(middle - 40, 0, 80, 18), centre, formats.share(share))
             painter.setPen(theme.color("muted"))
             painter.drawText(QRectF(middle - 40, area.bottom() + 4, 80, 18), centre, str(number + 1))
+
+
+class StageStrip(QWidget):
+    """The stages of a start beside each other, each as wide as the time that it took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._stages: tuple[Share, ...] = ()
+        self.setFixedHeight(12)
+        self.setMouseTracking(True)
+        self.setAccessibleName("Stages of the start")
+        theme.notifier.changed.connect(self.update)
+
+    def show_stages(self, stages: tuple[Share, ...]) -> None:
+        """Draw these stages."""
+        if stages == self._stages:
+            return
+        self._stages = stages
+        said = ", ".join(f"{stage.name} {formats.duration(stage.seconds)}" for stage in stages)
+        self.setAccessibleName(f"Stages of the start: {said}" if said else "Stages of the start")
+        self.update()
+
+    def _spans(self) -> list[tuple[Share, QRectF]]:
+        """Each stage with its place; none is too narrow to be seen."""
+        whole = sum(stage.seconds for stage in self._stages)
+        room = self.width() - _APART * (len(self._stages) - 1) - _NARROWEST * len(self._stages)
+        spans, left = [], 0.0
+        for stage in self._stages:
+            wide = _NARROWEST + max(0.0, room) * (stage.seconds / whole if whole else 0.0)
+            spans.append((stage, QRectF(left, 1, wide, self.height() - 2)))
+            left += wide + _APART
+        return spans
+
+    def mouseMoveEvent(self, event: QMouseEvent) -> None:
+        for stage, place in self._spans():
+            if place.left() <= event.position().x() <= place.right() + _APART:
+                self.setToolTip(f"{stage.name}: {formats.duration(stage.seconds)}")
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        for number, (stage, place) in enumerate(self._spans()):
+            colour = theme.color({"failed": "bad", "running": "accent"}.get(stage.state, "good"))
+            # Neighbours differ a little, so that one can be told from the next.
+            colour.setAlphaF(0.9 if stage.state != "done" or number % 2 else 0.6)
+            painter.setBrush(colour)
+            painter.drawRoundedRect(place, 3, 3)
+        painter.end()

@@ -132,11 +132,11 @@ class HomeView(Page):
         model = self.model
         connected = model.session.link.connected
         stopping = mode == "stopping" or model.actions.pending("stop")
-        label = "Stopping…" if stopping else model.confirming or "Stop"
+        label = "Stopping…" if stopping else model.stopping.question or "Stop"
         if self.stop.text() != label:
             self.stop.setText(label)
             self.stop.setAccessibleName(label)
-            self.stop.setProperty("danger", "true" if model.confirming else "")
+            self.stop.setProperty("danger", "true" if model.stopping.question else "")
             restyle(self.stop)
         self.stop.setVisible(mode in ("running", "stopping"))
         self.stop.setEnabled(connected and not stopping)

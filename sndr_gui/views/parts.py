@@ -112,7 +112,11 @@ class Button(QPushButton):
     def setText(self, text: str) -> None:
         """Show a text, when it is new."""
         if self.text() != text:
+            # Qt takes the keys of a button away with its text.
+            keys = self.shortcut()
             super().setText(self._lead + text)
+            if not keys.isEmpty():
+                self.setShortcut(keys)
 
     def text(self) -> str:
         """The text without the room before it."""
@@ -279,12 +283,14 @@ class ValueCard(Card):
         for label in (self.caption, self.value, self.note):
             self.body.addWidget(label)
 
-    def show_value(self, caption: str, value: str, note: str) -> None:
-        """Show a value; told to screen readers as one sentence."""
+    def show_value(self, caption: str, value: str, note: str, why: str = "") -> None:
+        """Show a value; told to screen readers as one sentence. `why`: its source, or why there is none."""
         set_text(self.caption, caption)
         set_text(self.value, value)
         set_text(self.note, note)
+        self.setToolTip(why)
         self.setAccessibleName(f"{caption}: {value}, {note}")
+        self.setAccessibleDescription(why)
 
 
 class Page(QWidget):

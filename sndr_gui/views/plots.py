@@ -52,6 +52,8 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         super().__init__(axisItems={"bottom": self._time, "left": self._value})
         self.setAccessibleName(name)
         self._scale, self._top, self._word = scale, top, word
+        # Without a fixed top the axis goes at least this far.
+        self.least = 0.0
         self._curves: list[pg.PlotDataItem] = []
         self._lines: list[Line] = []
         self._range = 300.0
@@ -113,7 +115,7 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
             curve.setData(xs, ys)
         plot.setXRange(-seconds, 0, padding=0)
         tops = [max((y * self._scale for y in line.values if y is not None), default=0.0) for line in lines]
-        top = self._top if self._top is not None else max([*tops, 0.0]) * 1.15 or 1.0
+        top = self._top if self._top is not None else max(max([*tops, 0.0]) * 1.15, self.least) or 1.0
         plot.setYRange(0, top, padding=0)
 
     def leaveEvent(self, event: object) -> None:
