@@ -20,7 +20,7 @@ from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.models import ModelFile, ModelPage
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
-_FREQUENT = {"telemetry.sample", "log.line"}
+_FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
 _SHOWN = 20
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000

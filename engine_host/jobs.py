@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import ValidationError
 
-from engine_host._errors import HostError
+from engine_host._errors import HostError, defect
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
@@ -158,14 +158,7 @@ class JobRunner:
             update = {"state": state, "error": error.problem}
         except Exception as error:  # noqa: BLE001 - the boundary: a defect of ours must end as a failed job
             _log.exception("job %s failed", job_id)
-            update = {
-                "state": JobState.FAILED,
-                "error": Problem(
-                    reason=Reason.INTERNAL,
-                    message=f"The engine host made a mistake: {type(error).__name__}: {error}",
-                    cause="This is a defect of the program; the host's log has the details.",
-                ),
-            }
+            update = {"state": JobState.FAILED, "error": defect(error)}
         self._finish(job_id, update | {"undone": control.undone, "left": control.left})
 
     async def _turn(self, job_id: str, before: list[str]) -> None:

@@ -27,6 +27,7 @@ from engine_host.protocol import (
     SettingPage,
 )
 from engine_host.protocol.events import (
+    EngineReadingsEvent,
     EngineRequestEvent,
     EngineStageEvent,
     EngineStateEvent,
@@ -206,6 +207,8 @@ class HostState(QObject):
                 self.set_engine(event.engine)
             case EngineStageEvent():
                 self._stage(event)
+            case EngineReadingsEvent():
+                self._read(event)
             case EngineRequestEvent():
                 self._request(event.request)
             case TelemetryEvent():
@@ -289,6 +292,11 @@ class HostState(QObject):
         )
         processes = (*(process for process in known.processes if process.pid != event.pid), fresh)
         self.set_applies(known.model_copy(update={"processes": processes}))
+
+    def _read(self, event: EngineReadingsEvent) -> None:
+        """Take over readings; what shows them is drawn with the next sample, a second later at most."""
+        if (engine := self.engines.get(event.engine)) is not None:
+            self.engines[engine.id] = engine.model_copy(update={"readings": event.readings})
 
     def _stage(self, event: EngineStageEvent) -> None:
         engine = self.engines.get(event.engine)

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine_host._errors import HostError
+from engine_host._errors import HostError, defect
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
@@ -91,10 +91,4 @@ async def on_http_error(request: Request, error: Exception) -> Response:
 async def on_defect(request: Request, error: Exception) -> Response:
     """A defect of ours: logged whole, told in one sentence."""
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)
-    message = f"The engine host made a mistake: {type(error).__name__}: {error}"
-    problem = Problem(
-        reason=Reason.INTERNAL,
-        message=message,
-        cause="This is a defect of the program; the host's log has the details.",
-    )
-    return refused(problem, 500)
+    return refused(defect(error), 500)

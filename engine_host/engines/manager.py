@@ -12,7 +12,7 @@ from typing import Any, Protocol
 import httpx
 from pydantic import BaseModel, ValidationError
 
-from engine_host._errors import HostError
+from engine_host._errors import HostError, defect
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process import EngineProcess, ProcessRecord
 from engine_host.engines.reaper import Reaper
@@ -22,7 +22,7 @@ from engine_host.jobs import JobControl, JobRunner
 from engine_host.log_book import LogBook
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, EventBase
+from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.plans import LaunchPlan
 from engine_host.store import Store
@@ -270,7 +270,7 @@ class EngineManager:
             await self._fail(engine_id, error.problem)
             raise
         except Exception as error:
-            await self._fail(engine_id, _defect(error))
+            await self._fail(engine_id, defect(error))
             raise
         try:
             self._remember(engine_id)
@@ -471,7 +471,9 @@ class EngineManager:
     def _change(self, engine_id: str, **update: Any) -> Engine:
         engine = self._engines[engine_id].model_copy(update=update)
         self._engines[engine_id] = engine
-        if "readings" not in update or len(update) > 1:
+        if set(update) == {"readings"} and engine.readings is not None:
+            self._publish(EngineReadingsEvent(engine=engine_id, readings=engine.readings))
+        else:
             self._publish(EngineStateEvent(engine=engine))
         ended = [one for one in self.all() if one.state in _GONE]
         for old in ended[_KEPT_ENDED:]:
@@ -489,11 +491,3 @@ class EngineManager:
 
     def _log_file(self, engine_id: str) -> Path:
         return self._folders.logs / "engines" / f"{engine_id}.log"
-
-
-def _defect(error: Exception) -> Problem:
-    return Problem(
-        reason=Reason.INTERNAL,
-        message=f"The engine host made a mistake: {type(error).__name__}: {error}",
-        cause="This is a defect of the program; the host's log has the details.",
-    )

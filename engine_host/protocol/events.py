@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from engine_host.protocol.base import Seconds, Severity, Wire
-from engine_host.protocol.engines import Engine, Request, StageTime
+from engine_host.protocol.engines import Engine, Readings, Request, StageTime
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job
@@ -36,6 +36,14 @@ class EngineStageEvent(EventBase):
     kind: Literal["engine.stage"] = "engine.stage"
     engine: str
     stage: StageTime
+
+
+class EngineReadingsEvent(EventBase):
+    """What a running engine says of itself is new: twice a second while it works."""
+
+    kind: Literal["engine.readings"] = "engine.readings"
+    engine: str
+    readings: Readings
 
 
 class EngineRequestEvent(EventBase):
@@ -167,6 +175,7 @@ class MissedEvent(EventBase):
 Event = Annotated[
     EngineStateEvent
     | EngineStageEvent
+    | EngineReadingsEvent
     | EngineRequestEvent
     | TelemetryEvent
     | JobStepEvent

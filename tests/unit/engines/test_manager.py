@@ -15,6 +15,7 @@ from engine_host.engines.running import RunningEngine
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EngineReadingsEvent
 from engine_host.protocol.jobs import JobState
 from engine_host.protocol.plans import Finding
 from tests.unit.asynchronous import run, turns, until
@@ -94,6 +95,9 @@ def test_from_start_to_ready_to_busy_to_stopped() -> None:
         readings = built.manager.get(engine.id).readings
         assert readings is not None
         assert readings.memory
+        told = [event for event in built.events if isinstance(event, EngineReadingsEvent)]
+        assert told[-1].engine == engine.id
+        assert told[-1].readings.memory
         assert built.manager.serving() == [built.manager.get(engine.id)]
         built.manager.activity(engine.id, 1)
         assert built.state(engine) is EngineState.BUSY
