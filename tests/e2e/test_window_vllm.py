@@ -1,0 +1,50 @@
+"""vLLM with its patches in the real window: its start, its pages, an answer, and a clean end."""
+
+from pathlib import Path
+
+import pytest
+
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
+from tests.conftest import processes_of
+from tests.e2e.desktop import Gui, host_client, wait_until
+from tests.vllm_environment import vllm_venv
+
+START = 200
+pytestmark = pytest.mark.timeout(2 * START)
+
+
+def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
+    gui.wait_for("Start the demo model", 30)
+    request = LaunchRequest(
+        model="sndr-demo",
+        engine=EngineKind.VLLM,
+        installation=str(vllm_venv()),
+        overrides=Overrides(
+            context=1024, streams=2, kv_cache_gib=0.5, eager=True, speculation="mtp", draft_tokens=3
+        ),
+    )
+    with host_client() as client:
+        plan = client.post("/v1/plans", LaunchPlan, request)
+        client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+    gui.open("Engine")
+    gui.wait_for_words("Overlay applied", START)
+    gui.wait_for_words("after it was started", START)
+    gui.open("Chat")
+    gui.click("Message")
+    gui.type("What does the json module do?")
+    gui.press("Return")
+    assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 60)
+    gui.wait_for("Send", 60)
+    gui.open("Engine")
+    gui.wait_for_words("tokens a step", 60)
+    gui.wait_for_words("Latencies", 10)
+    gui.open("Patches")
+    gui.wait_for_words("API server", 20)
+    gui.wait_for_words("Worker 0", 10)
+    gui.open("Engine")
+    gui.click("Stop")
+    gui.wait_for("Relaunch", 60)
+    assert wait_until(lambda: len(processes_of(home)) <= 3, 30), "vLLM left processes behind"
+    assert gui.close() == 0
+    assert wait_until(lambda: not processes_of(home), 20)
