@@ -5,6 +5,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from urllib.parse import urlsplit
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +23,24 @@ class PackageSources:
 
 
 def package_sources(environment: Mapping[str, str] | None = None, home: Path | None = None) -> PackageSources:
-    """Reads pip's variables and files; uv's own variables, where set, reach uv by themselves."""
+    """Reads pip's variables and files; uv's own index, where set, reaches uv by itself.
+
+    A relative folder of wheels is one of the current folder, as with pip.
+    """
     env = os.environ if environment is None else environment
     written = _pip_files(env, home or Path.home())
     index = env.get("PIP_INDEX_URL") or written.get("index-url")
     if env.get("UV_DEFAULT_INDEX") or env.get("UV_INDEX_URL"):
         index = None
-    links = env.get("PIP_FIND_LINKS") or written.get("find-links") or ""
-    return PackageSources(index, tuple(links.split()))
+    links = (env.get("PIP_FIND_LINKS") or written.get("find-links") or "").split()
+    # uv leaves its variable out as soon as it gets arguments, so they hold that too.
+    links += [link for link in env.get("UV_FIND_LINKS", "").split(",") if link]
+    return PackageSources(index, tuple(dict.fromkeys(map(_absolute, links))))
+
+
+def _absolute(link: str) -> str:
+    """uv runs in another folder than this program."""
+    return link if urlsplit(link).scheme else str(Path(link).expanduser().absolute())
 
 
 def _pip_files(env: Mapping[str, str], home: Path) -> dict[str, str]:

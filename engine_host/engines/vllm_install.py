@@ -18,10 +18,11 @@ import uv
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.engines.build_process import ToolError, run_tool
-from engine_host.engines.package_sources import PackageSources, package_sources
+from engine_host.engines.package_sources import package_sources
 from engine_host.engines.vllm_installations import RECORD, tree_hash
 from engine_host.engines.vllm_pins import TORCH_CPU_INDEX, Pin
 from engine_host.engines.vllm_repairs import repair
+from engine_host.engines.wheel_links import environment_tags, has_wheel
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
 
@@ -96,7 +97,10 @@ async def _packages(request: InstallRequest, log: IO[str], tell: Tell) -> None:
     into += ["--only-binary", ":all:", *sources.arguments]
     if pin.packages_first:
         _step(tell, 3)
-        index = [] if _has_wheel(sources, pin.packages_first[0]) else ["--index", TORCH_CPU_INDEX]
+        local = await asyncio.to_thread(
+            has_wheel, sources.links, pin.packages_first[0], environment_tags(home)
+        )
+        index = [] if local else ["--index", TORCH_CPU_INDEX]
         await _run([*into, *index, *pin.packages_first], home.parent, log)
     total = len(re.findall(r"^[a-z0-9][^\s=]*==", pin.lock.read_text(encoding="utf-8"), re.MULTILINE))
     _step(tell, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
@@ -111,14 +115,6 @@ async def _packages(request: InstallRequest, log: IO[str], tell: Tell) -> None:
 
 def _installed(home: Path) -> int:
     return sum(1 for _ in home.glob("lib/python3*/site-packages/*.dist-info/METADATA"))
-
-
-def _has_wheel(sources: PackageSources, requirement: str) -> bool:
-    """Whether a folder of wheels that pip is set up with has this very version."""
-    name, _, version = requirement.partition("==")
-    return any(
-        any(Path(link).glob(f"{name}-{version}-*.whl")) for link in sources.links if link.startswith("/")
-    )
 
 
 async def _watch(home: Path, total: int, tell: Tell) -> None:
