@@ -275,6 +275,11 @@ class EngineModel(QObject):
 
     # The overlay.
 
+    @property
+    def has_overlay(self) -> bool:
+        """Whether this engine can be patched: llama.cpp runs as it was built."""
+        return self.engine is not None and self.engine.engine == EngineKind.VLLM
+
     def applies(self) -> EnginePatches | None:
         """What the processes reported of their patches."""
         return self.session.state.applies.get(self.engine.id) if self.engine else None
@@ -285,8 +290,6 @@ class EngineModel(QObject):
         engine = self.engine
         if engine is None:
             return ""
-        if engine.engine != EngineKind.VLLM:
-            return "llama.cpp has no overlay: it runs as it was built."
         planned = engine.plan.patches
         if planned is None or not planned.chosen:
             return "This start has no patches: it is plain vLLM."
@@ -328,6 +331,8 @@ class EngineModel(QObject):
         ]
         if plan.installation:
             facts.insert(1, Fact("Environment", plan.installation, "where this vLLM is installed"))
+        if not self.has_overlay:
+            facts.append(Fact("Patches", "none: llama.cpp runs as it was built"))
         if (verified := engine.verified) is not None:
             moved = {True: ", drafts were verified", False: ", no draft was seen", None: ""}
             said = "generated a token" if verified.token_generated else "generated nothing"

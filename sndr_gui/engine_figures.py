@@ -208,7 +208,7 @@ def _engine_row(one: Latency) -> LatencyRow:
         about,
         quantile_words(one.p50, one.p50_below),
         quantile_words(one.p95, one.p95_below),
-        formats.duration(one.mean),
+        _time(one.mean),
         formats.count(one.count),
     )
 
@@ -226,7 +226,7 @@ def _endpoint_rows(done: Sequence[Request]) -> tuple[LatencyRow, ...]:
         if values:
             name, about = LATENCY_NAMES[key]
             rank = max(0, math.ceil(0.95 * len(values)) - 1)
-            p50, p95, mean = map(formats.duration, (median(values), values[rank], fmean(values)))
+            p50, p95, mean = map(_time, (median(values), values[rank], fmean(values)))
             rows.append(LatencyRow(name, about, p50, p95, mean, formats.count(len(values))))
     return tuple(rows)
 
@@ -253,9 +253,14 @@ def speculation(engine: Engine, readings: Readings | None) -> Speculation | None
     )
 
 
+def _time(seconds: float | None) -> str:
+    """A latency; what is too short for its unit is not nothing."""
+    return "< 1 ms" if seconds is not None and 0 < seconds < 0.0005 else formats.duration(seconds)
+
+
 def quantile_words(value: float | None, below: float | None) -> str:
     """A quantile, or the bound that it is below."""
-    return f"< {formats.duration(below)}" if value is None and below is not None else formats.duration(value)
+    return f"< {formats.duration(below)}" if value is None and below is not None else _time(value)
 
 
 def _finished(engine: Engine, requests: Sequence[Request]) -> list[Request]:

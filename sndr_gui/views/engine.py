@@ -51,7 +51,7 @@ class EngineView(Page):
         self.model = model
         self._open_logs = open_logs
         self._arranged: tuple[object, ...] = ()
-        self._measures = self._drafts = False
+        self._measures = self._drafts = self._patched = False
         self._loading = False
         self._make_tools(open_chat)
         self.launch = button("Choose a model", open_launch, kind="primary", icon="rocket", hint="Open Launch")
@@ -79,8 +79,9 @@ class EngineView(Page):
         self.facts = FactsCard()
         self._lower_part, self._lower = _grid()
         self.settings = SettingsCard()
+        # Where there is nothing else it has the whole page, and stands in its middle.
+        self.body.addWidget(self.empty, 1000)
         for part in (
-            self.empty,
             self.failure,
             self.start,
             self._cards,
@@ -149,15 +150,16 @@ class EngineView(Page):
     def _arrange(self) -> None:
         """Two cards beside each other, or one below the other in a small window; a lone one is wide."""
         narrow = self.width() < _NARROW
-        wanted = (narrow, len(self.cards), self._measures, self._drafts)
+        wanted = (narrow, len(self.cards), self._measures, self._drafts, self._patched)
         if wanted == self._arranged:
             return
         self._arranged = wanted
         columns = 1 if narrow else 2
         measured: list[QWidget] = [self.latencies] if self._measures else []
         measured += [self.speculation] if self._measures and self._drafts else []
+        measured += [self.patches] if self._patched else []
         graphs = self.graphs if self._drafts else self.graphs[:-1]
-        for grid, parts in ((self._trends, graphs), (self._lower, (*measured, self.patches, self.facts))):
+        for grid, parts in ((self._trends, graphs), (self._lower, (*measured, self.facts))):
             for place, part in enumerate(parts):
                 alone = place == len(parts) - 1 and place % columns == 0
                 grid.addWidget(part, *divmod(place, columns), 1, columns if alone else 1)
@@ -166,6 +168,7 @@ class EngineView(Page):
         self.acceptance.setVisible(self._drafts)
         self.latencies.setVisible(self._measures)
         self.speculation.setVisible(self._measures and self._drafts)
+        self.patches.setVisible(self._patched)
         # A line holds four cards, or three in a small window; the last two then share one.
         for place, card in enumerate(self.cards):
             line, across, wide = (*divmod(place, 4), 1)
@@ -198,6 +201,7 @@ class EngineView(Page):
         self._refresh_failure(mode)
         self._show_cards(model.cards() if running else ())
         self._measures, self._drafts = running, model.speculation() is not None
+        self._patched = model.has_overlay
         self.latencies.show_rows(model.latencies(), model.latency_source)
         self.speculation.refresh(model)
         self.patches.refresh(model)
