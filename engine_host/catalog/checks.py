@@ -130,8 +130,8 @@ def _preset(one: Loaded[Any], catalog: Catalog) -> Iterator[CatalogFault]:
         yield one.fault(("engine",), f"nothing is known of the engine {preset.engine}")
     for number, name in enumerate(preset.needs.known_good):
         if name not in catalog.hardware:
-            path = ("needs", "known_good", number)
-            yield one.fault(path, f"there is no hardware {name}", _one_of(catalog.hardware))
+            message, fix = f"there is no usable hardware {name}", _one_of(catalog.hardware)
+            yield one.fault(("needs", "known_good", number), message, fix, Severity.WARNING)
     parallel = preset.settings.tensor_parallel
     if parallel is not None and parallel > max(1, preset.needs.gpus):
         path = ("settings", "tensor_parallel")
@@ -173,13 +173,16 @@ def _card(one: Loaded[Any], preset: PresetEntry, catalog: Catalog) -> Iterator[C
     if card.status is PresetStatus.DEPRECATED and card.fallback is None:
         message = "a deprecated preset says what to use instead"
         yield one.fault(("card", "fallback"), message, "Name a preset.")
-    named = [(("card", "fallback"), card.fallback)]
-    named += [(("card", "do_not_use"), entry.instead) for entry in card.do_not_use]
+    named: list[tuple[tuple[str | int, ...], str | None]] = [(("card", "fallback"), card.fallback)]
+    for number, entry in enumerate(card.do_not_use):
+        named.append((("card", "do_not_use", number, "instead"), entry.instead))
     for path, name in named:
         if name == preset.id:
             yield one.fault(path, "it names itself", "Name another preset.")
         elif name is not None and name not in catalog.presets and name not in catalog.variations:
-            yield one.fault(path, f"there is no preset {name}", _one_of(catalog.presets))
+            # Only a warning: a bad file must not hide those that point to it.
+            message = f"there is no usable preset {name}"
+            yield one.fault(path, message, _one_of(catalog.presets), Severity.WARNING)
     if _in_circle(preset.id, catalog):
         message = "its fallbacks lead back to it"
         yield one.fault(("card", "fallback"), message, "End the chain somewhere.", Severity.WARNING)

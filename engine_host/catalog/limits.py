@@ -1,0 +1,97 @@
+"""Where layers contradict each other: limits that a value goes beyond, and values that exclude each other."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.catalog.checks import EXCLUSIVE
+from engine_host.protocol.catalog import Limit
+from engine_host.protocol.plans import Layer
+from engine_host.protocol.presets import ResolvedSetting, SetBy, SettingConflict
+
+MTP = ("mtp", "draft-mtp")
+
+
+@dataclass(frozen=True, slots=True)
+class Bound:
+    """A limit and the layer that it is from."""
+
+    limit: Limit
+    by: SetBy
+
+
+def conflicts(
+    settings: Sequence[ResolvedSetting], bounds: Iterable[Bound], heads: SetBy | None
+) -> Iterator[SettingConflict]:
+    """Every conflict among the settings that won; `heads` holds how many the model's attention has."""
+    values = {setting.name: setting for setting in settings}
+    for bound in bounds:
+        setting = values.get(bound.limit.setting)
+        if (
+            setting is not None
+            and setting.value is not None
+            and (said := _beyond(setting.value, bound.limit))
+        ):
+            yield _conflict((setting.name,), setting.by, bound.by, f"but {said}", bound.limit.because)
+    for first, second in EXCLUSIVE:
+        yield from _excluded(values.get(first), values.get(second))
+    parallel = values.get("tensor_parallel")
+    if heads is not None and parallel is not None and parallel.value and heads.value % parallel.value:
+        said = f"but the model has {heads.value} attention heads, which {parallel.value} GPUs cannot share"
+        because = "each GPU gets as many whole heads as every other"
+        yield _conflict(("tensor_parallel",), parallel.by, heads, said, because)
+
+
+def described(by: SetBy) -> str:
+    """A layer as people are told of it: its name, file and line."""
+    place = by.file if by.line is None else f"{by.file}, line {by.line}"
+    return f"{by.layer.value} ({place})" if place else str(by.layer.value)
+
+
+def _excluded(first: ResolvedSetting | None, second: ResolvedSetting | None) -> Iterator[SettingConflict]:
+    if first is None or second is None or first.value is None or second.value is None:
+        return
+    # An engine's default gives way; what a person or a file says is meant.
+    if Layer.ENGINE in {first.by.layer, second.by.layer}:
+        return
+    said = f"and {second.name} {second.value}"
+    because = "both say how much memory the KV cache gets"
+    yield _conflict((first.name, second.name), first.by, second.by, said, because, first.name)
+
+
+def _conflict(
+    names: tuple[str, ...], by: SetBy, limit: SetBy, said: str, because: str, name: str = ""
+) -> SettingConflict:
+    message = (
+        f"{name or names[0]} is {_shown(by.value)} by the layer {described(by)}, "
+        f"{said} by the layer {described(limit)}"
+    )
+    return SettingConflict(settings=names, message=message, because=because, by=by, limit=limit)
+
+
+def _beyond(value: Any, limit: Limit) -> str:
+    """What a limit says against a value; empty when nothing."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        if limit.at_most is not None and value > limit.at_most:
+            return f"at most {limit.at_most:g} is possible"
+        if limit.at_least is not None and value < limit.at_least:
+            return f"at least {limit.at_least:g} is needed"
+    word = _shown(value)
+    if limit.one_of is not None and word not in limit.one_of:
+        return f"only {', '.join(limit.one_of)} is possible"
+    if limit.none_of is not None and word in limit.none_of:
+        return f"{word} is not possible"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    return {True: "true", False: "false"}[value] if isinstance(value, bool) else str(value)
+
+
+def attention_heads(shape: Mapping[str, Any]) -> tuple[int, tuple[str, ...]] | None:
+    """How many heads the attention has, and the keys that say so."""
+    inner = shape.get("text_config")
+    if isinstance(inner, dict) and isinstance(inner.get("num_attention_heads"), int):
+        return inner["num_attention_heads"], ("shape", "text_config", "num_attention_heads")
+    heads = shape.get("num_attention_heads")
+    return (heads, ("shape", "num_attention_heads")) if isinstance(heads, int) else None

@@ -1,0 +1,262 @@
+"""A preset resolved through its layers, from the engine's defaults to overrides, each value with its file."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host._errors import HostError
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.entries import Loaded
+from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
+from engine_host.catalog.needs import findings
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import (
+    HardwareEntry,
+    LayerSettings,
+    Limit,
+    ModelEntry,
+    PresetEngine,
+    PresetEntry,
+    Variant,
+)
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Finding, Layer, Overrides
+from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
+
+# Settings that layers add to; every other one they replace.
+_ADDED = "extra_arguments"
+
+
+@dataclass(frozen=True, slots=True)
+class UserValues:
+    """What the person's settings file says of every start; `keys` are its own names of the settings."""
+
+    file: str
+    values: Mapping[str, Any]
+    keys: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """The hardware that a preset is resolved for: `count` GPUs of one kind."""
+
+    hardware: str
+    count: int = 1
+
+
+def resolve(
+    catalog: Catalog,
+    preset_id: str,
+    machine: Machine | None = None,
+    user: UserValues | None = None,
+    overrides: Overrides | None = None,
+) -> ResolvedPreset:
+    """What a preset comes to; conflicts are part of the answer. Raises HostError(not_found)."""
+    preset = catalog.preset(preset_id)
+    model = catalog.models[preset.model]
+    gpu = None if machine is None else catalog.gpu(machine.hardware)
+    stack: dict[str, list[SetBy]] = {}
+    for name, by in _assignments(catalog, preset, preset_id, gpu, user, overrides or Overrides()):
+        stack.setdefault(name, []).append(by)
+    settings = tuple(_settled(name, stack[name]) for name in Overrides.model_fields if name in stack)
+    count = None if machine is None else machine.count
+    bounds = [*_bounds(catalog, preset, preset_id, gpu, count)]
+    heads = _heads(model)
+    return ResolvedPreset(
+        preset=preset,
+        model=model.entry,
+        engine=preset.engine,
+        hardware=None if machine is None else machine.hardware,
+        count=count,
+        settings=settings,
+        overrides=_as_overrides(settings),
+        patches=preset.patches,
+        conflicts=tuple(conflicts(settings, bounds, heads)),
+        findings=(*findings(preset, gpu.entry if gpu else None, count), *_told(settings)),
+    )
+
+
+def require(resolved: ResolvedPreset) -> ResolvedPreset:
+    """The same, if no layers contradict each other.
+
+    Raises HostError(preset_conflict) that names the layers of the first conflict.
+    """
+    if not resolved.conflicts:
+        return resolved
+    first = resolved.conflicts[0]
+    later = first.by if _ORDER[first.by.layer] >= _ORDER[first.limit.layer] else first.limit
+    raise HostError(
+        Reason.PRESET_CONFLICT,
+        f"{resolved.preset.id}: {first.message}.",
+        cause=first.because[:1].upper() + first.because[1:] + ".",
+        fix=Fix(
+            text=f"Change {first.settings[0]} in the layer {described(later)}.",
+            command=f"sndr presets resolve {resolved.preset.id}",
+        ),
+        evidence={"conflicts": [conflict.model_dump(mode="json") for conflict in resolved.conflicts]},
+    )
+
+
+_ORDER = {layer: number for number, layer in enumerate(Layer)}
+
+
+def _assignments(
+    catalog: Catalog,
+    preset: PresetEntry,
+    preset_id: str,
+    gpu: Loaded[HardwareEntry] | None,
+    user: UserValues | None,
+    overrides: Overrides,
+) -> Iterator[tuple[str, SetBy]]:
+    """Everything that the layers say, the weakest first."""
+    engine = preset.engine
+    if (known := catalog.engines.get(engine)) is not None:
+        yield from _said(known, known.entry.settings, Layer.ENGINE, ("settings",))
+    if gpu is not None:
+        yield from _layered(gpu, gpu.entry.settings, engine, Layer.HARDWARE)
+    model = catalog.models[preset.model]
+    yield from _layered(model, model.entry.settings, engine, Layer.MODEL)
+    number, variant = _variant(model.entry, preset.variant)
+    yield from _layered(model, variant.settings, engine, Layer.MODEL, ("variants", number))
+    profile = catalog.profiles[preset.profile]
+    yield from _layered(profile, profile.entry.settings, engine, Layer.PROFILE)
+    variation = catalog.variations.get(preset_id)
+    file = catalog.presets[variation.entry.extends if variation else preset_id]
+    yield from _said(file, file.entry.settings, Layer.PRESET, ("settings",))
+    if user is not None:
+        for name, value in user.values.items():
+            key = user.keys.get(name, name)
+            yield name, SetBy(layer=Layer.USER, value=value, file=user.file, key=key)
+    if variation is not None:
+        yield from _said(variation, variation.entry.settings, Layer.USER, ("settings",))
+    for name in Overrides.model_fields:
+        value = getattr(overrides, name)
+        if value is not None and value != ():
+            yield name, SetBy(layer=Layer.OVERRIDE, value=_plain(value), file="", key=name)
+
+
+def _layered(
+    one: Loaded[Any],
+    settings: LayerSettings,
+    engine: PresetEngine,
+    layer: Layer,
+    path: tuple[str | int, ...] = (),
+) -> Iterator[tuple[str, SetBy]]:
+    """A layer's settings: those for whichever engine, then those for this one."""
+    if (for_any := settings.get("any")) is not None:
+        yield from _said(one, for_any, layer, (*path, "settings", "any"))
+    if (for_this := settings.get(engine.value)) is not None:
+        yield from _said(one, for_this, layer, (*path, "settings", engine.value))
+
+
+def _said(
+    one: Loaded[Any], settings: Overrides, layer: Layer, path: tuple[str | int, ...]
+) -> Iterator[tuple[str, SetBy]]:
+    """What a file sets; a key with null takes back what weaker layers said."""
+    for name in Overrides.model_fields:
+        if name in settings.model_fields_set:
+            at = (*path, name)
+            yield (
+                name,
+                SetBy(
+                    layer=layer,
+                    value=_plain(getattr(settings, name)),
+                    file=one.file,
+                    key=".".join(map(str, at)),
+                    line=one.line(*at),
+                ),
+            )
+
+
+def _settled(name: str, said: Sequence[SetBy]) -> ResolvedSetting:
+    *weaker, last = said
+    value = last.value
+    if name == _ADDED:
+        value = [word for by in said for word in by.value or ()]
+    return ResolvedSetting(name=name, value=value, by=last, over=tuple(reversed(weaker)))
+
+
+def _as_overrides(settings: Sequence[ResolvedSetting]) -> Overrides:
+    given = {
+        setting.name: setting.value
+        for setting in settings
+        if setting.value is not None and (setting.by.layer is not Layer.ENGINE or setting.name == _ADDED)
+    }
+    return Overrides.model_validate(given)
+
+
+def _bounds(
+    catalog: Catalog,
+    preset: PresetEntry,
+    preset_id: str,
+    gpu: Loaded[HardwareEntry] | None,
+    count: int | None,
+) -> Iterator[Bound]:
+    """Every limit of the layers, those that follow from facts included."""
+    engine = catalog.engines.get(preset.engine)
+    model = catalog.models[preset.model]
+    number, variant = _variant(model.entry, preset.variant)
+    variation = catalog.variations.get(preset_id)
+    file = catalog.presets[variation.entry.extends if variation else preset_id]
+    profile = catalog.profiles[preset.profile]
+    said: list[tuple[Loaded[Any] | None, Sequence[Limit], Layer, tuple[str | int, ...]]] = [
+        (engine, engine.entry.limits if engine else (), Layer.ENGINE, ()),
+        (gpu, gpu.entry.limits if gpu else (), Layer.HARDWARE, ()),
+        (model, model.entry.limits, Layer.MODEL, ()),
+        (model, variant.limits, Layer.MODEL, ("variants", number)),
+        (profile, profile.entry.limits, Layer.PROFILE, ()),
+        (file, file.entry.limits, Layer.PRESET, ()),
+    ]
+    for one, limits, layer, path in said:
+        for place, limit in enumerate(limits):
+            if one is not None and limit.engine in {None, preset.engine}:
+                yield Bound(limit, _at(one, layer, _bounding(limit), (*path, "limits", place)))
+    context = Limit(
+        setting="context", at_most=model.entry.context, because="the model was trained for no more"
+    )
+    yield Bound(context, _at(model, Layer.MODEL, model.entry.context, ("context",)))
+    if variant.mtp is False or (variant.mtp is None and model.entry.mtp_layers == 0):
+        limit = Limit(setting="speculation", none_of=MTP, because="these weights have no MTP head")
+        key = ("variants", number, "mtp") if variant.mtp is False else ("mtp_layers",)
+        yield Bound(limit, _at(model, Layer.MODEL, 0, key))
+    if gpu is not None and count is not None:
+        limit = Limit(setting="tensor_parallel", at_most=count, because=f"there are {count} such GPUs")
+        yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=gpu.file, key="count"))
+
+
+def _bounding(limit: Limit) -> Any:
+    for value in (limit.at_most, limit.at_least, limit.one_of, limit.none_of):
+        if value is not None:
+            return value
+    raise AssertionError("a limit says something")
+
+
+def _heads(model: Loaded[ModelEntry]) -> SetBy | None:
+    found = attention_heads(model.entry.shape)
+    return None if found is None else _at(model, Layer.MODEL, found[0], found[1])
+
+
+def _at(one: Loaded[Any], layer: Layer, value: Any, path: tuple[str | int, ...]) -> SetBy:
+    return SetBy(layer=layer, value=value, file=one.file, key=".".join(map(str, path)), line=one.line(*path))
+
+
+def _variant(model: ModelEntry, variant_id: str) -> tuple[int, Variant]:
+    return next((number, one) for number, one in enumerate(model.variants) if one.id == variant_id)
+
+
+def _told(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
+    """A person's general settings can overrule a preset without their noticing."""
+    for setting in settings:
+        beaten = next((by for by in setting.over if by.layer is Layer.PRESET), None)
+        if setting.by.layer is Layer.USER and beaten is not None and beaten.value != setting.value:
+            yield Finding(
+                id="preset.overruled",
+                severity=Severity.INFO,
+                message=f"{setting.name} is {setting.value} by {setting.by.file}; "
+                f"the preset says {beaten.value}.",
+                evidence={"setting": setting.name},
+            )
+
+
+def _plain(value: Any) -> Any:
+    return list(value) if isinstance(value, tuple) else value
