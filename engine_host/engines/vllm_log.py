@@ -37,6 +37,9 @@ _GIB = re.compile(
 )
 _BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV"}
 _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
+_DEAD = re.compile(
+    r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+)|EngineDeadError: EngineCore"
+)
 # "(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] TypeError: …"
 _PREFIX = re.compile(r"^(?:\(\w[^)]*\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^]]*\] ?)?")
 
@@ -106,12 +109,31 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
             fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
             evidence={**evidence, "signal": name},
         )
+    if said is None and (lost := _lost_process(lines)) is not None:
+        return lost.model_copy(update={"evidence": {**evidence, **lost.evidence}})
     return Problem(
         reason=Reason.ENGINE_CRASHED,
         message=f"vLLM ended{'' if code is None else f' with code {code}'}."
         + (f" It said: {said}" if said else ""),
         fix=Fix(text="Read the end of its log; try it with fewer patches, or without speculation."),
         evidence=evidence,
+    )
+
+
+def _lost_process(lines: Sequence[str]) -> Problem | None:
+    """The end of one of vLLM's own processes that said nothing: the API server then ends in order."""
+    found = next((dead for line in lines if (dead := _DEAD.search(line))), None)
+    if found is None:
+        return None
+    worker, code = found["worker"], found["code"]
+    killed = code in (None, str(-signal.SIGKILL))
+    name = f"worker {worker}" if worker else "EngineCore"
+    return Problem(
+        reason=Reason.OUT_OF_MEMORY if worker and killed else Reason.ENGINE_CRASHED,
+        message=f"vLLM's {name} ended without a word, and vLLM with it.",
+        cause="Somebody killed it; most often that is the system when memory runs out." if killed else "",
+        fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
+        evidence={"process": name} | ({"process_exit_code": int(code)} if code else {}),
     )
 
 

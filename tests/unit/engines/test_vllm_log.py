@@ -105,3 +105,22 @@ def test_a_kill_is_most_often_the_memory() -> None:
     assert explain_exit(-signal.SIGKILL, [], "m", "0.32").reason is Reason.OUT_OF_MEMORY
     assert explain_exit(-signal.SIGSEGV, [], "m", "0.32").reason is Reason.ENGINE_CRASHED
     assert explain_exit(None, [], "m", "0.32").message == "vLLM ended."
+
+
+def test_a_process_of_vllm_that_was_killed_is_named() -> None:
+    dead = "(APIServer pid=1) ERROR 11-21 07:13:00 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: "
+    core = explain_exit(0, ["INFO: up", dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert (core.reason, core.evidence["exit_code"]) == (Reason.ENGINE_CRASHED, 0)
+    assert core.message == "vLLM's EngineCore ended without a word, and vLLM with it."
+    line = (
+        "(EngineCore pid=2) ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down"
+    )
+    worker = explain_exit(1, [line, dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert worker.reason is Reason.OUT_OF_MEMORY
+    assert "worker VllmWorker-0" in worker.message
+    assert worker.evidence["process_exit_code"] == -9
+
+
+def test_what_a_process_said_before_it_died_wins() -> None:
+    problem = explain_exit(0, ["ValueError: a b", "X.EngineDeadError: EngineCore encountered"], "m", "0.32")
+    assert "ValueError: a b" in problem.message
