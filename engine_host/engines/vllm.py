@@ -32,6 +32,7 @@ OWNED_FLAGS = frozenset(
         "--load-format", "--skip-tokenizer-init", "--tool-call-parser", "--enable-auto-tool-choice",
         "--reasoning-parser", "--runner", "--convert", "--middleware", "--additional-config",
         "--disable-uvicorn-access-log", "--api-key", "--ssl-keyfile", "--ssl-certfile",
+        "--enable-prompt-tokens-details", "--no-enable-prompt-tokens-details",
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
@@ -97,6 +98,8 @@ def command(
         *("--max-model-len", str(settings.context)),
         *("--max-num-seqs", str(settings.streams)),
         "--disable-uvicorn-access-log",
+        # Without it vLLM's usage leaves out the prompt tokens that came from its prefix cache.
+        "--enable-prompt-tokens-details",
     ]
     argv += _given("--kv-cache-dtype", settings.kv_cache_dtype, "auto")
     argv += _given("--dtype", settings.dtype, "auto")

@@ -44,6 +44,7 @@ def test_the_least_command() -> None:
     assert value(argv, "--uds") == "/run/plan.sock"
     assert value(argv, "--served-model-name") == "m"
     assert (value(argv, "--max-model-len"), value(argv, "--max-num-seqs")) == ("2048", "4")
+    assert "--enable-prompt-tokens-details" in argv, "the request book shows cached prompt tokens"
     assert "--kv-cache-dtype" not in argv
     assert "--enforce-eager" not in argv
     assert "--speculative-config" not in argv
