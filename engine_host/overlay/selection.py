@@ -217,9 +217,17 @@ def _refuse_without(patch: LoadedPatch, decision: PatchDecision) -> None:
         Reason.PATCH_REQUIRED_FAILED,
         f"Nothing is started without the patch {patch.id}: {patch.file.title}.",
         cause=decision.detail,
-        fix=Fix(text="Switch it on.", command=f"sndr patches switch on {patch.id}"),
+        fix=_way_in(patch, decision),
         evidence={"patch": patch.id, "reason": decision.reason.value},
     )
+
+
+def _way_in(patch: LoadedPatch, decision: PatchDecision) -> Fix:
+    if decision.reason is PatchReason.LEFT_OUT:
+        return Fix(text="Start again and do not leave it out.")
+    if decision.reason is PatchReason.REQUIREMENT_SKIPPED:
+        return Fix(text="Let the patches in that it requires.", command=f"sndr patches show {patch.id}")
+    return Fix(text="Switch it on.", command=f"sndr patches switch on {patch.id}")
 
 
 def _refuse_conflicts(chosen: Mapping[str, LoadedPatch]) -> None:
