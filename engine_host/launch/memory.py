@@ -1,28 +1,8 @@
 """How much memory a start will want, estimated from the model's own metadata."""
 
+from engine_host.fit.kv import GGML_ELEMENT, TURBOQUANT
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
-
-# Bytes an element: ggml's block size over the elements in a block (ggml-common.h).
-_ELEMENT_BYTES = {
-    "f32": 4.0,
-    "f16": 2.0,
-    "bf16": 2.0,
-    "q8_0": 34 / 32,
-    "q5_1": 24 / 32,
-    "q5_0": 22 / 32,
-    "q4_1": 20 / 32,
-    "q4_0": 18 / 32,
-    "iq4_nl": 18 / 32,
-}
-
-# Bits of K and V of one element together, and bytes of scales for each token and head.
-_TURBOQUANT = {
-    "turboquant_k8v4": (12, 4),
-    "turboquant_4bit_nc": (8, 6),
-    "turboquant_k3v4_nc": (7, 6),
-    "turboquant_3bit_nc": (6, 6),
-}
 
 
 def kv_bytes_per_token(model: GgufInfo, kv_type_k: str, kv_type_v: str) -> float | None:
@@ -32,7 +12,7 @@ def kv_bytes_per_token(model: GgufInfo, kv_type_k: str, kv_type_v: str) -> float
     `full_attention_interval`-th layer keeps a KV cache. A sliding window is counted as full attention,
     so for such a model this is an upper bound.
     """
-    bytes_k, bytes_v = _ELEMENT_BYTES.get(kv_type_k), _ELEMENT_BYTES.get(kv_type_v)
+    bytes_k, bytes_v = GGML_ELEMENT.get(kv_type_k), GGML_ELEMENT.get(kv_type_v)
     layers = model.attention_layers
     if not layers or not model.kv_heads or not model.head_dim or bytes_k is None or bytes_v is None:
         return None
@@ -49,8 +29,8 @@ def vllm_kv_bytes_per_token(model: CheckpointInfo, kv_cache_dtype: str) -> float
     layers, heads, size = model.attention_layers, model.kv_heads, model.head_dim
     if not layers or not heads or not size:
         return None
-    if kv_cache_dtype in _TURBOQUANT:
-        bits, extra = _TURBOQUANT[kv_cache_dtype]
+    if kv_cache_dtype in TURBOQUANT:
+        bits, extra = TURBOQUANT[kv_cache_dtype]
         return layers * heads * (size * bits / 8 + extra)
     if kv_cache_dtype.startswith("fp8"):
         element = 1

@@ -57,6 +57,7 @@ BETWEEN_SERVICES = {
     ("engine_host/launch/*", "engine_host.library.gguf"): "a plan is made from what the file's header says",
     ("engine_host/launch/*", "engine_host.library.checkpoint"): "or its config",
     ("engine_host/launch/*", "engine_host.library.shelf"): "and from the list of models",
+    ("engine_host/launch/*", "engine_host.fit.kv"): "what it needs is computed in one place",
     ("engine_host/launch/*", "engine_host.engines.llamacpp"): "a plan holds the adapter's command line",
     ("engine_host/launch/*", "engine_host.engines.llamacpp_servers"): "and names the server it is for",
     ("engine_host/launch/*", "engine_host.engines.vllm"): "the same for vLLM",

@@ -1,0 +1,170 @@
+"""Bytes of the KV cache: of one token, of a block, and how many tokens a pool holds, as vLLM counts them."""
+
+import math
+from dataclasses import dataclass
+
+from engine_host._errors import HostError
+from engine_host.fit.shape import Layer, ModelShape
+from engine_host.protocol.errors import Reason
+
+# ggml: bytes of a block over the elements in it (ggml-common.h).
+GGML_ELEMENT = {
+    "f32": 4.0,
+    "f16": 2.0,
+    "bf16": 2.0,
+    "q8_0": 34 / 32,
+    "q5_1": 24 / 32,
+    "q5_0": 22 / 32,
+    "q4_1": 20 / 32,
+    "q4_0": 18 / 32,
+    "iq4_nl": 18 / 32,
+}
+# Bits of K and V of one element together, and bytes of scales for each token and head (TurboQuantConfig).
+TURBOQUANT = {
+    "turboquant_k8v4": (12, 4),
+    "turboquant_4bit_nc": (8, 6),
+    "turboquant_k3v4_nc": (7, 6),
+    "turboquant_3bit_nc": (6, 6),
+}
+_ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
+# The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
+SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
+_MORE_LAYERS = 1.5
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """How vLLM cuts the KV cache of one GPU into blocks.
+
+    Every group of layers draws from one pool; `block_bytes` is a page in each layer of a group. A stream
+    takes `state_blocks` blocks for its states of fixed size, whatever its length.
+    """
+
+    block_tokens: int
+    page_bytes: int
+    layers: int
+    full_groups: int
+    sliding_groups: int
+    state_blocks: int
+    window_tokens: int = 0
+
+    @property
+    def block_bytes(self) -> int:
+        """Bytes of one block."""
+        return self.page_bytes * self.layers
+
+    def stream_blocks(self, context: int) -> int:
+        """Blocks of one stream that is this long."""
+        full = math.ceil(context / self.block_tokens)
+        sliding = math.ceil(min(self.window_tokens, context) / self.block_tokens) + 1
+        return full * self.full_groups + sliding * self.sliding_groups + self.state_blocks
+
+    def blocks(self, size: int) -> int:
+        """How many blocks this many bytes hold."""
+        return size // self.block_bytes
+
+    def tokens(self, size: int, context: int) -> int:
+        """What vLLM logs as the size of the cache: streams of this length, times the length."""
+        return int(self.blocks(size) / self.stream_blocks(context) * context)
+
+    def streams(self, size: int, context: int) -> int:
+        """How many streams of this length fit."""
+        return self.blocks(size) // self.stream_blocks(context)
+
+    def longest(self, size: int, streams: int, limit: int) -> int:
+        """The longest context, up to `limit`, that this many streams can have; 0 when not even one block."""
+        fits, fails = 0, limit + 1
+        while fails - fits > 1:
+            middle = (fits + fails) // 2
+            if self.stream_blocks(middle) * streams <= self.blocks(size):
+                fits = middle
+            else:
+                fails = middle
+        return fits
+
+
+def heads_on_gpu(shape: ModelShape, tp: int) -> int:
+    """KV heads that one GPU keeps: with more GPUs than heads each head is kept several times."""
+    return max(1, math.ceil(shape.kv_heads / tp))
+
+
+def slot_bytes(shape: ModelShape, kv_cache_dtype: str) -> int:
+    """Bytes of one token in one KV head of one layer in vLLM. Raises HostError(kv_type_unsupported)."""
+    if kv_cache_dtype in TURBOQUANT:
+        bits, scales = TURBOQUANT[kv_cache_dtype]
+        return shape.head_dim * bits // 8 + scales
+    if kv_cache_dtype == "auto":
+        return 2 * shape.head_dim * shape.element
+    if kv_cache_dtype.startswith("fp8") or kv_cache_dtype == "int8":
+        return 2 * shape.head_dim
+    if kv_cache_dtype in _ELEMENT:
+        return 2 * shape.head_dim * _ELEMENT[kv_cache_dtype]
+    raise HostError(
+        Reason.KV_TYPE_UNSUPPORTED,
+        f"The size of a {kv_cache_dtype} KV cache is not known here.",
+        fix="Choose auto, fp8 or a TurboQuant type.",
+        evidence={"kv_cache_dtype": kv_cache_dtype},
+    )
+
+
+def token_bytes(shape: ModelShape, kv_cache_dtype: str, tp: int = 1) -> int:
+    """Bytes of one token in one attention layer on one GPU in vLLM."""
+    if shape.latent is not None:
+        # One latent vector for all heads, on every GPU.
+        return (shape.latent.rank + shape.latent.rope_dim) * _ELEMENT.get(kv_cache_dtype, shape.element)
+    return heads_on_gpu(shape, tp) * slot_bytes(shape, kv_cache_dtype)
+
+
+def state_bytes(shape: ModelShape, tp: int = 1, draft_tokens: int = 0) -> int:
+    """Bytes of the state of one stream in one gated-delta layer on one GPU; 0 for a model without them.
+
+    Convolution: (kernel − 1 + drafts) × channels; recurrent: value heads × value size × key size
+    (vLLM, MambaStateShapeCalculator.gated_delta_net_state_shape).
+    """
+    delta = shape.gated_delta
+    if delta is None:
+        return 0
+    convolution = delta.conv_width // tp * (delta.conv_kernel - 1 + draft_tokens) * shape.element
+    return convolution + delta.value_heads // tp * delta.value_dim * delta.key_dim * delta.state_bytes
+
+
+def vllm_pool(
+    shape: ModelShape,
+    kv_cache_dtype: str,
+    *,
+    build: str = "cuda",
+    tp: int = 1,
+    draft_tokens: int = 0,
+    mtp: bool = False,
+    prefix_caching: bool = False,
+    batched_tokens: int = 2048,
+) -> Pool:
+    """How vLLM 0.32 cuts the cache: pages of one size for every layer, groups with as many layers each.
+
+    With states in the model, the attention block grows until its page holds a state, and states are padded to
+    that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's
+    drafting layers run and keep a cache of their own.
+    """
+    smallest = SMALLEST_BLOCK[build]
+    per_token = token_bytes(shape, kv_cache_dtype, tp)
+    state = state_bytes(shape, tp, draft_tokens)
+    block_tokens = max(smallest, smallest * math.ceil(state / per_token / smallest)) if state else smallest
+    counts = {
+        Layer.FULL: shape.count(Layer.FULL) + (shape.mtp_layers if mtp else 0),
+        Layer.SLIDING: shape.count(Layer.SLIDING),
+        Layer.GATED_DELTA: shape.count(Layer.GATED_DELTA),
+    }
+    there = [count for count in counts.values() if count]
+    layers = max(there) if max(there) < _MORE_LAYERS * min(there) else min(there)
+    groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
+    # Without prefix caching a stream has one state; with it, one more at the last block's end.
+    states = (2 if prefix_caching else 1) + draft_tokens
+    return Pool(
+        block_tokens=block_tokens,
+        page_bytes=block_tokens * per_token,
+        layers=layers,
+        full_groups=groups[Layer.FULL],
+        sliding_groups=groups[Layer.SLIDING],
+        state_blocks=groups[Layer.GATED_DELTA] * states,
+        window_tokens=(shape.window or 1) - 1 + batched_tokens,
+    )

@@ -1,0 +1,161 @@
+"""KV bytes against figures that vLLM itself logged, and against published ones."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.bundled import resources
+from engine_host.fit.kv import Pool, heads_on_gpu, slot_bytes, state_bytes, token_bytes, vllm_pool
+from engine_host.fit.shape import Layer, ModelShape, read_shape
+from engine_host.protocol.errors import Reason
+
+GIB = 2**30
+DENSE: dict[str, Any] = {
+    "num_hidden_layers": 36,
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "vocab_size": 151_936,
+    "intermediate_size": 12_288,
+    "dtype": "bfloat16",
+}
+# Qwen3.6-27B, as its config says.
+HYBRID: dict[str, Any] = {
+    "num_hidden_layers": 64,
+    "hidden_size": 5120,
+    "num_attention_heads": 24,
+    "num_key_value_heads": 4,
+    "head_dim": 256,
+    "vocab_size": 248_320,
+    "intermediate_size": 17_408,
+    "full_attention_interval": 4,
+    "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 128,
+    "linear_value_head_dim": 128,
+    "linear_num_key_heads": 16,
+    "linear_num_value_heads": 48,
+    "mamba_ssm_dtype": "float32",
+    "mtp_num_hidden_layers": 1,
+    "dtype": "bfloat16",
+}
+
+
+def demo() -> ModelShape:
+    folder = resources() / "models" / "sndr-demo"
+    return read_shape(json.loads((folder / "config.json").read_text(encoding="utf-8")))
+
+
+@pytest.mark.parametrize(("context", "logged"), [(2048, 266_240), (8192, 496_981), (1024, 169_425)])
+def test_the_size_that_vllm_logged_on_the_cpu(context: int, logged: int) -> None:
+    """vLLM 0.32.0, the demo model, 1 GiB, MTP with 3 drafts: "CPU KV cache size: … tokens"."""
+    pool = vllm_pool(demo(), "auto", build="cpu", draft_tokens=3, mtp=True)
+    assert pool.block_tokens == 384, "logged: Setting attention block size to 384 tokens"
+    assert pool.tokens(GIB, context) == logged
+
+
+def test_a_state_is_padded_to_the_page() -> None:
+    pool = vllm_pool(demo(), "auto", build="cpu", draft_tokens=3, mtp=True)
+    state = state_bytes(demo(), draft_tokens=3)
+    assert f"{100 * (pool.page_bytes / state - 1):.2f}" == "37.14", (
+        "logged: Padding mamba page size by 37.14%"
+    )
+
+
+@pytest.mark.parametrize(
+    ("kv_cache_dtype", "head_128", "head_256"),
+    [("auto", 512, 1024), ("fp8", 256, 512), ("turboquant_k8v4", 196, 388), ("turboquant_4bit_nc", 134, 262)],
+)
+def test_slots_have_their_real_size(kv_cache_dtype: str, head_128: int, head_256: int) -> None:
+    assert slot_bytes(read_shape(DENSE), kv_cache_dtype) == head_128
+    assert slot_bytes(read_shape({**DENSE, "head_dim": 256}), kv_cache_dtype) == head_256
+
+
+def test_a_hybrid_keeps_tokens_in_its_attention_layers_alone() -> None:
+    shape = read_shape(HYBRID)
+    assert (shape.count(Layer.FULL), shape.count(Layer.GATED_DELTA)) == (16, 48)
+    assert 16 * token_bytes(shape, "auto") == 65_536
+    assert 16 * token_bytes(shape, "fp8") == 32_768
+    assert 16 * token_bytes(shape, "turboquant_k8v4") == 16 * 4 * 388
+
+
+def test_heads_are_kept_several_times_when_there_are_more_gpus() -> None:
+    shape = read_shape({**DENSE, "num_key_value_heads": 2})
+    assert [heads_on_gpu(shape, tp) for tp in (1, 2, 4, 8)] == [2, 1, 1, 1]
+    assert token_bytes(shape, "auto", tp=8) == 512
+
+
+def test_latent_attention_keeps_one_vector_for_all_heads() -> None:
+    shape = read_shape({**DENSE, "kv_lora_rank": 512, "qk_rope_head_dim": 64})
+    assert token_bytes(shape, "auto") == token_bytes(shape, "auto", tp=8) == 1152
+
+
+def test_a_window_bounds_what_its_layers_keep() -> None:
+    """Five of six layers with a window of 1024, as in Gemma 3."""
+    kinds = (["sliding_attention"] * 5 + ["full_attention"]) * 6
+    shape = read_shape({**DENSE, "layer_types": kinds, "sliding_window": 1024})
+    pool = vllm_pool(shape, "auto", batched_tokens=2048)
+    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (6, 1, 5)
+    assert pool.stream_blocks(131_072) == 8192 + 5 * (192 + 1)
+    assert pool.stream_blocks(16) == 1 + 5 * 2
+
+
+def test_groups_are_filled_up_when_the_kinds_are_about_as_many() -> None:
+    """12 windowed layers and 13 full ones: two groups of 13, as vLLM's own comment says of gpt-oss."""
+    kinds = ["sliding_attention", "full_attention"] * 12 + ["full_attention"]
+    shape = read_shape({**DENSE, "num_hidden_layers": 25, "layer_types": kinds, "sliding_window": 128})
+    pool = vllm_pool(shape, "auto")
+    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (13, 1, 1)
+
+
+def test_streams_and_context_invert_each_other() -> None:
+    pool = vllm_pool(read_shape(HYBRID), "turboquant_k8v4", draft_tokens=3, mtp=True)
+    size = 20 * GIB
+    for streams in (1, 3, 16):
+        longest = pool.longest(size, streams, 1_000_000)
+        assert pool.streams(size, longest) >= streams
+        assert pool.stream_blocks(longest + 1) * streams > pool.blocks(size)
+    assert pool.longest(size, 1, 262_144) == 262_144
+    assert pool.longest(0, 1, 262_144) == 0
+
+
+def test_prefix_caching_keeps_one_more_state() -> None:
+    shape = read_shape(HYBRID)
+    without, with_it = (vllm_pool(shape, "auto", prefix_caching=on) for on in (False, True))
+    assert isinstance(without, Pool)
+    assert with_it.state_blocks == 2 * without.state_blocks == 6
+
+
+@pytest.mark.parametrize(
+    "missing", ["num_hidden_layers", "hidden_size", "vocab_size", "linear_num_value_heads"]
+)
+def test_what_the_config_does_not_say_is_not_guessed(missing: str) -> None:
+    config = {name: value for name, value in HYBRID.items() if name != missing}
+    with pytest.raises(HostError, match=missing) as caught:
+        read_shape(config)
+    assert caught.value.reason is Reason.UNSUPPORTED
+    assert caught.value.problem.evidence == {"key": missing}
+
+
+@pytest.mark.parametrize(
+    ("change", "word"),
+    [
+        ({"layer_types": ["mystery"] * 36}, "mystery"),
+        ({"layer_types": ["full_attention"]}, "there are 36"),
+        ({"layer_types": ["sliding_attention"] * 36}, "window"),
+    ],
+)
+def test_layers_that_are_not_known_are_named(change: dict[str, Any], word: str) -> None:
+    with pytest.raises(HostError, match=word):
+        read_shape({**DENSE, **change})
+
+
+def test_an_unknown_kv_type_is_refused() -> None:
+    with pytest.raises(HostError, match="nvfp4"):
+        slot_bytes(read_shape(DENSE), "nvfp4")
+
+
+def test_a_model_that_sees_keeps_its_language_model_one_level_down() -> None:
+    assert read_shape({"architectures": ["X"], "text_config": DENSE}) == read_shape(DENSE)
