@@ -20,10 +20,10 @@ from engine_host._errors import HostError
 from engine_host.engines.build_process import ToolError, run_tool
 from engine_host.engines.package_sources import package_sources
 from engine_host.engines.vllm_installations import RECORD, tree_hash
-from engine_host.engines.vllm_pins import TORCH_CPU_INDEX, Pin
+from engine_host.engines.vllm_pins import PYTHON, TORCH_CPU_INDEX, Pin
 from engine_host.engines.vllm_repairs import repair
 from engine_host.engines.wheel_links import environment_tags, has_wheel
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import JobStep
 
 Tell = Callable[[JobStep], None]
@@ -53,11 +53,12 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     _step(tell, 1)
     # A refused reinstall must not cost the environment that is there; what it frees counts.
     _check_disk(pin, home.parent, await asyncio.to_thread(_size, home) if home.exists() else 0)
+    python = await _interpreter(request)
     await asyncio.to_thread((home / RECORD).unlink, missing_ok=True)
     await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
     try:
         with _log(request.log) as log:
-            await _packages(request, log, tell)
+            await _packages(request, python, log, tell)
             _step(tell, 5)
             packages = next(home.glob("lib/python3*/site-packages"))
             repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
@@ -71,7 +72,7 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
             "pin": pin.id,
             "version": pin.version,
             "build": pin.build,
-            "python": f"{sys.version_info.major}.{sys.version_info.minor}",
+            "python": PYTHON,
             "said": said[-1] if said else "",
             "repaired": list(repaired),
             "size": size,
@@ -86,13 +87,11 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     return record
 
 
-async def _packages(request: InstallRequest, log: IO[str], tell: Tell) -> None:
+async def _packages(request: InstallRequest, python: str, log: IO[str], tell: Tell) -> None:
     pin, home = request.pin, request.home
     sources = package_sources()
     _step(tell, 2)
-    await _run(
-        [uv.find_uv_bin(), "venv", "-q", "--clear", "--python", _python(), str(home)], home.parent, log
-    )
+    await _run([uv.find_uv_bin(), "venv", "-q", "--clear", "--python", python, str(home)], home.parent, log)
     into = [uv.find_uv_bin(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
     into += ["--only-binary", ":all:", *sources.arguments]
     if pin.packages_first:
@@ -175,9 +174,31 @@ def _check_disk(pin: Pin, folder: Path, freed: int) -> None:
         )
 
 
-def _python() -> str:
-    """The interpreter that environments are made from; a frozen program has none of its own."""
-    return "3.11" if getattr(sys, "frozen", False) else sys.executable
+async def _interpreter(request: InstallRequest) -> str:
+    """The CPython that the lock is for: our own, or one of this machine; none is ever downloaded unasked."""
+    own = f"{sys.version_info.major}.{sys.version_info.minor}"
+    # A frozen program has no interpreter of its own.
+    if own == PYTHON and not getattr(sys, "frozen", False):
+        return sys.executable
+    finder = uv.find_uv_bin()
+    with _log(request.log) as log:
+        try:
+            said = await _run(
+                [finder, "python", "find", "--system", f"cpython@{PYTHON}"], request.home.parent, log
+            )
+        except HostError as error:
+            raise HostError(
+                Reason.INSTALL_FAILED,
+                f"vLLM needs Python {PYTHON}, and this machine has none.",
+                cause=f"This program runs on Python {own}; vLLM's packages are locked for {PYTHON} alone.",
+                fix=Fix(
+                    text=f"Install Python {PYTHON} with the system's packages, or agree to uv's own download "
+                    "of it with this command; then install again.",
+                    command=f"{finder} python install {PYTHON}",
+                ),
+                evidence=error.problem.evidence,
+            ) from error
+    return said[-1]
 
 
 @contextlib.contextmanager

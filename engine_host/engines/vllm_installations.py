@@ -136,7 +136,8 @@ class VllmInstallations:
                 message=f"The environment {pin.id} in {home} is damaged.",
                 cause="The Python that it was made with is gone, or files of it were removed.",
                 fix=Fix(
-                    text="Install it again.", command=f"sndr engine install vllm --version {pin.version}"
+                    text="Install it again.",
+                    command=f"sndr engine install vllm --version {pin.version} --build {pin.build}",
                 ),
                 evidence={"path": str(home), "python": str(python)},
             )

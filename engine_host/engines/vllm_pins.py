@@ -36,4 +36,6 @@ PINS = (
     Pin("0.26.0", "cuda", round(7.6 * _GIB), round(3.64 * _GIB), 12 * _GIB),
     Pin("0.32.0", "cpu", round(2.1 * _GIB), round(0.6 * _GIB), 5 * _GIB, ("torch==2.13.0+cpu",)),
 )
+# The locks are resolved for this one: vLLM bounds setuptools from 3.12 on, and 3.13 lacks wheels of CUDA.
+PYTHON = "3.11"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
