@@ -12,7 +12,7 @@ from engine_host.protocol import Engine, EngineKind, EnginePatches, EngineState,
 from sndr_gui import engine_figures, formats
 from sndr_gui.actions import Actions
 from sndr_gui.engine_figures import LatencyRow, Speculation
-from sndr_gui.home import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows
+from sndr_gui.home import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
 from sndr_gui.link import Phase
 from sndr_gui.monitor import Line
 from sndr_gui.patches import REASONS, ProcessCard, process_cards, process_name
@@ -185,7 +185,7 @@ class EngineModel(QObject):
         engine = self.engine
         if engine is None:
             return ()
-        return stage_rows(engine.stages, engine.ended_at or time.time(), engine.state is EngineState.FAILED)
+        return stage_rows(engine.stages, engine.ended_at or time.time(), start_failed(engine))
 
     @property
     def start_title(self) -> str:

@@ -79,11 +79,19 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
     rows = []
     for stage in stages:
         end = stage.ended_at if stage.ended_at is not None else now
-        state = "done" if stage.ended_at is not None else "failed" if failed else "running"
+        state = "done" if stage.ended_at is not None else "running"
+        if failed and stage is stages[-1]:
+            # The host ends the last stage with the engine; it is the one that did not come to its end.
+            state = "failed"
         rows.append(
             StageRow(stage.name, stage.detail, formats.duration(max(0.0, end - stage.started_at)), state)
         )
     return tuple(rows)
+
+
+def start_failed(engine: Engine) -> bool:
+    """Whether an engine ended before it was ready."""
+    return engine.state is EngineState.FAILED and engine.ready_at is None
 
 
 class HomeModel(QObject):
@@ -201,7 +209,7 @@ class HomeModel(QObject):
         engine = self.engine
         if engine is None:
             return ()
-        return stage_rows(engine.stages, engine.ended_at or time.time(), engine.state is EngineState.FAILED)
+        return stage_rows(engine.stages, engine.ended_at or time.time(), start_failed(engine))
 
     @property
     def start_age(self) -> str:

@@ -156,14 +156,15 @@ def _rule(
 # Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
 _RULES = (
     _rule(
-        r"vllm: error: unrecognized arguments: (?P<flag>.*)",
+        r"(?:vllm|main\.py)(?: serve)?: error: unrecognized arguments: (?P<flag>.*)",
         Reason.FLAG_UNSUPPORTED,
         "vLLM {version} does not know the argument {flag}.",
         "It is another version than the one that the argument is from.",
         "Remove the argument, or choose another environment.",
     ),
     _rule(
-        r"vllm: error: (?P<said>.*)|error: argument (?P<argument>[^:]+): (?P<what>.*)",
+        r"(?:vllm|main\.py)(?: serve)?: error: (?!argument )(?P<said>.*)|"
+        r"error: argument (?P<argument>[^:]+): (?P<what>.*)",
         Reason.SETTING_INVALID,
         "vLLM refused its command line: {argument} {what}{said}.",
         "",

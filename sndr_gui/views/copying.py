@@ -56,10 +56,12 @@ class _Wrapped(QLabel):
         super().__init__(content)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setObjectName("mono")
-        policy = QSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
-        policy.setHeightForWidth(True)
-        self.setSizePolicy(policy)
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self.setMinimumWidth(60)
+
+    def hasHeightForWidth(self) -> bool:
+        """Always: QLabel takes it out of the size policy with each text."""
+        return True
 
     def _layout(self, content: str, width: int) -> tuple[QTextLayout, float]:
         made = QTextLayout(content, self.font())

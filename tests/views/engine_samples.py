@@ -103,7 +103,9 @@ def failed(**changes: Any) -> Engine:
     )
     return vllm(
         EngineState.FAILED,
-        stages=_stages(now, False),
+        stages=tuple(
+            stage.model_copy(update={"ended_at": stage.ended_at or now}) for stage in _stages(now, False)
+        ),
         ended_at=now,
         problem=problem,
         last_lines=("Loading weights took 3.1 s", "ValueError: No available memory for the cache blocks."),

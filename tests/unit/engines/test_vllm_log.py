@@ -79,6 +79,7 @@ def test_the_first_exception_explains_the_others() -> None:
     ("line", "reason"),
     [
         ("vllm: error: unrecognized arguments: --nonsense", Reason.FLAG_UNSUPPORTED),
+        ("main.py: error: unrecognized arguments: --nonsense", Reason.FLAG_UNSUPPORTED),
         ("vllm serve: error: argument --kv-cache-dtype: invalid choice: 'x'", Reason.SETTING_INVALID),
         ("(EngineCore pid=2) ERROR 11-21 03:25:31 [core.py:1] torch.OutOfMemoryError: CUDA out of memory.",
          Reason.OUT_OF_MEMORY),
