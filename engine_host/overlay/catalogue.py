@@ -180,7 +180,17 @@ def _patch_folders(place: Path) -> Iterable[Path]:
         children = sorted(place.iterdir())
     except OSError:
         return ()  # A person without patches of their own has no such folder.
-    return (child for child in children if (child / "patch.toml").exists())
+    return (child for child in children if _is_there(child / "patch.toml"))
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    except OSError:
+        return True  # Reading it says what is wrong with it.
+    return True
 
 
 def _taken(patch: LoadedPatch, first: LoadedPatch) -> HostError:
