@@ -14,6 +14,7 @@ from pydantic import BaseModel, ValidationError
 
 from engine_host._errors import HostError, defect
 from engine_host.engines.adapter import Adapter
+from engine_host.engines.changing_environment import refuse_changing
 from engine_host.engines.process import EngineProcess, ProcessRecord
 from engine_host.engines.reaper import Reaper
 from engine_host.engines.running import START, RunningEngine
@@ -127,6 +128,7 @@ class EngineManager:
                     fix=finding.fix,
                     evidence=finding.evidence,
                 )
+        refuse_changing(plan, self._jobs.all())
         engine = Engine(
             id=f"engine-{secrets.token_hex(3)}",
             name=plan.name,
