@@ -38,19 +38,29 @@ def _specifier(text: str) -> str:
     return text
 
 
+def _not_everything(text: str) -> str:
+    if text == "all":
+        raise ValueError("must not be 'all', which means every patch")
+    return text
+
+
 def _https(text: str) -> str:
     if not text.startswith("https://"):
         raise ValueError("must be an https:// address")
     return text
 
 
-PatchId = Annotated[str, _matching(_WORDS, "lower-case words joined by hyphens")]
+PatchId = Annotated[
+    str, _matching(_WORDS, "lower-case words joined by hyphens"), AfterValidator(_not_everything)
+]
 Module = Annotated[str, _matching(_MODULE, "a dotted module below vllm")]
 Dotted = Annotated[str, _matching(_DOTTED, "a dotted name")]
 Function = Annotated[str, _matching(_FUNCTION, "file:function")]
 Range = Annotated[str, AfterValidator(_specifier)]
 Address = Annotated[str, AfterValidator(_https)]
-Family = Annotated[str, _matching(_FAMILY, "lower-case words joined by dots or hyphens")]
+Family = Annotated[
+    str, _matching(_FAMILY, "lower-case words joined by dots or hyphens"), AfterValidator(_not_everything)
+]
 
 
 class _Table(BaseModel):
@@ -76,6 +86,12 @@ class TextEdit(_Table):
     find: str = Field(min_length=1)
     replace: str
     count: int = Field(1, ge=1)
+
+    @model_validator(mode="after")
+    def _changes_something(self) -> Self:
+        if self.find == self.replace:
+            raise ValueError("`find` and `replace` are the same")
+        return self
 
 
 class Rebind(_Table):
@@ -154,6 +170,8 @@ class PatchFile(_Table):
             raise ValueError("the patch does nothing: it has no [[text]], [[rebind]] or [[hook]]")
         if self.id in {*self.requires, *self.conflicts, *self.after}:
             raise ValueError("a patch cannot require, follow or conflict with itself")
+        if both := {*self.requires} & {*self.conflicts}:
+            raise ValueError(f"it requires {min(both)} and conflicts with it")
         return self
 
 
@@ -171,7 +189,11 @@ def read_patch_file(folder: Path) -> PatchFile:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        said = "there is no such key" if first["type"] == "extra_forbidden" else first["msg"].lower()
+        said = (
+            "there is no such key"
+            if first["type"] == "extra_forbidden"
+            else _as_part_of_a_sentence(first["msg"])
+        )
         raise _invalid(path, key, said) from error
     if patch.id != folder.name:
         raise _invalid(path, "id", f"it says {patch.id}, but the folder is called {folder.name}")
@@ -179,6 +201,11 @@ def read_patch_file(folder: Path) -> PatchFile:
         if not (folder / f"{function.partition(':')[0]}.py").is_file():
             raise _invalid(path, "", f"{function} names a file that is not in the folder")
     return patch
+
+
+def _as_part_of_a_sentence(message: str) -> str:
+    message = message.removeprefix("Value error, ")
+    return message[:1].lower() + message[1:]
 
 
 def _invalid(path: Path, key: str, said: str) -> HostError:
