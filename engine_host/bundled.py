@@ -1,4 +1,4 @@
-"""What ships with the program: the demo model."""
+"""What ships with the program: the demo model and the catalogue."""
 
 import sys
 from pathlib import Path
@@ -12,11 +12,20 @@ def resources() -> Path:
 
     Raises HostError(not_found) when the installation is incomplete.
     """
+    return _shipped("resources", "sndr_gui/resources")
+
+
+def presets() -> Path:
+    """The folder of the catalogue's files. Raises HostError(not_found) as `resources` does."""
+    return _shipped("presets", "engine_host/presets")
+
+
+def _shipped(in_sources: str, installed: str) -> Path:
     here = Path(__file__).resolve().parent.parent
     frozen = getattr(sys, "_MEIPASS", None)
-    candidates = [here / "resources", here / "sndr_gui" / "resources"]
+    candidates = [here / in_sources, here / installed]
     if frozen:
-        candidates.insert(0, Path(frozen) / "resources")
+        candidates.insert(0, Path(frozen) / in_sources)
     for candidate in candidates:
         if candidate.is_dir():
             return candidate

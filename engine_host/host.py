@@ -12,7 +12,7 @@ from pathlib import Path
 from engine_host import __version__
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
-from engine_host.bundled import resources
+from engine_host.bundled import presets, resources
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
@@ -36,6 +36,7 @@ from engine_host.log_book import LogBook
 from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.patch_plan import PatchPlans
 from engine_host.patch_services import PatchServices, read_switches
+from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
@@ -165,6 +166,7 @@ class Host:
                 planner,
                 self._events,
             ),
+            presets=PresetServices(presets, self._folders.config / "presets", self._settings, self._events),
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
             bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,

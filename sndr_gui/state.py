@@ -43,6 +43,7 @@ from engine_host.protocol.events import (
     PatchesChangedEvent,
     PatchResultEvent,
     PatchSummaryEvent,
+    PresetsChangedEvent,
     ResetEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
@@ -229,6 +230,8 @@ class HostState(QObject):
                 self.outdated.emit("settings")
             case PatchesChangedEvent():
                 self.outdated.emit("patches")
+            case PresetsChangedEvent():
+                self.outdated.emit("presets")
             case PatchSummaryEvent():
                 self.set_applies(event.patches)
             case PatchResultEvent():

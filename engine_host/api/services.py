@@ -24,6 +24,22 @@ from engine_host.protocol.patches import (
     SwitchPatches,
 )
 from engine_host.protocol.plans import BisectRequest, LaunchRequest
+from engine_host.protocol.presets import (
+    CatalogPage,
+    ExportedPreset,
+    ImportedPreset,
+    ImportPreset,
+    LintPreset,
+    PresetDetail,
+    PresetFile,
+    PresetForm,
+    PresetLint,
+    PresetPage,
+    ResolvedPreset,
+    ResolvePreset,
+    SavedPreset,
+    SavePreset,
+)
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
 
@@ -83,6 +99,43 @@ class Patches(Protocol):
         """The patches that a start would get."""
 
 
+class Presets(Protocol):
+    """The catalogue of presets."""
+
+    async def page(self) -> PresetPage:
+        """Every preset."""
+
+    async def entries(self) -> CatalogPage:
+        """Models, hardware, profiles and engines."""
+
+    async def form(self) -> PresetForm:
+        """JSON Schemas for editing."""
+
+    async def detail(self, preset_id: str) -> PresetDetail:
+        """One preset."""
+
+    async def file(self, preset_id: str) -> PresetFile:
+        """The file of one."""
+
+    async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
+        """What one comes to on some hardware."""
+
+    async def lint(self, asked: LintPreset) -> PresetLint:
+        """Check a text."""
+
+    async def save(self, preset_id: str, asked: SavePreset) -> SavedPreset:
+        """Save a person's own."""
+
+    async def remove(self, preset_id: str) -> SavedPreset:
+        """Remove a person's own."""
+
+    async def export(self, preset_id: str) -> ExportedPreset:
+        """One as a file."""
+
+    async def take_in(self, asked: ImportPreset) -> ImportedPreset:
+        """Import such a file."""
+
+
 class Bisections(Protocol):
     """The search for a patch that breaks a start."""
 
@@ -116,6 +169,7 @@ class Services:
     engines: EngineManager
     engine_patches: EnginePatchesOf
     patches: Patches
+    presets: Presets
     bisections: Bisections
     requests: Requests
     servers: Servers

@@ -118,6 +118,12 @@ class PatchesChangedEvent(EventBase):
     kind: Literal["patches.changed"] = "patches.changed"
 
 
+class PresetsChangedEvent(EventBase):
+    """A person's presets changed; read the list again."""
+
+    kind: Literal["presets.changed"] = "presets.changed"
+
+
 class SettingsChangedEvent(EventBase):
     """Settings changed; read them again."""
 
@@ -186,6 +192,7 @@ Event = Annotated[
     | PatchResultEvent
     | PatchSummaryEvent
     | PatchesChangedEvent
+    | PresetsChangedEvent
     | SettingsChangedEvent
     | LogLineEvent
     | FindingEvent

@@ -131,6 +131,16 @@ class PresetDetail(Wire):
     resolved: ResolvedPreset
 
 
+class PresetFile(Wire):
+    """The YAML file of a preset, whether or not it can be used."""
+
+    id: str
+    file: str
+    text: str
+    digest: str
+    origin: EntryOrigin
+
+
 class ResolvePreset(Command):
     """Resolve a preset; `hardware` is an id of the catalogue."""
 

@@ -36,6 +36,7 @@ WIRING = {
     "engine_host/installation_jobs.py",
     "engine_host/patch_plan.py",
     "engine_host/patch_services.py",
+    "engine_host/preset_services.py",
     "engine_host/public_endpoint.py",
     "engine_host/server_jobs.py",
     "engine_host/service.py",

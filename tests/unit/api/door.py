@@ -14,6 +14,7 @@ from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
+from engine_host.bundled import presets
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
@@ -24,6 +25,7 @@ from engine_host.launch.surroundings import Surroundings
 from engine_host.library.shelf import ShelvedModel
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.patch_services import PatchServices
+from engine_host.preset_services import PresetServices
 from engine_host.protocol.engines import Request, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo
@@ -152,6 +154,7 @@ async def door() -> AsyncIterator[Door]:
                 planner,
                 events,
             ),
+            presets=PresetServices(presets, built.folders.config / "presets", settings, events),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
             ),

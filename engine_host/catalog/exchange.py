@@ -1,0 +1,182 @@
+"""A preset as one file for somebody else: itself and everything that it needs, checked when it comes in."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine_host._errors import HostError
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.drafts import judge
+from engine_host.catalog.entries import Loaded, check
+from engine_host.catalog.reader import Place
+from engine_host.catalog.yaml_file import Document, KeyPath, dump, invalid, parse
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import EntryKind, PresetVariation
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.presets import CatalogFault, EntryOrigin
+
+FORMAT = "sndr_preset"
+_PARTS = {
+    "preset": EntryKind.PRESET,
+    "extends": EntryKind.PRESET,
+    "model": EntryKind.MODEL,
+    "profile": EntryKind.PROFILE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """What an exported file would write: texts by path; `unchanged` is there already."""
+
+    id: str
+    writes: tuple[tuple[Path, str], ...]
+    unchanged: tuple[str, ...]
+    faults: tuple[CatalogFault, ...]
+
+
+def export(catalog: Catalog, preset_id: str) -> str:
+    """A preset with its model and profile, and with what it extends. Raises HostError(not_found)."""
+    preset = catalog.preset(preset_id)
+    file = catalog.file(preset_id)
+    parts: dict[str, Any] = {FORMAT: 1, "preset": file.document.data}
+    if isinstance(file.entry, PresetVariation):
+        parts["extends"] = catalog.presets[file.entry.extends].document.data
+    parts["model"] = catalog.models[preset.model].document.data
+    parts["profile"] = catalog.profiles[preset.profile].document.data
+    return dump(parts)
+
+
+def arrive(
+    catalog: Catalog, text: str, place: Place, new_id: str | None = None, *, replacing: bool = False
+) -> Arrival:
+    """What importing a file would write, with everything checked before.
+
+    Raises HostError(preset_invalid) for a file that cannot be used, HostError(conflict) when something else
+    is there under the same id and `replacing` is off.
+    """
+    entries = _read(text, place, new_id)
+    preset = entries.pop("preset")
+    writes: list[tuple[Path, str]] = []
+    unchanged: list[str] = []
+    faults: list[CatalogFault] = []
+    beside: list[Loaded[Any]] = []
+    for part, one in entries.items():
+        known = _known(catalog, _PARTS[part], one.entry.id)
+        if known is None:
+            beside.append(one)
+            writes.append((one.path, dump(one.document.data)))
+        elif known.document.data == one.document.data:
+            unchanged.append(known.file)
+        elif known.origin is EntryOrigin.PROGRAM:
+            faults.append(_differs(one, known, part))
+        else:
+            _may_replace(one, known, replacing)
+            beside.append(one)
+            writes.append((known.path, dump(one.document.data)))
+    known = _known(catalog, EntryKind.PRESET, preset.entry.id)
+    if known is not None and known.document.data == preset.document.data:
+        unchanged.append(known.file)
+    else:
+        if known is not None:
+            _may_replace(preset, known, replacing)
+        path = preset.path if known is None else known.path
+        writes.append((path, dump(preset.document.data)))
+    if writes:
+        said, _resolved = judge(catalog, preset, beside)
+        refuse(said)
+        faults += said
+    return Arrival(preset.entry.id, tuple(writes), tuple(unchanged), tuple(faults))
+
+
+def refuse(faults: tuple[CatalogFault, ...]) -> None:
+    """Raises HostError(preset_invalid) that names the first error among them."""
+    errors = [fault for fault in faults if fault.severity is Severity.ERROR]
+    if not errors:
+        return
+    first = errors[0]
+    error = invalid(first.file, first.line, first.key, first.message, first.fix)
+    error.problem.evidence["faults"] = [fault.model_dump(mode="json") for fault in faults]
+    raise error
+
+
+def _read(text: str, place: Place, new_id: str | None) -> dict[str, Loaded[Any]]:
+    where = "the imported file"
+    document = parse(text, where)
+    if document.data.get(FORMAT) != 1:
+        raise invalid(
+            where, document.line((FORMAT,)), FORMAT, "it is no exported preset of this format",
+            "Export it with `sndr presets export`.",
+        )  # fmt: skip
+    for key in document.data:
+        if key != FORMAT and key not in _PARTS:
+            raise invalid(where, document.line((key,)), key, "there is no such key", "Remove it.")
+    entries: dict[str, Loaded[Any]] = {}
+    for part, kind in _PARTS.items():
+        if part not in document.data:
+            if part in {"preset", "model", "profile"}:
+                raise invalid(where, 1, part, "this key is missing", "Export the preset again.")
+            continue
+        inner = _part(document, part, new_id if part == "preset" else None, where)
+        folder = place.folder(kind)
+        name = str(inner.data.get("id", ""))
+        found = check(kind, inner, folder / f"{name}.yaml", where, EntryOrigin.USER)
+        if isinstance(found, tuple):
+            refuse(tuple(fault.model_copy(update={"key": f"{part}.{fault.key}"}) for fault in found))
+        else:
+            entries[part] = found
+    return entries
+
+
+def _part(document: Document, part: str, new_id: str | None, where: str) -> Document:
+    data = document.data[part]
+    if not isinstance(data, dict):
+        raise invalid(where, document.line((part,)), part, "it must be keys and values")
+    if new_id is not None:
+        data = {**data, "id": new_id}
+    lines: dict[KeyPath, int] = {
+        path[1:]: line for path, line in document.lines.items() if path[0] == part and len(path) > 1
+    }
+    return Document(dump(data), data, lines)
+
+
+def _known(catalog: Catalog, kind: EntryKind, name: str) -> Loaded[Any] | None:
+    if kind is EntryKind.MODEL:
+        return catalog.models.get(name)
+    if kind is EntryKind.PROFILE:
+        return catalog.profiles.get(name)
+    return catalog.presets.get(name) or catalog.variations.get(name)
+
+
+def _may_replace(one: Loaded[Any], known: Loaded[Any], replacing: bool) -> None:
+    """Raise HostError(conflict) unless a person's own file may be replaced."""
+    if replacing and known.origin is EntryOrigin.USER:
+        return
+    theirs = known.origin is EntryOrigin.PROGRAM
+    raise HostError(
+        Reason.CONFLICT,
+        f"{one.entry.id} is there already and differs in {', '.join(_keys(one, known))} ({known.file}).",
+        cause="It comes with the program." if theirs else "Nothing is overwritten unasked.",
+        fix=Fix(
+            text="Import it under another id" + ("." if theirs else ", or replace what is there."),
+            command="sndr presets import FILE --as ID" + ("" if theirs else "  (or --replace)"),
+        ),
+        evidence={"id": one.entry.id, "file": known.file, "keys": list(_keys(one, known))},
+    )
+
+
+def _differs(one: Loaded[Any], known: Loaded[Any], part: str) -> CatalogFault:
+    keys = ", ".join(_keys(one, known))
+    return CatalogFault(
+        severity=Severity.WARNING,
+        file=known.file,
+        key=part,
+        message=f"{one.entry.id} in the imported file differs in {keys}; the program's own is used",
+        fix="Check that the preset still means the same.",
+    )
+
+
+def _keys(one: Loaded[Any], known: Loaded[Any]) -> Iterator[str]:
+    for key in (*known.document.data, *(key for key in one.document.data if key not in known.document.data)):
+        if one.document.data.get(key) != known.document.data.get(key):
+            yield key
