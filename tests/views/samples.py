@@ -173,7 +173,7 @@ def installation(build: str = "cpu", **changes: Any) -> Installation:
 
 def installations(present: bool = True) -> InstallationPage:
     """The CPU build, installed or not, and the CUDA build, which is not here."""
-    absent = {"present": False, "size": None, "path": "", "repairs": (), "installed_at": None}
+    absent: dict[str, Any] = {"present": False, "size": None, "path": "", "repairs": (), "installed_at": None}
     cuda = installation("cuda", **absent)
     cpu = installation() if present else installation(**absent)
     return InstallationPage(seq=0, installations=(cuda, cpu))
