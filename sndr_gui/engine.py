@@ -136,7 +136,9 @@ class EngineModel(QObject):
     def title_of(self, engine: Engine) -> str:
         """An engine in the list of starts."""
         at = time.strftime("%H:%M:%S", time.localtime(engine.created_at))
-        return f"{engine.name}  ·  {at}  ·  {STATE_WORDS[engine.state].lower()}"
+        # Ready and busy alternate all the time; a list that somebody has open stays as it is.
+        state = "running" if engine.state in _SERVING else STATE_WORDS[engine.state].lower()
+        return f"{engine.name}  ·  {build_of(engine)}  ·  {at}  ·  {state}"
 
     @property
     def mode(self) -> str:

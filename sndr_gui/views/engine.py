@@ -20,7 +20,7 @@ from sndr_gui.views.engine_cards import (
     StartCard,
 )
 from sndr_gui.views.graph_card import GraphCard, load_graphs
-from sndr_gui.views.parts import GAP, EmptyState, Page, ValueCard, button, restyle, set_text
+from sndr_gui.views.parts import GAP, EmptyState, Page, ValueCard, button, restyle, row, set_text, text
 from sndr_gui.views.problems import ProblemBox
 
 _EMPTY = {
@@ -30,7 +30,7 @@ _EMPTY = {
 }
 _LESSON = (
     "Start a model, and this page shows each stage of its start, then what the engine reports: "
-    "requests, KV cache, speed, latencies, and how its drafts did."
+    "requests, KV cache, speed, latencies and drafts."
 )
 _NARROW = 900
 _GRAPH_HEIGHT = 216
@@ -82,6 +82,7 @@ class EngineView(Page):
         # Where there is nothing else it has the whole page, and stands in its middle.
         self.body.addWidget(self.empty, 1000)
         for part in (
+            self._choice,
             self.failure,
             self.start,
             self._cards,
@@ -104,13 +105,14 @@ class EngineView(Page):
         self.starts = QComboBox()
         self.starts.setAccessibleName("Which engine is shown")
         self.starts.setToolTip("Look at another engine, or at a start that failed\nsndr status")
-        self.starts.setMaximumWidth(260)
         self.starts.activated.connect(self._on_chosen)
         self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")
         self.log = button("Log", self._on_log, icon="terminal", hint="What the engine printed")
         self.stop = button("Stop", model.stop, shortcut="Ctrl+Shift+S")
         self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
-        for tool in (self.starts, self.log, self.chat, self.stop, self.relaunch):
+        self._choice = QWidget()
+        self._choice.setLayout(row(text("Start", "muted"), self.starts, None))
+        for tool in (self.log, self.chat, self.stop, self.relaunch):
             self.tools.addWidget(tool)
 
     def set_shown(self, shown: bool) -> None:
@@ -235,7 +237,7 @@ class EngineView(Page):
         if model.engine is not None:
             self.starts.setCurrentIndex(self.starts.findData(model.engine.id))
             self.log.setToolTip(f"What the engine printed\nsndr logs {model.engine.id}")
-        self.starts.setVisible(len(engines) > 1)
+        self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
         connected = model.session.link.connected
         self._refresh_stop(mode == "stopping" or model.actions.pending("stop"))
