@@ -33,6 +33,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
+from engine_host.overlay.bundle import prune
 from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.patch_plan import PatchPlans
 from engine_host.patch_services import PatchServices, read_switches
@@ -197,6 +198,9 @@ class Host:
         )
         await self.engines.adopt()
         remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
+        # No plan was made yet, so nothing but these engines needs a bundle that is old.
+        used = [engine.plan.patches.digest for engine in self.engines.alive() if engine.plan.patches]
+        await asyncio.to_thread(prune, self._folders.cache, used)
         self._sampler.start()
 
     async def close(self) -> None:

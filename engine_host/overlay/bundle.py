@@ -2,11 +2,12 @@
 
 import hashlib
 import json
+import math
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -118,19 +119,34 @@ def install_pth(site_packages: Path) -> None:
     atomic_file.write(site_packages / PTH_NAME, PTH_LINE)
 
 
-def prune(cache: Path, keep: int) -> None:
-    """Remove all but the newest bundles, with the compile caches of those that go.
+def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
+    """Remove bundles with their compile caches that were not used for a week, but for the newest `keep`.
 
-    Shadow files are small and may be in use by an engine of any age: those not read for a month go.
+    Those of the digests in use stay whatever their age, and a week is for hosts that share the cache. Shadow files are small and may be in use by an engine of any age: those not used for a month go. What
+    cannot be removed stays, without an error: the next host tries again.
     """
-    folders = list((cache / "overlay").glob("*/manifest.json"))
-    newest = sorted((path.parent for path in folders), key=lambda path: path.stat().st_mtime, reverse=True)
-    for folder in newest[keep:]:
-        shutil.rmtree(folder, ignore_errors=True)
-        shutil.rmtree(cache / "vllm" / folder.name, ignore_errors=True)
-    for folder in (cache / "overlay" / "shadow").glob("*"):
-        if folder.stat().st_mtime < time.time() - 30 * 86_400:
+    overlay = cache / "overlay"
+    bundles = [path.parent for path in overlay.glob("*/manifest.json")]
+    for folder in sorted(bundles, key=_used, reverse=True)[keep:]:
+        if folder.name not in in_use and _unused_for(folder, 7):
             shutil.rmtree(folder, ignore_errors=True)
+            shutil.rmtree(cache / "vllm" / folder.name, ignore_errors=True)
+    for pattern, days in (("shadow/*", 30), (".*", 1)):
+        for folder in overlay.glob(pattern):
+            if _unused_for(folder, days):
+                shutil.rmtree(folder, ignore_errors=True)
+
+
+def _unused_for(folder: Path, days: int) -> bool:
+    return _used(folder) < time.time() - days * 86_400
+
+
+def _used(folder: Path) -> float:
+    """When a folder was last used; one that is gone meanwhile counts as new."""
+    try:
+        return folder.stat().st_mtime
+    except OSError:
+        return math.inf
 
 
 def _for_version(operations: Sequence[Any], version: str) -> list[Any]:

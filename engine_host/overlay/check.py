@@ -66,6 +66,13 @@ def check_patch(
         )
         for hook in in_version(patch.file.hook, base)
     ]
+    if not checks:
+        return PatchCheck(
+            patch=patch.id,
+            verdict=CheckVerdict.OUT_OF_RANGE,
+            reason=PatchReason.OUT_OF_RANGE,
+            needed_by=needed_by,
+        )
     wrong = next((one for one in checks if one.verdict is not CheckVerdict.APPLIES), None)
     if wrong is None:
         texts.update(edited)
@@ -214,9 +221,19 @@ def find_function(text: str, dotted: str) -> Function | None:
             if isinstance(node, ast.ClassDef) and node.name == part
         ]
     found = [
-        node for body in bodies for node in _nodes(body) if isinstance(node, Function) and node.name == name
+        node
+        for body in bodies
+        for node in _nodes(body)
+        if isinstance(node, Function) and node.name == name and not _is_setter(node)
     ]
     return found[-1] if found else None
+
+
+def _is_setter(node: Function) -> bool:
+    """Whether a function is the setter of a property: a rebind means the getter."""
+    return any(
+        isinstance(one, ast.Attribute) and one.attr in {"setter", "deleter"} for one in node.decorator_list
+    )
 
 
 def _nodes(body: Sequence[ast.stmt]) -> list[ast.stmt]:
@@ -227,7 +244,8 @@ def _nodes(body: Sequence[ast.stmt]) -> list[ast.stmt]:
         if isinstance(node, ast.If):
             found += _nodes([*node.body, *node.orelse])
         elif isinstance(node, ast.Try):
-            found += _nodes([*node.body, *node.orelse, *node.finalbody])
+            handled = [statement for handler in node.handlers for statement in handler.body]
+            found += _nodes([*node.body, *handled, *node.orelse, *node.finalbody])
     return found
 
 

@@ -28,7 +28,7 @@ _WORST = (PatchOutcome.FAILED, PatchOutcome.SKIPPED, PatchOutcome.REVERTED)
 class LedgerLine(BaseModel):
     """One line of a ledger; docs/OVERLAY.md describes the fields."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     v: Literal[1]
     at: float
@@ -126,7 +126,8 @@ class LedgerReader:
 
     def probed(self, pid: int, probes: dict[str, PatchProbe]) -> None:
         """Keep what a process answered to a probe."""
-        self._processes[pid].probes.update(probes)
+        if pid in self._processes:
+            self._processes[pid].probes.update(probes)
 
     def _new_lines(self, name: str) -> Iterable[bytes]:
         known = self._files.setdefault(name, _File())
@@ -135,6 +136,8 @@ class LedgerReader:
                 state = os.fstat(file.fileno())
                 if (state.st_dev, state.st_ino) != known.identity or state.st_size < known.offset:
                     # Another file of this name, or one that was cut: what is in it now counts.
+                    if known.identity != (0, 0):
+                        self._processes.pop(_pid(name), None)
                     known.identity = (state.st_dev, state.st_ino)
                     known.offset, known.rest = 0, b""
                 if state.st_size == known.offset:
@@ -156,11 +159,13 @@ class LedgerReader:
         try:
             line = LedgerLine.model_validate_json(raw)
         except ValidationError:
-            stem = name.partition(".")[0]
-            pid = int(stem) if stem.isdigit() else 0
+            pid = _pid(name)
             self._processes.setdefault(pid, _Process(pid, 0.0)).unreadable += 1
             return [LedgerChange(pid, None)]
         process = self._processes.setdefault(line.pid, _Process(line.pid, line.at))
+        if line.event == "start" and process.since:
+            # It replaced itself by exec, or the number was given again: what was before is gone.
+            process = self._processes[line.pid] = _Process(line.pid, line.at, unreadable=process.unreadable)
         process.since = process.since or line.at
         process.role, process.rank = line.role, line.rank
         process.overhead_ms = line.overhead_ms
@@ -186,6 +191,11 @@ class LedgerReader:
             results=tuple(_result(process, name) for name in names),
             unreadable=process.unreadable,
         )
+
+
+def _pid(name: str) -> int:
+    stem = name.partition(".")[0]
+    return int(stem) if stem.isdecimal() else 0
 
 
 def _remember(

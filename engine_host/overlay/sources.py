@@ -2,6 +2,7 @@
 
 import functools
 import zipfile
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.parser import HeaderParser
@@ -88,6 +89,14 @@ def _from_wheel(archive: zipfile.ZipFile, name: str) -> bytes | None:
         return archive.read(name)
     except KeyError:
         return None
+    except (zipfile.BadZipFile, zlib.error, OSError) as error:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{name} in {archive.filename} cannot be read: {error}.",
+            cause="The wheel is damaged.",
+            fix="Download it again.",
+            evidence={"path": str(archive.filename), "file": name},
+        ) from error
 
 
 def _installed_version(folder: Path) -> str | None:

@@ -1,5 +1,6 @@
 """The import hook: lets everything pass but vLLM itself and the modules that patches touch."""
 
+import _thread
 import sys
 
 from .targets import TARGETS
@@ -11,14 +12,15 @@ class SndrOverlayFinder:
     """Finds target modules in their shadow files; imports what it needs only when vLLM is imported."""
 
     def __init__(self) -> None:
-        self._busy = False
+        self._busy: set[int] = set()
 
     def find_spec(self, fullname, path=None, target=None):  # type: ignore[no-untyped-def]
         """The spec of a target module, or None for everything else; never raises."""
-        if self._busy or (fullname != ROOT and fullname not in TARGETS):
+        me = _thread.get_ident()
+        if me in self._busy or (fullname != ROOT and fullname not in TARGETS):
             return None
-        # What the overlay itself imports must not come back here.
-        self._busy = True
+        # What the overlay itself imports must not come back here; other threads import meanwhile.
+        self._busy.add(me)
         try:
             from .process import PROCESS
 
@@ -30,7 +32,7 @@ class SndrOverlayFinder:
             sys.stderr.write(f"sndr overlay: {fullname} is imported unpatched: {error!r}\n")
             return None
         finally:
-            self._busy = False
+            self._busy.discard(me)
 
 
 Finder = SndrOverlayFinder

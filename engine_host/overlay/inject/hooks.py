@@ -4,7 +4,7 @@ import time
 from typing import Any
 
 from .process import PROCESS
-from .rebinding import load_function
+from .rebinding import RefusedError, load_function
 
 
 def register() -> None:
@@ -33,7 +33,12 @@ def _register_kernels(kernels: "dict[str, Any]") -> None:
 
 
 def resolve(point: str, patch: str, reference: str) -> Any:
-    """What vLLM asked for by name: a middleware class or an endpoint plug-in; its failure is recorded."""
+    """What vLLM asked for by name: a middleware class or an endpoint plug-in; its failure is recorded.
+
+    Raises RefusedError for a patch that is not in force here, and whatever loading it raises.
+    """
+    if not PROCESS.is_alive(patch):
+        raise RefusedError("requirement_skipped", f"{patch} is not applied in this process")
     began = time.perf_counter()
     try:
         found = load_function(patch, reference)

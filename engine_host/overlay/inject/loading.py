@@ -36,6 +36,5 @@ class OverlayLoader(importlib.machinery.SourceFileLoader):
     def _unpatched(self, module: Any) -> None:
         for name in [name for name in vars(module) if name not in _KEPT]:
             del vars(module)[name]
-        plain = importlib.machinery.SourceFileLoader(module.__name__, self._origin)
-        module.__file__ = self._origin
-        plain.exec_module(module)
+        module.__file__ = self.path = module.__spec__.origin = self._origin
+        super().exec_module(module)

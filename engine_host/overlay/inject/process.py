@@ -8,13 +8,16 @@ import sys
 import threading
 import time
 import traceback
+from multiprocessing.util import register_after_fork
 from typing import Any
 
 from . import probe
+from .hits import COUNTS
 from .ledger import LEDGER
 from .loading import OverlayLoader
 from .rebinding import RefusedError, bind
-from .settle import APPLIED, FAILED, REVERTED, SKIPPED, Settled, State, settle
+from .role import HELPER, role
+from .settle import APPLIED, FAILED, REVERTED, SKIPPED, Settled, State, settle, without_edits
 from .shadow import digest, shadow_file
 
 _TRACEBACK = 3_000
@@ -26,6 +29,7 @@ class Process:
     def __init__(self) -> None:
         self._lock = threading.RLock()
         self._begun = False
+        self._said: list[tuple[str, dict[str, Any]]] = []
         self.settled = Settled({}, {}, {})
         self._shadows = os.environ.get("SNDR_OVERLAY_SHADOW", "")
 
@@ -40,13 +44,14 @@ class Process:
             places = list(spec.submodule_search_locations or ()) if spec is not None else []
             manifest = _manifest()
             if places:
-                self.settled = settle(manifest["patches"], places[0])
+                self.settled = settle(manifest["patches"], places[0], sys.modules)
             for state in self.settled.patches.values():
                 spec_ = state.spec
                 state.waiting = len(spec_["text"]) + len(spec_["rebind"]) + len(spec_["hooks"])
-            self._too_late()
             LEDGER.overhead += time.perf_counter() - began
-            LEDGER.write("start", bundle=manifest["digest"], vllm=manifest["vllm"])
+            # A child of vLLM's that is forked has what its parent had, and imports none of it again.
+            register_after_fork(self, Process.forked)
+            self._write("start", bundle=manifest["digest"], vllm=manifest["vllm"])
             for state in self.settled.patches.values():
                 if not state.alive:
                     self._tell_settled(state)
@@ -55,27 +60,30 @@ class Process:
                 self.executed(sys.modules[module], "")
 
     def spec(self, fullname: str, path: Any) -> Any:
-        """The spec of a target module; None leaves it to the others."""
-        with self._lock:
-            began = time.perf_counter()
+        """The spec of a target module; None leaves it to the others.
+
+        Without the lock: the import system holds the module's own, and whoever holds ours may import.
+        """
+        began = time.perf_counter()
+        if not self._begun:
             self.begin()
-            spec = importlib.machinery.PathFinder.find_spec(fullname, path)
-            if spec is None or not spec.origin or not spec.origin.endswith(".py"):
-                return None
-            file = spec.origin
-            text = self.settled.texts.get(fullname)
-            if text is not None:
-                try:
-                    file = shadow_file(self._shadows, fullname, text)
-                except OSError as error:
-                    self._fail_texts(fullname, "shadow_unwritable", str(error))
-                    file = spec.origin
-            loader = OverlayLoader(fullname, file, spec.origin, self.executed, self.broken)
-            found = importlib.util.spec_from_file_location(
-                fullname, file, loader=loader, submodule_search_locations=spec.submodule_search_locations
-            )
-            LEDGER.overhead += time.perf_counter() - began
-            return found
+        spec = importlib.machinery.PathFinder.find_spec(fullname, path)
+        if spec is None or not spec.origin or not spec.origin.endswith(".py"):
+            return None
+        file = spec.origin
+        text = self.settled.texts.get(fullname)
+        if text is not None:
+            try:
+                file = shadow_file(self._shadows, fullname, text)
+            except OSError as error:
+                self._fail_texts(fullname, "shadow_unwritable", str(error))
+                file = spec.origin
+        loader = OverlayLoader(fullname, file, spec.origin, self.executed, self.broken)
+        found = importlib.util.spec_from_file_location(
+            fullname, file, loader=loader, submodule_search_locations=spec.submodule_search_locations
+        )
+        LEDGER.overhead += time.perf_counter() - began
+        return found
 
     def executed(self, module: Any, origin: str) -> None:
         """A target module was executed: its text edits are in force, its rebinds are done now."""
@@ -98,6 +106,11 @@ class Process:
         detail = "".join(traceback.format_exception(type(error), error, error.__traceback__))[-_TRACEBACK:]
         self._fail_texts(module, "raised", detail)
 
+    def is_alive(self, patch: str) -> bool:
+        """Whether a patch is in force here so far."""
+        state = self.settled.patches.get(patch)
+        return state is not None and state.alive
+
     def hooked(self, patch: str, target: str, error: "BaseException | None", began: float) -> None:
         """A hook of a patch was called by vLLM."""
         with self._lock:
@@ -111,10 +124,26 @@ class Process:
             else:
                 self._fail(state, "hook", target, "raised", _told(error), spent * 1000)
 
+    def forked(self) -> None:
+        """This process was forked by multiprocessing: it says what it has, in a ledger of its own."""
+        self._lock = threading.RLock()
+        LEDGER.overhead = 0.0
+        COUNTS.clear()
+        if role()[0] == HELPER or not self._said:
+            return
+        for event, fields in self._said:
+            LEDGER.write(event, **fields)
+        if any(event == "result" for event, _ in self._said):
+            probe.serve(self)
+
+    def _write(self, event: str, **fields: Any) -> None:
+        self._said.append((event, fields))
+        LEDGER.write(event, **fields)
+
     def _rebind(self, state: State, module: Any, rebind: "dict[str, Any]") -> None:
         began = time.perf_counter()
         target = f"{rebind['module']}:{rebind['target']}"
-        missing = next((name for name in state.spec["requires"] if not self._is_alive(name)), None)
+        missing = next((name for name in state.spec["requires"] if not self.is_alive(name)), None)
         try:
             if missing is not None:
                 raise RefusedError("requirement_skipped", f"it requires {missing}")
@@ -133,10 +162,6 @@ class Process:
             LEDGER.overhead += spent
             self._tell(state, "rebind", target, APPLIED, ms=spent * 1000)
 
-    def _is_alive(self, patch: str) -> bool:
-        state = self.settled.patches.get(patch)
-        return state is not None and state.alive
-
     def _tell_text(self, state: State, module: str) -> None:
         self._tell(
             state,
@@ -149,7 +174,7 @@ class Process:
         )
 
     def _tell(self, state: State, op: str, target: str, outcome: str, **fields: Any) -> None:
-        LEDGER.write("result", patch=state.id, op=op, target=target, outcome=outcome, reason=None, **fields)
+        self._write("result", patch=state.id, op=op, target=target, outcome=outcome, reason=None, **fields)
         probe.serve(self)
         state.waiting -= 1
         if state.waiting == 0 and state.alive:
@@ -159,7 +184,7 @@ class Process:
     def _fail(self, state: State, op: str, target: str, reason: str, detail: str, ms: float) -> None:
         """An operation did not go in: the patch is out, and its earlier rebinds are taken back."""
         outcome = FAILED if reason in {"raised", "shadow_unwritable"} else SKIPPED
-        LEDGER.write(
+        self._write(
             "result",
             patch=state.id,
             op=op,
@@ -176,28 +201,22 @@ class Process:
         for binding in reversed(state.done):
             binding.undo()
             undone = f"{binding.module}:{binding.target}"
-            LEDGER.write(
-                "result", patch=state.id, op="rebind", target=undone, outcome=REVERTED, reason=reason
-            )
+            self._write("result", patch=state.id, op="rebind", target=undone, outcome=REVERTED, reason=reason)
         state.done.clear()
         state.outcome, state.reason, state.detail = outcome, reason, detail[-400:]
         self._tell_settled(state)
         for other in self.settled.patches.values():
             if state.id in other.spec["requires"] and other.alive:
                 self._out(other, SKIPPED, "requirement_skipped", f"it requires {state.id}")
+        for other, why in without_edits(self.settled, state, sys.modules):
+            self._out(other, SKIPPED, "anchor_missing", why)
 
     def _fail_texts(self, module: str, reason: str, detail: str) -> None:
-        self.settled.texts.pop(module, None)
-        for state in list(self.settled.patches.values()):
-            if state.alive and any(edit["module"] == module for edit in state.spec["text"]):
-                self._fail(state, "text", module, reason, detail, 0.0)
-
-    def _too_late(self) -> None:
-        for state in self.settled.patches.values():
-            late = next((e["module"] for e in state.spec["text"] if e["module"] in sys.modules), None)
-            if state.alive and late is not None:
-                state.alive = False
-                state.outcome, state.reason, state.detail = SKIPPED, "too_late", late
+        with self._lock:
+            self.settled.texts.pop(module, None)
+            for state in list(self.settled.patches.values()):
+                if state.alive and any(edit["module"] == module for edit in state.spec["text"]):
+                    self._fail(state, "text", module, reason, detail, 0.0)
 
     def _targets(self) -> "set[str]":
         return {
@@ -207,7 +226,7 @@ class Process:
         }
 
     def _tell_settled(self, state: State) -> None:
-        LEDGER.write(
+        self._write(
             "settled", patch=state.id, outcome=state.outcome, reason=state.reason, detail=state.detail
         )
 

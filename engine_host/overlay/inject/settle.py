@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 from importlib.util import decode_source
 from typing import Any
@@ -47,10 +48,11 @@ def module_file(root: str, module: str) -> "str | None":
     return None
 
 
-def settle(patches: "list[dict[str, Any]]", root: str) -> Settled:
+def settle(patches: "list[dict[str, Any]]", root: str, loaded: Container[str] = ()) -> Settled:
     """Count every anchor of every patch in the files below `root`; nothing is imported.
 
-    A patch with one anchor that does not fit is left out whole, and so is each that requires it.
+    A patch with one anchor that does not fit is left out whole, and so is each that requires it. `loaded`
+    are the modules that were there before: their text cannot be edited any more.
     """
     found = Settled({}, {}, {})
     for spec in patches:
@@ -59,10 +61,46 @@ def settle(patches: "list[dict[str, Any]]", root: str) -> Settled:
         if missing is not None:
             _skip(state, "requirement_skipped", f"it requires {missing}")
             continue
-        edited = _edit(state, found, root)
+        late = next((edit["module"] for edit in spec["text"] if edit["module"] in loaded), None)
+        if late is not None:
+            _skip(state, "too_late", late)
+            continue
+        if not (spec["text"] or spec["rebind"] or spec["hooks"]):
+            _skip(state, "out_of_range", "it has nothing to do in this version")
+            continue
+        try:
+            edited = _edit(state, found, root)
+        except (OSError, SyntaxError, UnicodeDecodeError) as error:
+            _skip(state, "module_missing", f"a source cannot be read: {error}")
+            continue
         if state.alive:
             found.texts.update(edited)
     return found
+
+
+def without_edits(found: Settled, out: State, loaded: Container[str]) -> "Iterator[tuple[State, str]]":
+    """Take the edits of a patch that is out from the texts of modules that are still to come.
+
+    Gives each other patch whose anchors were in what this one wrote, and why it cannot stay.
+    """
+    for module in dict.fromkeys(edit["module"] for edit in out.spec["text"]):
+        if module in loaded or module not in found.texts:
+            continue
+        text = found.sources[module]
+        for state in list(found.patches.values()):
+            before = text
+            for edit in state.spec["text"] if state.alive else ():
+                if edit["module"] != module:
+                    continue
+                if text.count(edit["find"]) != edit["count"]:
+                    yield state, f"{module}: its anchor was in what {out.id} wrote"
+                    text = before
+                    break
+                text = text.replace(edit["find"], edit["replace"])
+        if text == found.sources[module]:
+            found.texts.pop(module, None)
+        else:
+            found.texts[module] = text
 
 
 def _alive(found: Settled, patch: str) -> bool:

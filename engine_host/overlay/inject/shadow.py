@@ -1,5 +1,6 @@
 """Edited sources as files of their own, so that caches, tracebacks and inspect see what really runs."""
 
+import contextlib
 import hashlib
 import os
 
@@ -22,4 +23,8 @@ def shadow_file(folder: str, module: str, text: str) -> str:
         with open(part, "w", encoding="utf-8", newline="") as file:
             file.write(text)
         os.replace(part, path)
+    else:
+        # Used again: files of which this was long ago are removed by the host.
+        with contextlib.suppress(OSError):
+            os.utime(os.path.join(folder, digest(text)[:20]))
     return path
