@@ -1,11 +1,12 @@
 """Jobs on vLLM's environments: install one, remove one."""
 
 import asyncio
-import shutil
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
+from typing import Any, TypeVar
 
 from engine_host._errors import HostError
+from engine_host.engines.environment_folder import asides, claim, clear, not_deleted, size
 from engine_host.engines.vllm_install import InstallRequest, install
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
@@ -17,6 +18,8 @@ from engine_host.protocol.engines import Engine, InstallationPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobStep
+
+_T = TypeVar("_T")
 
 
 class InstallationJobs:
@@ -81,26 +84,35 @@ class InstallationJobs:
                 said = step.number
                 self._log_book.add("install", [f"{step.number}/{step.of} {step.name}"])
 
-        control.undone = "The half-installed environment was removed."
-        control.left = "Downloads stay in the cache, so that the next try starts from them."
-        request = InstallRequest(
-            pin, self._installations.home(pin), self._folders.logs / f"install-vllm-{pin.id}.log", install_pth
-        )
-        record = await install(request, tell)
-        control.undone = control.left = ""
+        home = self._installations.home(pin)
+        request = InstallRequest(pin, home, self._folders.logs / f"install-vllm-{pin.id}.log", install_pth)
+        try:
+            record = await _to_the_end(install(request, tell), may_cancel=True)
+        except BaseException:
+            if said < 2:
+                raise  # Nothing was begun, and an environment that was there still is.
+            control.left = "Downloads stay in the cache, so that the next try starts from them."
+            if left := [path for path in (home, *asides(home)) if path.exists()]:
+                control.left = f"{left[0]} could not be deleted entirely. {control.left}"
+            else:
+                control.undone = "The half-installed environment was removed."
+            raise
         self._log_book.add("install", [f"installed vLLM {pin.id} in {request.home}"])
         self._events.publish(ServersChangedEvent())
         shown = ("version", "build", "size", "seconds", "repaired")
         return {"folder": str(request.home), **{name: record[name] for name in shown}}
 
     async def _remove(self, wanted: str, control: JobControl) -> dict[str, Any]:
-        home = self._installations.home(self._installations.pin(wanted))
+        pin = self._installations.pin(wanted)
+        home = self._installations.home(pin)
+        freed = await asyncio.to_thread(lambda: sum(map(size, (home, *asides(home)))))
         control.step(1, 1, "Remove the environment", str(home))
-        # The record first: what is half removed must not be taken for an environment.
-        await asyncio.to_thread((home / "installation.json").unlink, missing_ok=True)
-        await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
+        kept = await _to_the_end(_cleared(home), may_cancel=False)
         self._events.publish(ServersChangedEvent())
-        return {"removed": str(home)}
+        if kept:
+            raise not_deleted(f"vLLM {pin.id} is removed", home, kept)
+        self._log_book.add("install", [f"removed vLLM {pin.id} from {home}"])
+        return {"removed": str(home), "freed": freed}
 
     def _refuse_used(self, wanted: str) -> None:
         for engine in self._running():
@@ -116,3 +128,25 @@ class InstallationJobs:
 
 def _touches(wanted: str) -> str:
     return f"vllm {wanted}"
+
+
+async def _cleared(home: Path) -> tuple[OSError, ...]:
+    async with claim(home):
+        return await asyncio.to_thread(clear, home)
+
+
+async def _to_the_end(work: Coroutine[Any, Any, _T], *, may_cancel: bool) -> _T:
+    """Wait until work on files has really ended, however often its job is cancelled; its result.
+
+    Work that may not be cancelled, or is done before it notices, ends as what it is: done.
+    """
+    task = asyncio.create_task(work)
+    asked = False
+    while not task.done():
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            if may_cancel and not asked:
+                task.cancel()
+            asked = True
+    return task.result()

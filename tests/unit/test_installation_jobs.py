@@ -1,0 +1,194 @@
+"""Jobs on environments, with real jobs, files and locks; the environment itself is FAKE: a few files."""
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.engines.environment_folder import claim
+from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.events import EventLog
+from engine_host.folders import Folders
+from engine_host.installation_jobs import InstallationJobs
+from engine_host.jobs import JobRunner
+from engine_host.log_book import LogBook
+from engine_host.protocol.engines import Engine, EngineState, Installation
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from engine_host.store import Store
+from tests.unit.asynchronous import run, until
+from tests.unit.engines.undeletable import undeletable
+
+CPU = "0.32.0-cpu"
+
+
+class Desk:
+    """The jobs as the host builds them."""
+
+    def __init__(self, folders: Folders, store: Store) -> None:
+        self.events = EventLog()
+        self.runner = JobRunner(self.events.publish, store)
+        self.log_book = LogBook(self.events.publish)
+        self.installations = VllmInstallations(folders.cache / "vllm-environments", lambda: False)
+        self.running: list[Engine] = []
+        self.jobs = InstallationJobs(
+            folders, self.runner, self.events, self.log_book, self.installations, self._engines
+        )
+        self.home = self.installations.folder / CPU
+
+    def _engines(self) -> Sequence[Engine]:
+        return self.running
+
+    def make(self) -> None:
+        """An environment that looks whole."""
+        vllm = self.home / "lib" / "python3.11" / "site-packages" / "vllm"
+        vllm.mkdir(parents=True)
+        (vllm / "__init__.py").write_text("x = 1\n")
+        (self.home / "bin").mkdir()
+        (self.home / "bin" / "python").touch()
+        (self.home / "installation.json").write_text(json.dumps({"size": 10}))
+
+    async def listed(self, wanted: str = CPU) -> Installation:
+        """One of the list."""
+        return next(one for one in (await self.jobs.page()).installations if one.id == wanted)
+
+    async def ended(self, job: Job) -> Job:
+        """Wait for a job."""
+        return await self.runner.ended(job.id)
+
+
+@asynccontextmanager
+async def desk() -> AsyncIterator[Desk]:
+    """In the folders of this test."""
+    folders = Folders.resolve()
+    store = Store(folders.store)
+    built = Desk(folders, store)
+    try:
+        yield built
+    finally:
+        await built.runner.close()
+        built.log_book.close()
+        store.close()
+
+
+def engine(installation: str) -> Engine:
+    """An engine that runs from an environment."""
+    plan = LaunchPlan(
+        id="plan-1",
+        fingerprint="f",
+        created_at=0,
+        model="m",
+        model_path="/m",
+        name="coder",
+        engine="vllm",
+        server=ServerChoice.VENV,
+        server_version="vLLM",
+        argv=(),
+        environment={},
+        settings=(),
+        streams=1,
+        context=128,
+        speculation="off",
+        keep=False,
+        installation=installation,
+        findings=(),
+        command="sndr run m",
+    )
+    return Engine(
+        id="engine-1",
+        name="coder",
+        engine="vllm",
+        server=ServerChoice.VENV,
+        server_version="vLLM",
+        state=EngineState.READY,
+        plan=plan,
+        created_at=0,
+    )
+
+
+def test_a_removed_one_is_gone_and_its_size_is_told() -> None:
+    async def act() -> None:
+        async with desk() as built:
+            built.make()
+            assert (await built.listed()).present
+            job = await built.ended(built.jobs.remove(CPU))
+            assert job.state is JobState.DONE
+            assert job.result["removed"] == str(built.home)
+            assert job.result["freed"] > 0
+            assert list(built.home.parent.iterdir()) == []
+            assert not (await built.listed()).present
+
+    run(act())
+
+
+def test_what_stays_of_a_removed_one_is_told_and_the_next_removal_takes_it() -> None:
+    async def act() -> None:
+        async with desk() as built:
+            built.make()
+            with undeletable(built.home / "lib" / "python3.11" / "site-packages" / "vllm" / "__init__.py"):
+                job = await built.ended(built.jobs.remove(CPU))
+                assert job.state is JobState.FAILED
+                assert job.error is not None
+                assert job.error.reason is Reason.NOT_WRITABLE
+                (kept,) = job.error.evidence["kept"]
+                assert kept["path"].endswith("vllm/__init__.py")
+                assert kept["path"].startswith(f"{built.home.parent}/.{CPU}.removed-")
+                assert job.error.cause == f"{kept['path']}: {kept['why']}."
+                assert not (await built.listed()).present
+            job = await built.ended(built.jobs.remove(CPU))
+            assert job.state is JobState.DONE
+            assert list(built.home.parent.iterdir()) == []
+
+    run(act())
+
+
+def test_a_removal_that_began_goes_to_its_end() -> None:
+    async def act() -> None:
+        async with desk() as built:
+            built.make()
+            for number in range(2000):
+                (built.home / "lib" / str(number)).touch()
+            job = built.jobs.remove(CPU)
+            await until(lambda: not built.home.exists())
+            for _ in range(3):
+                built.runner.cancel(job.id)
+                await asyncio.sleep(0)
+            ended = await built.ended(job)
+            assert ended.state is JobState.DONE, "it is as it is told: removed"
+            assert list(built.home.parent.iterdir()) == []
+
+    run(act())
+
+
+def test_nothing_is_removed_while_an_engine_runs_from_it() -> None:
+    async def act() -> None:
+        async with desk() as built:
+            built.make()
+            built.running = [engine(CPU)]
+            for action in (built.jobs.remove, built.jobs.install):
+                with pytest.raises(HostError) as raised:
+                    action(CPU)
+                assert raised.value.reason is Reason.CONFLICT
+                assert raised.value.problem.fix is not None
+                assert raised.value.problem.fix.command == "sndr stop coder"
+            assert (await built.listed()).present
+            assert built.runner.all() == []
+
+    run(act())
+
+
+def test_nothing_is_removed_while_another_host_is_at_work_there() -> None:
+    async def act() -> None:
+        async with desk() as built:
+            built.make()
+            async with claim(built.home):
+                job = await built.ended(built.jobs.remove(CPU))
+            assert job.error is not None
+            assert job.error.reason is Reason.CONFLICT
+            assert (built.home / "installation.json").exists()
+
+    run(act())
