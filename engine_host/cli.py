@@ -11,6 +11,7 @@ from engine_host.cli_chat import chat
 from engine_host.cli_engine import engine, jobs
 from engine_host.cli_output import MEANINGS, Exit, Output, command
 from engine_host.cli_patches import patches
+from engine_host.cli_presets import presets
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
 from engine_host.cli_settings import settings
@@ -54,6 +55,7 @@ for _command in (
     models,
     engine,
     patches,
+    presets,
     jobs,
     events,
     logs,

@@ -34,7 +34,7 @@ class LaunchOptions:
 
     def request(self, model: str, *, keep: bool = False) -> LaunchRequest:
         """The request that these options make. Raises click.UsageError for a bad setting."""
-        overrides = _overrides(
+        overrides = overrides_of(
             self.settings,
             context=self.context,
             streams=self.streams,
@@ -116,7 +116,7 @@ _OPTIONS = (
 )
 
 
-def _overrides(settings: tuple[str, ...], **named: object) -> Overrides:
+def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     """The overrides of a start; a repeated list setting grows, any other may be given once."""
     values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
     for setting in settings:

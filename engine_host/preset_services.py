@@ -136,7 +136,10 @@ class PresetServices:
     async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
         """What a preset comes to on some hardware. Raises HostError(not_found)."""
         catalog = await self.catalog()
-        machine = None if asked.hardware is None else Machine(asked.hardware, asked.count or 1)
+        machine = None
+        if asked.hardware is not None:
+            count = asked.count or max(1, catalog.preset(asked.preset).needs.gpus)
+            machine = Machine(asked.hardware, count)
         found = resolve(catalog, asked.preset, machine, self._user(), asked.overrides)
         return found.model_copy(update={"seq": self._events.seq})
 

@@ -16,25 +16,39 @@ from engine_host.protocol import (
     PROTOCOL_MAJOR,
     Action,
     BisectRequest,
+    CatalogPage,
     Engine,
     EnginePage,
     EnginePatches,
     ErrorAnswer,
     Event,
+    ExportedPreset,
     HostInfo,
+    ImportedPreset,
+    ImportPreset,
     InstallationPage,
     Job,
     JobPage,
     LaunchPlan,
     LaunchRequest,
+    LintPreset,
     LogPage,
     ModelPage,
     PatchDetail,
     PatchPage,
+    PresetDetail,
+    PresetFile,
+    PresetForm,
+    PresetLint,
+    PresetPage,
     Problem,
     Reason,
     Request,
     RequestPage,
+    ResolvedPreset,
+    ResolvePreset,
+    SavedPreset,
+    SavePreset,
     ServerPage,
     SettingPage,
     SettingsChange,
@@ -122,6 +136,30 @@ class HostClient:
         """What took effect in the processes of one engine."""
         return await self._get(f"/v1/engines/{engine}/patches", EnginePatches)
 
+    async def presets(self) -> PresetPage:
+        """The presets, and what is wrong in their files."""
+        return await self._get("/v1/presets", PresetPage)
+
+    async def preset(self, preset: str) -> PresetDetail:
+        """One preset with its file, its model and where each setting is from."""
+        return await self._get(f"/v1/presets/{quote(preset, safe='')}", PresetDetail)
+
+    async def preset_file(self, preset: str) -> PresetFile:
+        """The YAML file of a preset, also of one that cannot be used."""
+        return await self._get(f"/v1/presets/{quote(preset, safe='')}/file", PresetFile)
+
+    async def export_preset(self, preset: str) -> ExportedPreset:
+        """A preset with everything it needs as one text."""
+        return await self._get(f"/v1/presets/{quote(preset, safe='')}/export", ExportedPreset)
+
+    async def catalog(self) -> CatalogPage:
+        """Models, hardware, profiles and engines of the catalogue."""
+        return await self._get("/v1/catalog", CatalogPage)
+
+    async def preset_form(self) -> PresetForm:
+        """JSON Schemas for editing a preset."""
+        return await self._get("/v1/catalog/form", PresetForm)
+
     async def installations(self) -> InstallationPage:
         """vLLM's environments."""
         return await self._get("/v1/installations", InstallationPage)
@@ -202,6 +240,33 @@ class HostClient:
     async def bisect_patches(self, request: BisectRequest) -> Job:
         """Find the patch that makes a start fail its check."""
         return await self._command("POST", "/v1/patches/bisect", Job, request.model_dump(mode="json"))
+
+    async def resolve_preset(self, asked: ResolvePreset) -> ResolvedPreset:
+        """What a preset comes to on some hardware, and which layers contradict each other."""
+        return await self._command(
+            "POST", "/v1/presets/resolve", ResolvedPreset, asked.model_dump(mode="json")
+        )
+
+    async def lint_preset(self, text: str, preset: str | None = None) -> PresetLint:
+        """What is wrong in a text, and what saving it as this preset would change."""
+        asked = LintPreset(text=text, id=preset)
+        return await self._command("POST", "/v1/presets/lint", PresetLint, asked.model_dump(mode="json"))
+
+    async def save_preset(self, preset: str, text: str, digest: str | None) -> SavedPreset:
+        """Save a person's preset; the digest is that of the file it replaces, None for a new one."""
+        asked = SavePreset(text=text, digest=digest)
+        path = f"/v1/presets/{quote(preset, safe='')}"
+        return await self._command("PUT", path, SavedPreset, asked.model_dump(mode="json"))
+
+    async def remove_preset(self, preset: str) -> SavedPreset:
+        """Remove a person's preset; the answer holds its text."""
+        return await self._command("DELETE", f"/v1/presets/{quote(preset, safe='')}", SavedPreset)
+
+    async def import_preset(self, asked: ImportPreset) -> ImportedPreset:
+        """Take in an exported preset."""
+        return await self._command(
+            "POST", "/v1/presets/import", ImportedPreset, asked.model_dump(mode="json")
+        )
 
     async def install(self, installation: str) -> Job:
         """Install an environment of vLLM."""

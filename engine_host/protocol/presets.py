@@ -142,7 +142,7 @@ class PresetFile(Wire):
 
 
 class ResolvePreset(Command):
-    """Resolve a preset; `hardware` is an id of the catalogue."""
+    """Resolve a preset; `hardware` is an id of the catalogue, without a `count` as many as are needed."""
 
     preset: str
     hardware: str | None = None
