@@ -21,6 +21,7 @@ from engine_host.protocol import (
     PatchReason,
     Problem,
     Reason,
+    ServerChoice,
 )
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
@@ -201,7 +202,7 @@ def request_of(engine: Engine) -> LaunchRequest:
     return LaunchRequest(
         model=plan.model,
         engine=EngineKind(plan.engine),
-        server=plan.server,
+        server=ServerChoice.AUTO if plan.server is ServerChoice.VENV else plan.server,
         installation=plan.installation if layers.get("installation") is Layer.OVERRIDE else None,
         patches=patches,
         name=plan.name,

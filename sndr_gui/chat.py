@@ -12,8 +12,9 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import Problem
+from engine_host.protocol import Engine, EngineState, Problem
 from sndr_gui import formats
+from sndr_gui.actions import Actions
 from sndr_gui.client import problem_from_openai
 from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.session import Session
@@ -101,9 +102,9 @@ class ChatModel(QObject):
     busy_changed = Signal(bool)
     available_changed = Signal()
 
-    def __init__(self, session: Session) -> None:
+    def __init__(self, session: Session, actions: Actions) -> None:
         super().__init__()
-        self.session = session
+        self.session, self.actions = session, actions
         self.messages: list[Message] = []
         self.options = Options()
         self.options_error = ""
@@ -115,6 +116,8 @@ class ChatModel(QObject):
         self._flush.timeout.connect(self._emit)
         session.state.engines_changed.connect(self.available_changed)
         session.link.changed.connect(self.available_changed)
+        session.state.models_changed.connect(self.available_changed)
+        actions.changed.connect(self.available_changed)
 
     @property
     def model(self) -> str:
@@ -137,6 +140,9 @@ class ChatModel(QObject):
         if self.options_error:
             return self.options_error
         engine = self.session.state.running
+        if engine is None and (failed := self.failed) is not None:
+            why = f" {failed.problem.message}" if failed.problem is not None else ""
+            return f"{failed.name} failed.{why}"
         if engine is None:
             return "No engine runs. Start one to chat with it."
         return (
@@ -144,6 +150,31 @@ class ChatModel(QObject):
             if self.available
             else f"{engine.name} is {engine.state.value}; it answers as soon as it is ready."
         )
+
+    @property
+    def failed(self) -> Engine | None:
+        """The newest engine, when it failed and none runs in its place."""
+        engine = self.session.state.engine
+        return engine if engine is not None and engine.state is EngineState.FAILED else None
+
+    @property
+    def start_words(self) -> str:
+        """What the button says that gets an engine to talk to; empty where one runs or nothing can start."""
+        if not self.session.link.connected or self.session.state.running is not None:
+            return ""
+        if self.actions.pending("start") or self.actions.pending("relaunch"):
+            return "Starting…"
+        if (failed := self.failed) is not None:
+            return f"Start {failed.name} again"
+        demo = self.actions.demo_model()
+        return f"Start {demo.name}" if demo is not None else ""
+
+    def start_engine(self) -> None:
+        """Start the failed engine again, or the model that came with the program."""
+        if (failed := self.failed) is not None:
+            self.actions.relaunch(failed)
+        elif (demo := self.actions.demo_model()) is not None:
+            self.actions.start_model(demo.id)
 
     def set_options(self, options: Options, error: str = "") -> None:
         """Take over how to answer; what cannot be taken is said, and nothing is sent until it is mended."""

@@ -18,7 +18,8 @@ from sndr_gui.logs import LogsModel
 from sndr_gui.monitor import MonitorModel
 from sndr_gui.news import News
 from sndr_gui.palette import Entry
-from sndr_gui.patches import Facets, PatchesModel
+from sndr_gui.patch_rows import Facets
+from sndr_gui.patches import PatchesModel
 from sndr_gui.session import Session
 from sndr_gui.settings import SettingsFile
 from sndr_gui.settings_page import SettingsModel
@@ -37,9 +38,9 @@ class Pages(QObject):
         self.engine = EngineModel(session, self.actions, self.home)
         self.installations = InstallationsModel(session)
         self.launch = LaunchModel(session, self.actions, self.installations)
-        self.chat = ChatModel(session)
+        self.chat = ChatModel(session, self.actions)
         self.monitor = MonitorModel(session)
-        self.patches = PatchesModel(session, self.actions)
+        self.patches = PatchesModel(session, self.actions, self.installations)
         self.logs = LogsModel(session)
         self.settings = SettingsModel(session, file)
         self._applies = AppliesReader(session)

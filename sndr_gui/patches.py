@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.protocol import (
-    BisectCheck,
-    BisectRequest,
     Engine,
+    EngineKind,
     EnginePatches,
-    Job,
-    JobKind,
+    Installation,
     Patch,
     PatchDetail,
     PatchOutcome,
@@ -25,10 +23,13 @@ from engine_host.protocol import (
     SwitchPatches,
 )
 from sndr_gui import formats
-from sndr_gui.actions import Actions, request_of
+from sndr_gui.actions import Actions
+from sndr_gui.bisection import BisectionModel
 from sndr_gui.client import HostClient
 from sndr_gui.home import build_of
-from sndr_gui.rows import Column, RowsModel
+from sndr_gui.installations import InstallationsModel
+from sndr_gui.patch_rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
+from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
 
 _WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
@@ -68,29 +69,6 @@ _WORST = (
     PatchOutcome.PENDING,
     PatchOutcome.SKIPPED,
 )
-_TONES = {
-    "applied": "good",
-    "skipped": "warn",
-    "failed": "bad",
-    "reverted": "bad",
-    "pending": "accent",
-}
-ALL = "All"
-
-
-@dataclass(frozen=True)
-class PatchRow:
-    """One line of the table; `ms` is the longest apply time of a process."""
-
-    patch: Patch
-    state: str
-    why: str
-    ms: float | None
-
-    @property
-    def kinds(self) -> str:
-        """How it enters a process, in a few words."""
-        return ", ".join(self.patch.kinds)
 
 
 @dataclass(frozen=True)
@@ -105,17 +83,6 @@ class ProcessCard:
     def sentence(self) -> str:
         """The outcomes that occurred."""
         return ", ".join(f"{count} {name}" for name, count in self.counts if count) or "none yet"
-
-
-@dataclass(frozen=True)
-class Facets:
-    """What the table is narrowed to; `All` does not narrow."""
-
-    family: str = ALL
-    state: str = ALL
-    kind: str = ALL
-    range: str = ALL
-    pid: int | None = None
 
 
 def process_name(process: ProcessPatches) -> str:
@@ -169,46 +136,6 @@ def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) 
     return PatchRow(patch, "not here" if pid is not None else patch.switch, "", None)
 
 
-def passes(row: PatchRow, facets: Facets) -> bool:
-    """Whether a row is in the chosen facets."""
-    patch = row.patch
-    return (
-        facets.family in (ALL, patch.family)
-        and facets.state in (ALL, row.state)
-        and (facets.kind == ALL or facets.kind in patch.kinds)
-        and facets.range in (ALL, patch.applies_to.vllm)
-        and (facets.pid is None or row.state != "not here")
-    )
-
-
-def columns() -> list[Column[PatchRow]]:
-    """The table's columns."""
-
-    def muted(_row: PatchRow) -> str:
-        return "muted"
-
-    return [
-        Column("ID", lambda row: row.patch.id, tone=muted, tip=lambda row: row.patch.id),
-        Column("Patch", lambda row: row.patch.title, tip=lambda row: row.patch.problem),
-        Column("Family", lambda row: row.patch.family, tone=muted),
-        Column("Kind", lambda row: row.kinds, tone=muted),
-        Column("Range", lambda row: row.patch.applies_to.vllm, tone=muted),
-        Column(
-            "State",
-            lambda row: row.state,
-            tone=lambda row: _TONES.get(row.state, "muted"),
-            tip=lambda row: row.why,
-        ),
-        Column(
-            "Apply time",
-            lambda row: formats.UNMEASURED if row.ms is None else f"{row.ms:.1f} ms",
-            sort=lambda row: -1.0 if row.ms is None else row.ms,
-            tone=muted,
-            right=True,
-        ),
-    ]
-
-
 class PatchesModel(QObject):
     """What the Patches page shows and does.
 
@@ -222,9 +149,10 @@ class PatchesModel(QObject):
     rows_changed = Signal()
     detail_changed = Signal()
 
-    def __init__(self, session: Session, actions: Actions) -> None:
+    def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
         super().__init__()
-        self.session, self.actions = session, actions
+        self.session, self.actions, self.installations = session, actions, installations
+        self.bisection = BisectionModel(session)
         self.page: PatchPage | None = None
         self.rows: RowsModel[PatchRow] = RowsModel(columns(), lambda row: row.patch.id, self)
         self.facets = Facets()
@@ -242,7 +170,9 @@ class PatchesModel(QObject):
         state.applied.connect(self._on_applied)
         state.engines_changed.connect(self._on_engine)
         state.outdated.connect(self._on_outdated)
-        state.jobs_changed.connect(self.changed)
+        self.bisection.changed.connect(self.changed)
+        installations.changed.connect(self.changed)
+        installations.listed.connect(self._on_source)
         session.link.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
@@ -271,9 +201,15 @@ class PatchesModel(QObject):
         wanted = engine.id if engine is not None and engine.engine == "vllm" else ""
         if wanted != self._asked and self._shown and self.session.link.connected:
             self._asked = wanted
-            if self.page is not None:
-                self._fill()
+            self._on_source()
         self.changed.emit()
+
+    def _on_source(self) -> None:
+        """Another vLLM: what a patch touches, and which are for it, is another thing."""
+        if self.page is not None and self._shown:
+            self._fill()
+            if self.chosen:
+                self._read_detail(self.chosen)
 
     def load(self) -> None:
         """Read the catalogue."""
@@ -295,9 +231,9 @@ class PatchesModel(QObject):
         if page is None:
             return
         if self.facets.pid is not None and self.facets.pid not in {card.pid for card in self.cards()}:
-            self.facets = Facets(self.facets.family, self.facets.state, self.facets.kind, self.facets.range)
+            self.facets = replace(self.facets, pid=None)
         made = (row_of(patch, self.applies, self.facets.pid) for patch in page.patches)
-        self.rows.set_rows([row for row in made if passes(row, self.facets)])
+        self.rows.set_rows([row for row in made if passes(row, self.facets, self.version)])
         self.rows_changed.emit()
         self.detail_changed.emit()
 
@@ -331,6 +267,11 @@ class PatchesModel(QObject):
     def lesson(self) -> tuple[str, str]:
         """What to know while no process reports: a heading and a sentence; empty when one does."""
         engine = self.engine
+        if engine is None and self.missing is not None:
+            return (
+                "vLLM is not installed",
+                "Patches change vLLM in memory; with it, this page shows what each of them touches.",
+            )
         if engine is None:
             return (
                 "No engine runs",
@@ -347,19 +288,36 @@ class PatchesModel(QObject):
         """One card a process, in order of their start; a short-lived helper only after trouble."""
         return process_cards(self.applies)
 
-    def choices(self, facet: str) -> list[str]:
-        """What a facet can be narrowed to."""
+    @property
+    def missing(self) -> Installation | None:
+        """The environment to install while there is no vLLM on this machine."""
+        return self.installations.missing("")
+
+    @property
+    def version(self) -> str:
+        """The vLLM that this page speaks of: the running one, or else the one that a start would get."""
+        engine = self.engine
+        wanted = engine.plan.installation if engine is not None and engine.engine == EngineKind.VLLM else ""
+        one = self.installations.get(wanted) or self.installations.meant("")
+        return one.version if one is not None else ""
+
+    def choices(self, facet: str) -> list[tuple[str, str]]:
+        """What a facet can be narrowed to: words and value."""
         patches = self.page.patches if self.page else ()
+        found: list[tuple[str, str]] = [(FACETS[facet], ALL)]
         match facet:
             case "family":
-                found = {patch.family for patch in patches}
+                values = {patch.family for patch in patches}
             case "kind":
-                found = {kind.value for patch in patches for kind in patch.kinds}
+                values = {kind.value for patch in patches for kind in patch.kinds}
             case "range":
-                found = {patch.applies_to.vllm for patch in patches}
+                values = {patch.applies_to.vllm for patch in patches}
+                if self.version:
+                    runs = self.engine is not None and self.engine.engine == EngineKind.VLLM
+                    found.append((f"For {self.version}, which {'runs' if runs else 'is here'}", HERE))
             case _:
-                found = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
-        return [ALL, *sorted(found)]
+                values = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
+        return [*found, *((value, value) for value in sorted(values))]
 
     def narrow(self, facets: Facets) -> None:
         """Show only the rows in these facets."""
@@ -378,7 +336,8 @@ class PatchesModel(QObject):
 
     def _read_detail(self, patch: str) -> None:
         engine = self.engine
-        version = engine.server_version if engine is not None and engine.engine == "vllm" else None
+        ours = engine is not None and engine.engine == EngineKind.VLLM
+        version = (engine.plan.installation or None) if engine is not None and ours else None
 
         async def work(client: HostClient) -> None:
             detail = await client.patch(patch, version)
@@ -408,10 +367,6 @@ class PatchesModel(QObject):
             for result in process.results
             if result.patch == self.chosen
         )
-
-    def job(self) -> Job | None:
-        """The newest bisection."""
-        return self.session.state.newest_job(JobKind.PATCH_BISECT)
 
     # What can be done.
 
@@ -455,18 +410,6 @@ class PatchesModel(QObject):
             self.session.state.set_engine(await client.start_without(name, patch))
 
         self._send("without", work)
-
-    def bisect(self, check: BisectCheck) -> None:
-        """Find the patch that makes the newest engine's start fail a check."""
-        engine = self.session.state.engine
-        if engine is None:
-            return
-        request = BisectRequest(launch=request_of(engine), check=check)
-
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.bisect_patches(request))
-
-        self._send("bisect", work)
 
     def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
         self._pending.add(name)

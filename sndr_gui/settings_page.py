@@ -45,7 +45,13 @@ ENTRIES = (
         "More than this many are refused at once.",
         "number",
     ),
-    Entry("models.folders", "Models", "Model folders", "Looked through for GGUF files.", "folders"),
+    Entry(
+        "models.folders",
+        "Models",
+        "Model folders",
+        "Looked through for GGUF files and checkpoints.",
+        "folders",
+    ),
     Entry(
         "models.other_programs",
         "Models",
@@ -78,6 +84,20 @@ ENTRIES = (
     ),
     Entry("engine.threads", "Engine", "Threads", "CPU threads of an engine.", "number"),
     Entry("engine.keep", "Engine", "Keep engines running", "Engines go on when the program ends.", "switch"),
+    Entry(
+        "patches.off",
+        "Patches",
+        "Switched off",
+        "Patches or families that no start of vLLM gets.",
+        "words",
+    ),
+    Entry(
+        "patches.on",
+        "Patches",
+        "Switched on",
+        "Patches that are not on by themselves.",
+        "words",
+    ),
     Entry(
         "host.outlive_window",
         "Program",

@@ -62,6 +62,8 @@ class Composer(QFrame):
         self.edit.document().setDocumentMargin(2)
         self.edit.installEventFilter(self)
         self.edit.document().documentLayout().documentSizeChanged.connect(self._fit)
+        self.edit.textChanged.connect(self._on_text)
+        self._can_send = False
         self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
         self.stop = button("Stop", icon="square", shortcut="Ctrl+.", hint="End the answer; what came is kept")
         line = QHBoxLayout(self)
@@ -71,6 +73,15 @@ class Composer(QFrame):
         line.addWidget(self.send, 0, Qt.AlignmentFlag.AlignBottom)
         line.addWidget(self.stop, 0, Qt.AlignmentFlag.AlignBottom)
         self._fit()
+        self._on_text()
+
+    def set_can_send(self, can_send: bool) -> None:
+        """Whether somebody is there to send to; an empty message is not sent in any case."""
+        self._can_send = can_send
+        self._on_text()
+
+    def _on_text(self) -> None:
+        self.send.setEnabled(self._can_send and bool(self.edit.toPlainText().strip()))
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         kind = event.type()
@@ -138,6 +149,11 @@ class ChatView(Page):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.area)
+        self.again = button("Start", model.start_engine, kind="primary", icon="rotate-cw")
+        self._offer_text = text("", "muted", wrap=True)
+        self.offer = QWidget()
+        self.offer.setMaximumWidth(WIDTH)
+        self.offer.setLayout(row(self._offer_text, self.again))
         self.composer = Composer()
         self.composer.setMaximumWidth(WIDTH)
         self.composer.sent.connect(self._on_sent)
@@ -145,7 +161,7 @@ class ChatView(Page):
         self.composer.stop.clicked.connect(model.stop)
         lower = row(None, spacing=0)
         lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)
-        lower.addWidget(self.composer, 100)
+        lower.addLayout(column(self.offer, self.composer), 100)
         lower.addStretch(1)
         upper = row(self.panel)
         upper.setContentsMargins(MARGIN, 0, MARGIN, 0)
@@ -161,7 +177,8 @@ class ChatView(Page):
         self._on_available()
 
     def _make_empty(self, open_launch: Callable[[], None]) -> EmptyState:
-        self.launch = button("Start an engine", open_launch, kind="primary", icon="rocket")
+        self.start = button("Start", self.model.start_engine, kind="primary", icon="play")
+        self.launch = button("Choose a model", open_launch, icon="rocket", hint="Open Launch")
         self.examples = []
         lines = QVBoxLayout()
         lines.setSpacing(8)
@@ -171,7 +188,9 @@ class ChatView(Page):
             example.clicked.connect(self._on_example)
             self.examples.append(example)
             lines.addWidget(example)
-        return EmptyState("message-square", "Ask the model something", "", self.launch, lines)
+        return EmptyState(
+            "message-square", "Ask the model something", "", row(self.start, self.launch), lines
+        )
 
     def set_shown(self, shown: bool) -> None:
         if shown:
@@ -197,19 +216,33 @@ class ChatView(Page):
     def _on_available(self) -> None:
         model = self.model
         set_text(self.subtitle, model.obstacle or f'{model.model}  ·  sndr chat "…" does the same')
-        self.composer.send.setEnabled(model.available and not model.busy)
+        self.composer.set_can_send(model.available and not model.busy)
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
         set_text(
             self.empty.sentence,
             model.obstacle or "Nothing that you write leaves this machine. Try one of these:",
         )
-        self.launch.setVisible(not model.model and model.session.link.connected)
+        self._offer_start()
         for example in self.examples:
             example.setVisible(model.available)
         self._stack.setCurrentIndex(1 if model.messages else 0)
         for view in self._views:
             view.set_can_regenerate(model.available and not model.busy and view is self._views[-1])
+
+    def _offer_start(self) -> None:
+        model = self.model
+        none_runs = not model.model and model.session.link.connected
+        words = model.start_words
+        for made in (self.start, self.again):
+            made.setText(words)
+            made.setAccessibleName(words)
+            made.setVisible(none_runs and bool(words))
+            made.setEnabled(words != "Starting…")
+        self.launch.setVisible(none_runs)
+        # In a conversation the offer stands above the composer, where the eyes are.
+        self.offer.setVisible(none_runs and bool(words) and bool(model.messages))
+        set_text(self._offer_text, model.obstacle)
 
     def _on_added(self, place: int) -> None:
         message = self.model.messages[place]

@@ -10,13 +10,14 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui import formats, theme
+from sndr_gui.installations import command
+from sndr_gui.patch_rows import TONES
 from sndr_gui.patches import PatchesModel, reason_words
 from sndr_gui.views.copying import CommandLine, CopyButton
-from sndr_gui.views.parts import badge, button, clear, row, text
-from sndr_gui.views.stages import JobView
+from sndr_gui.views.flow import Flow
+from sndr_gui.views.parts import badge, button, clear, row, set_text, text
 
 _UNKNOWN = "not measured"
-_TONES = {"applied": "good", "skipped": "warn", "failed": "bad", "reverted": "bad", "pending": "accent"}
 
 
 class _DiffColours(QSyntaxHighlighter):
@@ -59,25 +60,29 @@ class PatchPane(QWidget):
         self.setObjectName("canvas")
         self.model = model
         self._shown: object = None
+        self.title = text("", name="big", wrap=True)
         self.switch = button("Switch off", self._on_switch)
-        self.default = button("Use the default", self._on_default, hint="Take your switch back")
+        self.default = button("Default", self._on_default, hint="Take your switch back")
+        self.default.setAccessibleName("Use the default switch")
         self.probe = button(
             "Probe now", model.probe, icon="activity", hint="Ask every process", command="sndr patches probe"
         )
-        self.without = button("Start without this patch", model.start_without)
+        self.without = button("Start without", model.start_without)
+        self.without.setAccessibleName("Start without this patch")
         self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
         self.twin = CommandLine("", "the command that shows this patch")
-        self.job = JobView("bisection")
-        self.job.cancel.clicked.connect(self._on_cancel)
+        self.install = button("Install vLLM", self._on_install, hint="Then its source can be shown")
+        self.install.hide()
         self._facts = QVBoxLayout()
         self._facts.setSpacing(8)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(14, 2, 8, 8)
         outer.setSpacing(10)
+        actions = Flow(self.switch, self.default, self.without, self.bisect, self.probe)
+        outer.addWidget(self.title)
+        outer.addWidget(actions)
         outer.addLayout(self._facts)
-        outer.addLayout(row(self.switch, self.default, self.probe, None, spacing=8))
-        outer.addLayout(row(self.without, self.bisect, None, spacing=8))
-        outer.addWidget(self.job)
+        outer.addLayout(row(self.install, None))
         outer.addWidget(self.twin)
         outer.addStretch(1)
 
@@ -87,6 +92,12 @@ class PatchPane(QWidget):
         self.setVisible(patch is not None)
         if patch is None:
             return
+        set_text(self.title, patch.title)
+        missing = model.detail is not None and model.detail.vllm is None and model.missing is not None
+        self.install.setVisible(missing)
+        if missing and model.missing is not None:
+            self.install.setEnabled(not model.installations.busy(model.missing.id))
+            self.install.setToolTip(command("install", model.missing))
         known = (patch, model.detail, model.in_processes())
         if known != self._shown:
             self._shown = known
@@ -101,16 +112,11 @@ class PatchPane(QWidget):
         self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
         self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
-        self.without.setText("Starting…" if model.pending("without") else "Start without this patch")
+        self.without.setText("Starting…" if model.pending("without") else "Start without")
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
         self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
-        engine = model.session.state.engine
-        self.bisect.setEnabled(engine is not None and engine.engine == "vllm" and not model.pending("bisect"))
+        self.bisect.setEnabled(model.bisection.can_start)
         self.twin.set_content(f"sndr patches show {patch.id}")
-        job = model.job()
-        self.job.setVisible(job is not None)
-        if job is not None:
-            self.job.show_job(job, model.actions.pending(f"cancel {job.id}"))
 
     def _on_switch(self) -> None:
         patch = self.model.patch
@@ -120,13 +126,12 @@ class PatchPane(QWidget):
     def _on_default(self) -> None:
         self.model.switch("default")
 
-    def _on_cancel(self) -> None:
-        if (job := self.model.job()) is not None:
-            self.model.actions.cancel_job(job.id)
+    def _on_install(self) -> None:
+        if (missing := self.model.missing) is not None:
+            self.model.installations.install(missing.id)
 
     def _fill(self, patch: Patch) -> None:
         add = self._facts.addWidget
-        add(text(patch.title, name="h2", wrap=True))
         risk = badge(f"{patch.risk} risk", {"low": "good", "medium": "warn", "high": "bad"}[patch.risk])
         self._facts.addLayout(row(badge(patch.family), badge(f"switched {patch.switch}"), risk, None))
         decided = f"Decided by: {patch.switched_by or 'default'}."
@@ -153,7 +158,7 @@ class PatchPane(QWidget):
         if not results:
             self._facts.addWidget(text("No process has reported this patch.", "muted", wrap=True))
         for name, result in results:
-            self._facts.addLayout(row(text(name), badge(result.outcome, _TONES[result.outcome]), None))
+            self._facts.addLayout(row(text(name), badge(result.outcome, TONES[result.outcome]), None))
             if words := _story(result):
                 self._facts.addWidget(text(words, "muted", wrap=True))
 

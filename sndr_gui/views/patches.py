@@ -7,15 +7,19 @@ from dataclasses import replace
 
 from PySide6.QtCore import Qt
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QHBoxLayout, QLineEdit, QPushButton, QSplitter, QWidget
+from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
-from sndr_gui.patches import ALL, PatchesModel
-from sndr_gui.views.bisect import BisectDialog
-from sndr_gui.views.parts import Page, button, clear, row, scrolling, set_text, text
+from sndr_gui import formats
+from sndr_gui.patch_rows import ALL, FACETS
+from sndr_gui.patches import PatchesModel
+from sndr_gui.views.bisect import BisectCard, BisectDialog
+from sndr_gui.views.faults import FaultsDialog
+from sndr_gui.views.fields import ChoiceBox
+from sndr_gui.views.flow import Flow
+from sndr_gui.views.installations import InstallationRow
+from sndr_gui.views.parts import Page, button, clear, column, row, scrolling, set_text, text
 from sndr_gui.views.patch_detail import PatchPane
 from sndr_gui.views.tables import Table
-
-_FACETS = ("family", "state", "kind", "range")
 
 
 class PatchesView(Page):
@@ -47,28 +51,33 @@ class PatchesView(Page):
         # A small window cuts the row rather than being widened by it.
         self._cards_row.setMinimumWidth(1)
         self.body.addWidget(self._cards_row)
-        self.choices: dict[str, QComboBox] = {}
-        for facet in _FACETS:
-            box = QComboBox()
-            box.setAccessibleName(f"Only this {facet}")
+        self.install: InstallationRow | None = None
+        self._install_place = QVBoxLayout()
+        self.body.addLayout(self._install_place)
+        self.choices: dict[str, ChoiceBox] = {}
+        for facet in FACETS:
+            box = ChoiceBox(f"Only this {facet}")
             box.setToolTip(f"Only this {facet}")
-            box.setMinimumWidth(110)
-            box.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
-            box.setMinimumContentsLength(8)
             box.activated.connect(self._on_facet)
             self.choices[facet] = box
         self._count = text("", "muted")
-        parts: list[QWidget | None] = []
-        self._labels = [text(facet.capitalize(), "muted") for facet in _FACETS]
-        for label, facet in zip(self._labels, _FACETS, strict=True):
-            parts += [label, self.choices[facet]]
-        self.body.addLayout(row(*parts, None, self._count, spacing=8))
+        self.faults = button("", self._on_faults, kind="flat", icon="triangle-alert")
+        self.faults.setToolTip("What is wrong with them\nsndr patches list")
+        narrowing = Flow(*self.choices.values())
+        line = row(narrowing, self.faults, self._count, spacing=8)
+        line.setStretch(0, 1)
+        self.body.addLayout(line)
         widths = {0: 130, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
         self.table = Table(model.rows, "Patches", 1, widths)  # type: ignore[arg-type]
         self.table.setMinimumSize(260, 120)
         self.table.row_chosen.connect(self._on_chosen)
         self.pane = PatchPane(model, self._on_bisect)
-        self.pane_area = scrolling(self.pane)
+        self.bisection = BisectCard(model.bisection)
+        self.bisection.patch_chosen.connect(model.choose)
+        canvas = QWidget()
+        canvas.setObjectName("canvas")
+        canvas.setLayout(column(self.bisection, self.pane, None, spacing=10))
+        self.pane_area = scrolling(canvas)
         self.pane_area.setMinimumSize(250, 120)
         self.split = QSplitter(Qt.Orientation.Horizontal)
         self.split.setChildrenCollapsible(False)
@@ -101,11 +110,11 @@ class PatchesView(Page):
         # Beside the pane of a patch there is room for the columns that tell patches apart.
         small = self.width() < 900
         beside = self.model.patch is not None and not small and self.width() < 1300
-        for column, hidden in ((2, beside), (3, beside or small), (4, beside or small)):
-            self.table.setColumnHidden(column, hidden)
+        for place, hidden in ((2, beside), (3, beside or small), (4, beside or small)):
+            self.table.setColumnHidden(place, hidden)
         self.table.setColumnWidth(0, 130 if beside or small else 220)
-        for label in self._labels:
-            label.setVisible(not small)
+        for box in self.choices.values():
+            box.setFixedWidth(128 if small else 150)
         way = Qt.Orientation.Vertical if small else Qt.Orientation.Horizontal
         if self.split.orientation() is not way:
             self.split.setOrientation(way)
@@ -117,7 +126,14 @@ class PatchesView(Page):
         heading, sentence = model.lesson
         self._lesson_row.setVisible(bool(heading))
         set_text(self._lesson, f"{heading}. {sentence}")
-        self.launch.setVisible(model.engine is None)
+        self._refresh_install()
+        self.pane.refresh()
+        self._show_pane()
+        faults = len(model.page.faults) if model.page else 0
+        self.faults.setVisible(faults > 0)
+        self.faults.setText(f"{formats.plural(faults, 'folder')} cannot be used")
+        self.faults.setAccessibleName(f"Show what is wrong with {formats.plural(faults, 'patch folder')}")
+        self.launch.setVisible(model.engine is None and model.missing is None)
         self._show_cards()
         if model.patch is not None:
             self.pane.refresh()
@@ -152,25 +168,35 @@ class PatchesView(Page):
             pid = int(made.property("pid"))
             self.model.narrow(replace(self.model.facets, pid=None if self.model.facets.pid == pid else pid))
 
+    def _refresh_install(self) -> None:
+        missing = self.model.missing
+        if self.install is None and missing is not None:
+            self.install = InstallationRow(self.model.installations, missing.id, can_remove=False)
+            self._install_place.addWidget(self.install)
+        if self.install is not None:
+            self.install.refresh()
+            self.install.setVisible(missing is not None)
+
+    def _on_faults(self) -> None:
+        if self.model.page is not None:
+            FaultsDialog(self, self.model.page.faults).open()
+
     def _on_filter(self, content: str) -> None:
         self.model.rows.set_filter(content)
         self._on_rows()
 
     def _on_facet(self) -> None:
-        chosen = {facet: box.currentText() or ALL for facet, box in self.choices.items()}
+        chosen = {facet: box.currentData() or ALL for facet, box in self.choices.items()}
         self.model.narrow(replace(self.model.facets, **chosen))  # type: ignore[arg-type]
 
     def _on_rows(self) -> None:
         model = self.model
         for facet, box in self.choices.items():
-            names = model.choices(facet)
+            entries = model.choices(facet)
             chosen = getattr(model.facets, facet)
-            if chosen not in names:
-                names.append(chosen)
-            if [box.itemText(place) for place in range(box.count())] != names:
-                box.clear()
-                box.addItems(names)
-            box.setCurrentText(chosen)
+            if chosen not in [value for _, value in entries]:
+                entries.append((chosen, chosen))
+            box.fill(entries, chosen)
         total = len(model.page.patches) if model.page else 0
         set_text(self._count, f"{len(model.rows.shown)} of {total}")
         place = model.rows.place_of(model.chosen)
@@ -184,11 +210,16 @@ class PatchesView(Page):
             self.model.choose(entry.patch.id)
 
     def _on_detail(self) -> None:
-        self.pane_area.setVisible(self.model.patch is not None)
+        self._show_pane()
         self.pane.refresh()
         self._hide_columns()
 
+    def _show_pane(self) -> None:
+        shown = self.model.patch is not None or self.model.bisection.job is not None
+        if shown is self.pane_area.isHidden():
+            self.pane_area.setVisible(shown)
+            self._hide_columns()
+
     def _on_bisect(self) -> None:
-        dialog = BisectDialog(self, self.model.bisect)
-        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.open()
+        self.model.bisection.prepare(self.model.page)
+        BisectDialog(self, self.model.bisection).open()

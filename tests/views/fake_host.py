@@ -81,6 +81,7 @@ class FakeHost:
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.keys: list[str] = []
+        self.queries: list[dict[str, str]] = []
         self.chat: list[str | float] = samples.chat()
         self.chat_broken = False
         self._ring: list[EventBase] = []
@@ -193,7 +194,8 @@ class FakeHost:
         )
 
     def _page(self, name: str) -> Any:
-        async def page(_request: HttpRequest) -> Response:
+        async def page(request: HttpRequest) -> Response:
+            self.queries.append(dict(request.query_params))
             value: BaseModel = getattr(self, name)
             return self._refusal(f"/v1/{name}") or self._answer(value.model_copy(update={"seq": self.seq}))
 

@@ -1,5 +1,6 @@
 """What somebody sees who opens the window for the first time: small windows, wrong numbers, dead engines."""
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
@@ -8,6 +9,7 @@ from sndr_gui.views.chat import ChatView
 from sndr_gui.views.home import HomeView
 from sndr_gui.views.launch import LaunchView
 from sndr_gui.views.monitor import MonitorView
+from sndr_gui.views.settings_page import SettingsView
 from tests.views import samples
 from tests.views.conftest import Stage
 
@@ -69,6 +71,8 @@ async def test_a_wrong_chat_option_stops_sending(stage: Stage) -> None:
     assert page.model.obstacle.startswith("Temperature")
     page.panel.temperature.clear()
     QTest.keyClicks(page.panel.temperature, "0,5")
+    assert not page.composer.send.isEnabled(), "there is nothing to send"
+    QTest.keyClicks(page.composer.edit, "Hello")
     assert page.composer.send.isEnabled()
     assert page.model.options.temperature == 0.5
 
@@ -107,3 +111,63 @@ async def test_small_window_shows_launch_and_monitor_whole(stage: Stage) -> None
     for one in shown:
         for other in shown:
             assert one is other or not one.geometry().intersects(other.geometry())
+
+
+async def test_chat_without_an_engine_starts_one(stage: Stage) -> None:
+    page = await chat(stage, running=False)
+    assert page.start.text() == "Start sndr-demo"
+    QTest.mouseClick(page.start, Qt.MouseButton.LeftButton)
+    assert page.start.text() == "Starting…"
+    await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
+    await stage.until(lambda: not page.start.isVisible())
+
+
+async def test_chat_says_why_its_engine_failed_and_tries_again(stage: Stage) -> None:
+    page = await chat(stage)
+    page.model.send("Hello")
+    await stage.until(lambda: not page.model.busy)
+    stage.host.set_engine(samples.engine(EngineState.FAILED))
+    await stage.until(page.offer.isVisible)
+    assert "weights" in page._offer_text.text()
+    assert page.again.text() == "Start sndr-demo again"
+    QTest.mouseClick(page.again, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
+    await stage.until(lambda: not page.offer.isVisible())
+
+
+@pytest.mark.qt_log_ignore("This plugin does not support", extend=True)
+async def test_every_entry_of_a_choice_is_whole(stage: Stage) -> None:
+    stage.window.go("launch")
+    page = stage.window.page
+    assert isinstance(page, LaunchView)
+    await stage.until(lambda: page.model.plan is not None)
+    box = page.form.box("speculation")
+    box.showPopup()
+    view = box.view()
+    last = view.visualRect(box.model().index(box.count() - 1, 0))
+    assert view.viewport().rect().contains(last), "the last entry is cut"
+    assert view.width() >= min(view.sizeHintForColumn(0), 420)
+    box.hidePopup()
+
+
+async def test_a_long_command_line_ends_before_its_copy_button(stage: Stage) -> None:
+    stage.host.plan = samples.plan(command="sndr run sndr-demo " + "--set extra_arguments=--a-long-one " * 9)
+    stage.window.resize(900, 600)
+    stage.window.go("launch")
+    page = stage.window.page
+    assert isinstance(page, LaunchView)
+    await stage.until(lambda: page.model.plan is not None)
+    stage.window.grab()
+    twin = page.start.twin
+    assert twin.label.geometry().right() < twin._copy.geometry().left()
+    assert twin.label.height() >= twin.label.heightForWidth(twin.label.width()), "every line is in sight"
+
+
+async def test_only_changed_settings_can_be_taken_back(stage: Stage) -> None:
+    stage.host.settings = samples.settings(engine__streams=2)
+    stage.state.set_settings(stage.host.settings)
+    stage.window.go("settings")
+    page = stage.window.page
+    assert isinstance(page, SettingsView)
+    assert page._rows["engine.streams"]._reset.isVisible()
+    assert not page._rows["engine.context"]._reset.isVisible()

@@ -2,17 +2,26 @@
 
 import time
 
-from PySide6.QtWidgets import QApplication
+from PySide6.QtWidgets import QPushButton
 
 from engine_host.protocol import (
-    BisectCheck,
+    BisectResult,
+    BisectTrial,
+    BisectVerdict,
     EngineState,
+    InstallationPage,
+    JobKind,
+    JobState,
+    PatchFault,
     PatchOutcome,
     PatchResult,
+    Problem,
     ProcessRole,
+    Reason,
 )
-from engine_host.protocol.events import PatchResultEvent
+from engine_host.protocol.events import JobDoneEvent, JobStepEvent, PatchResultEvent, ServersChangedEvent
 from sndr_gui.views.bisect import BisectDialog
+from sndr_gui.views.faults import FaultsDialog
 from sndr_gui.views.patches import PatchesView
 from tests.views import samples
 from tests.views.conftest import Stage
@@ -20,7 +29,8 @@ from tests.views.conftest import Stage
 
 async def page(stage: Stage, engine: str = "vllm") -> PatchesView:
     if engine:
-        stage.host.set_engine(samples.engine(EngineState.READY, engine=engine, server_version="0.32.0"))
+        plan = samples.vllm_plan() if engine == "vllm" else samples.plan()
+        stage.host.set_engine(samples.engine(EngineState.READY, engine=engine, plan=plan))
         await stage.until(lambda: stage.state.running is not None)
     stage.window.go("patches")
     view = stage.window.page
@@ -96,23 +106,165 @@ async def test_the_filter_and_the_facets_work_together(stage: Stage) -> None:
     view.filter.setText("loader")
     assert {row.patch.family for row in view.model.rows.shown} == {"loader"}
     box = view.choices["range"]
-    box.setCurrentText("==0.32.0")
+    box.setCurrentIndex(box.findData("==0.32.0"))
     box.activated.emit(box.currentIndex())
     assert not view.model.rows.shown
 
 
+def installed(version: str = "0.32.0") -> InstallationPage:
+    one = samples.installation(version=version, id=f"{version}-cpu")
+    return InstallationPage(seq=0, installations=(one,))
+
+
+async def bisect_dialog(stage: Stage, view: PatchesView) -> BisectDialog:
+    await stage.until(lambda: "failed" in states(view))
+    view.table.selectRow(1)
+    view.pane.bisect.click()
+    dialog = view.findChild(BisectDialog)
+    assert dialog is not None
+    return dialog
+
+
 async def test_a_bisection_with_an_own_command_needs_a_readable_one(stage: Stage) -> None:
     view = await page(stage)
-    begun: list[BisectCheck] = []
-    dialog = BisectDialog(view, begun.append)
+    dialog = await bisect_dialog(stage, view)
     dialog.check.setCurrentIndex(3)
     assert not dialog.start.isEnabled()
     dialog.command.setText("./check.sh 'open")
     assert not dialog.start.isEnabled()
     dialog.command.setText("./check.sh one")
+    await stage.until(lambda: dialog.twin.label.text() == "sndr patches bisect sndr-demo -- ./check.sh one")
     dialog.start.click()
-    assert begun == [BisectCheck(command=("./check.sh", "one"))]
-    dialog.deleteLater()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/patches/bisect"))
+    sent = stage.host.sent("POST", "/v1/patches/bisect")[0]
+    assert sent["check"]["command"] == ["./check.sh", "one"]
+    assert sent["launch"]["server"] == "auto"
+
+
+async def test_the_dialog_of_a_bisection_shows_the_command_line_of_its_plan(stage: Stage) -> None:
+    stage.host.plan = samples.vllm_plan(command="sndr run qwen --engine vllm --without P0004")
+    view = await page(stage)
+    dialog = await bisect_dialog(stage, view)
+    await stage.until(dialog.twin.isVisible)
+    wanted = "sndr patches bisect qwen --engine vllm --without P0004 --check"
+    assert dialog.twin.label.text() == f"{wanted} starts"
+    dialog.check.setCurrentIndex(2)
+    assert dialog.twin.label.text() == f"{wanted} same_answer"
+    dialog.reject()
+
+
+async def test_a_bisection_shows_its_steps_and_then_what_it_found(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.choose("P0003")
+    stage.host.publish(JobStepEvent(job=samples.job(JobKind.PATCH_BISECT, JobState.RUNNING)))
+    await stage.until(view.bisection.isVisible)
+    assert "Step 2 of 4" in view.bisection.job._step.text()
+    assert not view.pane.bisect.isEnabled(), "one at a time"
+    view.bisection.job.cancel.click()
+    await stage.until(lambda: ("DELETE", "/v1/jobs/job-1", None) in stage.host.received)
+    trials = (
+        BisectTrial(patches=("P0001", "P0002"), passed=False, why="it did not answer", seconds=41.0),
+        BisectTrial(patches=("P0002",), passed=True, why="it answered", seconds=40.0),
+    )
+    found = BisectResult(
+        verdict=BisectVerdict.FOUND,
+        sentence="P0001 makes the check fail.",
+        culprits=(("P0001",),),
+        trials=trials,
+        command="sndr run sndr-demo --without P0001",
+    )
+    done = samples.job(JobKind.PATCH_BISECT, JobState.DONE, result=found.model_dump(mode="json"))
+    stage.host.publish(JobDoneEvent(job=done))
+    await stage.until(view.bisection.sentence.isVisible)
+    assert view.bisection.sentence.text() == "P0001 makes the check fail."
+    assert view.bisection.twin.label.text() == "sndr run sndr-demo --without P0001"
+    view.bisection.more.click()
+    assert view.bisection.trials.isVisible()
+    culprit = next(made for made in view.bisection.findChildren(QPushButton) if made.text() == "P0001")
+    culprit.click()
+    assert view.model.chosen == "P0001"
+    view.bisection.away.click()
+    assert not view.bisection.isVisible()
+
+
+async def test_the_source_is_asked_of_the_environment_that_runs(stage: Stage) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY, engine="vllm", plan=samples.vllm_plan()))
+    await stage.until(lambda: stage.state.running is not None)
+    view = await page(stage, engine="")
+    view.model.choose("P0001")
+    await stage.until(lambda: view.model.detail is not None)
+    assert stage.host.queries[-1] == {"vllm": "0.32.0-cpu"}
+
+
+async def test_the_range_of_the_vllm_that_runs_narrows_the_table(stage: Stage) -> None:
+    stage.host.installations = installed("0.31.1")
+    stage.pages.installations.load()
+    await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
+    view = await page(stage, engine="")
+    box = view.choices["range"]
+    assert box.itemText(0) == "Any version"
+    assert box.itemText(1) == "For 0.31.1, which is here"
+    box.setCurrentIndex(1)
+    box.activated.emit(1)
+    assert {row.patch.applies_to.vllm for row in view.model.rows.shown} == {">=0.26,<0.33"}
+    assert [box.itemText(0) for box in view.choices.values()] == [
+        "Any family",
+        "Any state",
+        "Any kind",
+        "Any version",
+    ]
+
+
+async def test_without_vllm_the_page_installs_it(stage: Stage) -> None:
+    stage.host.installations = samples.installations(present=False)
+    stage.host.patch = samples.patch_detail().model_copy(update={"vllm": None, "operations": ()})
+    stage.pages.installations.load()
+    await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
+    view = await page(stage, engine="")
+    assert view.model.lesson[0] == "vLLM is not installed"
+    assert view.install is not None
+    assert view.install.isVisible()
+    assert not view.launch.isVisible()
+    view.table.selectRow(1)
+    await stage.until(lambda: view.pane.install.isVisible())
+    view.pane.install.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/installations/0.32.0-cpu"))
+    await stage.until(view.install.job.isVisible)
+    stage.host.installations = samples.installations()
+    stage.host.patch = samples.patch_detail()
+    stage.host.publish(JobDoneEvent(job=samples.install_job("0.32.0-cpu", state=JobState.DONE)))
+    stage.host.publish(ServersChangedEvent())
+    await stage.until(lambda: view.model.detail is not None and view.model.detail.vllm == "0.32.0")
+    await stage.until(lambda: not view.pane.install.isVisible())
+    assert not view.install.isVisible()
+
+
+async def test_folders_that_cannot_be_used_are_listed_with_their_problems(stage: Stage) -> None:
+    problem = Problem(reason=Reason.PATCH_INVALID, message="patch.toml has an unknown key: titel.")
+    fault = PatchFault(folder="/patches/broken", problem=problem)
+    stage.host.patches = samples.patches().model_copy(update={"faults": (fault,)})
+    view = await page(stage)
+    assert view.faults.text() == "1 folder cannot be used"
+    view.faults.click()
+    dialog = view.findChild(FaultsDialog)
+    assert dialog is not None
+    assert dialog.boxes[0]._what.text() == "patch.toml has an unknown key: titel."
+    dialog.close_button.click()
+
+
+async def test_actions_stand_above_what_is_to_read_and_nothing_is_cut(stage: Stage) -> None:
+    stage.window.resize(900, 600)
+    view = await page(stage)
+    view.table.selectRow(1)
+    await stage.until(lambda: view.model.detail is not None)
+    stage.window.grab()
+    for made in (view.pane.without, view.pane.bisect, view.pane.probe):
+        assert made.mapTo(view.pane, made.rect().bottomLeft()).y() < 150
+        assert made.mapTo(view.pane, made.rect().topRight()).x() <= view.pane_area.viewport().width()
+    for box in view.choices.values():
+        words = box.fontMetrics().horizontalAdvance(box.currentText())
+        assert words <= box.width() - 40, f"{box.currentText()} is cut"
+        assert box.mapTo(view, box.rect().topRight()).x() <= view.width()
 
 
 async def test_four_hundred_rows_are_filtered_within_a_click(stage: Stage) -> None:
@@ -120,6 +272,7 @@ async def test_four_hundred_rows_are_filtered_within_a_click(stage: Stage) -> No
     view = await page(stage)
     began = time.perf_counter()
     view.filter.setText("P02")
-    QApplication.processEvents()
+    # Drawn at once: processEvents() would nest the loop, and a task that is due meanwhile would be lost.
+    view.grab()
     assert time.perf_counter() - began < 0.5
     assert len(view.model.rows.shown) == 100

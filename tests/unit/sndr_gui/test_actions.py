@@ -62,7 +62,7 @@ def test_a_start_of_vllm_is_asked_for_again_with_its_patches() -> None:
     assert (request.engine, request.installation, request.server) == (
         EngineKind.VLLM,
         "0.26.0-cpu",
-        ServerChoice.VENV,
+        ServerChoice.AUTO,
     )
     assert (request.patches.off, request.patches.on) == (("a",), ("c",))
     given = request.overrides.model_dump(exclude_defaults=True)

@@ -1,0 +1,73 @@
+"""Things beside each other that go on in the next line where there is no room."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QEvent, QSize
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+
+class Flow(QWidget):
+    """Widgets in their preferred sizes, as many in a line as fit; hidden ones take no room.
+
+    It places its children itself: a layout of one's own in Python outlives its items in Qt.
+    """
+
+    def __init__(self, *widgets: QWidget, spacing: int = 8) -> None:
+        super().__init__()
+        self._spacing = spacing
+        self._widgets: list[QWidget] = []
+        policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
+        policy.setHeightForWidth(True)
+        self.setSizePolicy(policy)
+        for widget in widgets:
+            self.add(widget)
+
+    def add(self, widget: QWidget) -> None:
+        """Put one more at the end."""
+        widget.setParent(self)
+        widget.show()
+        self._widgets.append(widget)
+        self._arrange()
+
+    def clear(self) -> None:
+        """Remove all."""
+        for widget in self._widgets:
+            widget.hide()
+            widget.deleteLater()
+        self._widgets = []
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def event(self, event: QEvent) -> bool:
+        # A child that changed its size, or was shown or hidden, asks its parent for a place.
+        if event.type() == QEvent.Type.LayoutRequest:
+            self._arrange()
+        return super().event(event)
+
+    def sizeHint(self) -> QSize:
+        shown = [widget.sizeHint() for widget in self._shown()]
+        width = sum(size.width() for size in shown) + self._spacing * max(0, len(shown) - 1)
+        return QSize(width, self.minimumHeight())
+
+    def minimumSizeHint(self) -> QSize:
+        widest = max((widget.sizeHint().width() for widget in self._shown()), default=0)
+        return QSize(widest, self.minimumHeight())
+
+    def _shown(self) -> list[QWidget]:
+        return [widget for widget in self._widgets if not widget.isHidden()]
+
+    def _arrange(self) -> None:
+        left = top = line = 0
+        for widget in self._shown():
+            size = widget.sizeHint().boundedTo(widget.maximumSize()).expandedTo(widget.minimumSize())
+            if left and left + size.width() > self.width():
+                left, top, line = 0, top + line + self._spacing, 0
+            widget.setGeometry(left, top, min(size.width(), max(1, self.width())), size.height())
+            left += size.width() + self._spacing
+            line = max(line, size.height())
+        if self.height() != top + line or self.minimumHeight() != top + line:
+            self.setFixedHeight(top + line)
