@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine_host.atomic_file import saving_failed
 from engine_host.engines.manager import EngineManager
 from engine_host.events import EventLog
 from engine_host.launch.planner import Planner
@@ -68,7 +69,10 @@ class EnginePatchBook:
         if planned is None or not planned.chosen:
             return
         folder = ledger_folder(self._run, engine.plan.id)
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise saving_failed(folder, error) from error
         followed = _Followed(
             engine,
             planned,
