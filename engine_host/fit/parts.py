@@ -35,7 +35,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The settings of a start that its memory depends on; `file_bytes`: the weights, where there are files."""
+    """The settings that a start's memory depends on; `file_bytes`: the weights, where there are files."""
 
     context: int
     streams: int
