@@ -59,7 +59,7 @@ def _counts(process: ProcessPatches) -> str:
         if found:
             parts.append(f"{len(found)} {outcome.value}{_why(found)}")
     if process.unreadable:
-        parts.append(f"{process.unreadable} lines unreadable")
+        parts.append(f"{process.unreadable} line{'s' if process.unreadable > 1 else ''} unreadable")
     return ", ".join(parts)
 
 
