@@ -81,9 +81,11 @@ class PatchServices:
         Raises HostError(patch_unknown), and what saving the settings raises.
         """
         catalogue = await asyncio.to_thread(self._catalogue)
-        for name in asked.names:
-            catalogue.named(name)
         now = self._settings.current.patches
+        for name in asked.names:
+            # The switch of a patch that was retired can be taken back, and nothing else.
+            if asked.to != "default" or name not in {*now.off, *now.on}:
+                catalogue.named(name)
         changed = self._settings.change(
             {
                 "patches.off": _with(now.off, asked.names, asked.to == "off"),
