@@ -152,7 +152,7 @@ async def test_patches_of_a_start_say_why_and_can_be_left_out(stage: Stage) -> N
     assert patches.summary.text() == "3 patches in, 2 left out"
     assert not patches.ticks["P0001"].isVisible()
     patches.open.click()
-    await stage.until(lambda: "Sample patch 1" in patches.ticks["P0001"].text())
+    await stage.until(lambda: "Sample patch 1" in patches.ticks["P0001"].accessibleName())
     lines = {line.patch: line for line in view.model.patch_lines()}
     assert lines["P0004"].why == "it is for other GPUs (no GPU)"
     assert not patches.ticks["P0004"].isEnabled(), "nobody can choose another GPU here"
@@ -193,6 +193,17 @@ async def test_a_start_that_failed_says_why_and_tries_again(stage: Stage) -> Non
     before = len(stage.host.sent("POST", "/v1/engines"))
     view.start.again.click()
     await stage.until(lambda: len(stage.host.sent("POST", "/v1/engines")) > before)
+
+
+async def test_small_window_shows_the_install_card_whole(stage: Stage) -> None:
+    stage.window.resize(900, 600)
+    view = await page(stage, present=False)
+    stage.window.grab()
+    inside = view.install.parentWidget()
+    assert inside is not None
+    area = inside.parentWidget()
+    assert area is not None
+    assert inside.width() <= area.width(), "nothing is cut off at the right"
 
 
 async def test_small_window_shows_the_form_of_vllm_whole(stage: Stage) -> None:
