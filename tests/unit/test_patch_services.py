@@ -13,6 +13,7 @@ from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
 from engine_host.launch.planner import Planner
 from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.selection import Switches
 from engine_host.patch_services import PatchServices, read_switches
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import CheckVerdict, PatchPage, PlannedPatches, SwitchPatches
@@ -124,7 +125,7 @@ def test_a_switch_is_kept_and_told(tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
         page = await desk.services.switch(SwitchPatches(names=("attention",), to="off"))
         assert states(page) == {"one": ("on", "default"), "two": ("off", "attention")}
-        assert desk.settings.current.patches.off == ("attention",)
+        assert read_switches(desk.settings).off == ("attention",)
         assert desk.changed == [("patches.off",)]
         assert desk.events.seq == 1
         again = SettingsFile(tmp_path / "settings.toml")
@@ -137,13 +138,13 @@ def test_a_switch_is_kept_and_told(tmp_path: Path) -> None:
 def test_a_switch_the_other_way_leaves_no_trace_of_the_first(tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
         await desk.services.switch(SwitchPatches(names=("one", "two", "one"), to="off"))
-        assert desk.settings.current.patches.off == ("one", "two")
+        assert read_switches(desk.settings).off == ("one", "two")
         page = await desk.services.switch(SwitchPatches(names=("one",), to="on"))
         assert states(page) == {"one": ("on", "one"), "two": ("off", "two")}
-        assert (desk.settings.current.patches.off, desk.settings.current.patches.on) == (("two",), ("one",))
+        assert read_switches(desk.settings) == Switches(off=("two",), on=("one",))
         page = await desk.services.switch(SwitchPatches(names=("one", "two"), to="default"))
         assert states(page) == {"one": ("on", "default"), "two": ("on", "default")}
-        assert (desk.settings.current.patches.off, desk.settings.current.patches.on) == ((), ())
+        assert read_switches(desk.settings) == Switches(off=(), on=())
 
     at_a_desk(tmp_path, work)
 
@@ -163,7 +164,7 @@ def test_a_name_that_means_nothing_switches_nothing(tmp_path: Path) -> None:
         with pytest.raises(HostError) as raised:
             await desk.services.switch(SwitchPatches(names=("one", "onee"), to="off"))
         assert raised.value.reason is Reason.PATCH_UNKNOWN
-        assert desk.settings.current.patches.off == ()
+        assert read_switches(desk.settings).off == ()
 
     at_a_desk(tmp_path, work)
 
@@ -172,7 +173,7 @@ def test_the_switch_of_a_patch_that_is_gone_can_be_taken_back(tmp_path: Path) ->
     async def work(desk: Desk) -> None:
         desk.settings.change({"patches.off": ["retired", "one"]})
         page = await desk.services.switch(SwitchPatches(names=("retired",), to="default"))
-        assert desk.settings.current.patches.off == ("one",)
+        assert read_switches(desk.settings).off == ("one",)
         assert states(page)["one"] == ("off", "one")
 
     at_a_desk(tmp_path, work)
