@@ -64,7 +64,8 @@ class _Wrapped(QLabel):
         return True
 
     def _layout(self, content: str, width: int) -> tuple[QTextLayout, float]:
-        made = QTextLayout(content, self.font())
+        # An option must not be torn from its hyphens; the joiner that keeps it together is drawn as nothing.
+        made = QTextLayout(content.replace("-", "-\u2060"), self.font())
         option = QTextOption()
         option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
         made.setTextOption(option)

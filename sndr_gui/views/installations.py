@@ -10,6 +10,7 @@ from engine_host.protocol import Installation
 from sndr_gui import formats
 from sndr_gui.installations import InstallationsModel, about, command, title_of
 from sndr_gui.views.copying import CommandLine
+from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import Card, badge, button, clear, column, row, rule, set_text, set_tone, text, tip
 from sndr_gui.views.problems import ProblemBox
 from sndr_gui.views.stages import JobView
@@ -30,7 +31,7 @@ class InstallationRow(QWidget):
         self.problem = ProblemBox("warning")
         self.job = JobView("environment")
         self.job.cancel.clicked.connect(self._on_cancel)
-        line = row(self.name, self.state, self.note, None, spacing=8)
+        line = Flow(self.name, self.state, self.note)
         upper = row(column(line, self.about, spacing=4), self.install, self.remove, spacing=8)
         upper.setStretch(0, 1)
         self.setLayout(column(upper, self.problem, self.job, spacing=8))

@@ -2,7 +2,7 @@
 
 import shlex
 
-from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.launch import LaunchModel
 from sndr_gui.launch_patches import PatchLine, summary
@@ -112,8 +112,8 @@ class PatchesOfStart(QWidget):
         if focused in self.ticks:
             self.ticks[focused].setFocus()
 
-    def _line(self, line: PatchLine) -> QVBoxLayout:
-        tick = QCheckBox(line.title)
+    def _line(self, line: PatchLine) -> QHBoxLayout:
+        tick = QCheckBox()
         tick.setChecked(line.chosen)
         tick.setEnabled(line.can_change)
         tick.setAccessibleName(f"{line.title}: in this start")
@@ -123,14 +123,14 @@ class PatchesOfStart(QWidget):
         )
         tick.setProperty("patch", line.patch)
         tick.clicked.connect(self._on_ticked)
-        # A long title must not widen the panel.
-        tick.setMinimumWidth(10)
-        tick.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Fixed)
         self.ticks[line.patch] = tick
+        title = text(line.title, "" if line.chosen else "muted", wrap=True)
+        title.setToolTip(line.patch)
         why = text(line.why, "muted", wrap=True)
-        why.setContentsMargins(24, 0, 0, 0)
         why.setVisible(bool(line.why))
-        return column(tick, why, spacing=1)
+        made = row(column(tick, None), column(title, why, spacing=1), spacing=8)
+        made.setStretch(1, 1)
+        return made
 
     def _on_ticked(self, wanted: bool) -> None:
         tick = self.sender()
