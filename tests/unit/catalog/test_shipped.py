@@ -1,0 +1,138 @@
+"""The catalogue that ships: every file is right, and everything in it fits together."""
+
+import hashlib
+from pathlib import Path
+
+import pytest
+
+from engine_host.bundled import presets, resources
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.reader import Place, Reader
+from engine_host.catalog.resolve import Machine, require, resolve
+from engine_host.fit.shape import read_shape
+from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
+from engine_host.protocol.presets import EntryOrigin
+from engine_host.settings import EngineSettings
+
+PLACE = Place(presets(), EntryOrigin.PROGRAM, "presets")
+CATALOG: Catalog = Reader((PLACE,)).read()
+FILES = sorted(path for kind in EntryKind for path in PLACE.folder(kind).glob("*.yaml"))
+
+
+def test_nothing_is_wrong_in_any_file() -> None:
+    assert [(fault.file, fault.line, fault.key, fault.message) for fault in CATALOG.faults] == []
+    read = (CATALOG.engines, CATALOG.hardware, CATALOG.models, CATALOG.profiles, CATALOG.presets)
+    assert sum(map(len, read)) == len(FILES)
+
+
+@pytest.mark.parametrize("path", FILES, ids=[path.relative_to(presets()).as_posix() for path in FILES])
+def test_a_file_is_called_after_its_id(path: Path) -> None:
+    assert f"id: {path.stem}" in path.read_text(encoding="utf-8").splitlines()
+
+
+def test_the_gpus_of_the_issue_are_there() -> None:
+    assert set(CATALOG.hardware) == {
+        "rtx-3060-12gb",
+        "rtx-3090",
+        "rtx-4060-ti-16gb",
+        "rtx-4090",
+        "rtx-5080",
+        "rtx-5090",
+        "rtx-a4000",
+        "rtx-a5000",
+        "rtx-a6000",
+        "rtx-pro-6000",
+        "l4",
+        "l40s",
+        "a100-40gb",
+        "a100-80gb",
+        "h100",
+        "h200",
+    }
+    measured = CATALOG.hardware["h200"].entry.bandwidth_measured_gb_s
+    assert measured is not None
+    assert measured.how == "measured"
+
+
+def test_the_presets_cover_families_engines_tasks_and_workloads() -> None:
+    entries = [one.entry for one in CATALOG.presets.values()]
+    assert len(entries) >= 20
+    used = [CATALOG.models[name].entry for name in {entry.model for entry in entries}]
+    assert {model.family for model in used} >= {
+        "sndr-demo",
+        "qwen3.6",
+        "gemma-4",
+        "diffusiongemma",
+        "llama-3",
+        "qwen3",
+        "gemma-3",
+        "gpt-oss",
+    }
+    assert {task for model in used for task in model.tasks} >= {Task.EMBEDDING, Task.RERANK, Task.INFILL}
+    assert {entry.engine for entry in entries} == set(PresetEngine)
+    assert {entry.profile for entry in entries} == set(CATALOG.profiles)
+    assert {workload for entry in entries for workload in entry.card.good_for} == set(Workload)
+    assert any(
+        e.settings.kv_cache_dtype == "turboquant_k8v4" and e.settings.speculation == "mtp" for e in entries
+    )
+    assert {model.id for model in used} == set(CATALOG.models), "a model without a preset"
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.presets))
+def test_a_preset_resolves_everywhere_without_conflict(name: str) -> None:
+    preset = CATALOG.preset(name)
+    resolved = require(resolve(CATALOG, name))
+    assert {setting.name for setting in resolved.settings} >= {"context", "speculation"} - (
+        {"context"} if preset.engine is PresetEngine.SGLANG else set()
+    )
+    for setting in resolved.settings:
+        assert setting.by.file.startswith("presets/")
+        line = (
+            (presets().parent / setting.by.file)
+            .read_text(encoding="utf-8")
+            .splitlines()[(setting.by.line or 0) - 1]
+        )
+        assert line.strip().startswith(f"{setting.name}:")
+    for hardware in CATALOG.hardware:
+        for count in range(1, 9):
+            found = resolve(CATALOG, name, Machine(hardware, count))
+            assert all(conflict.settings == ("tensor_parallel",) for conflict in found.conflicts)
+    for good in preset.needs.known_good:
+        found = resolve(CATALOG, name, Machine(good, max(1, preset.needs.gpus)))
+        assert not [finding for finding in found.findings if finding.severity == "error"]
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.presets))
+def test_a_card_says_what_it_stands_on(name: str) -> None:
+    card = CATALOG.presets[name].entry.card
+    assert card.caveats or card.status is PresetStatus.VERIFIED
+    assert all(evidence.machine and evidence.pin and evidence.source for evidence in card.evidence)
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.models))
+def test_the_shape_of_a_model_can_be_computed_with(name: str) -> None:
+    model = CATALOG.models[name].entry
+    shape = read_shape(model.shape)
+    assert shape.mtp_layers == (model.mtp_layers or 0)
+    assert len(shape.layers) > 0
+
+
+def test_the_bundled_models_files_are_the_ones_described() -> None:
+    seen = 0
+    for variant in CATALOG.models["sndr-demo"].entry.variants:
+        assert variant.bundled is not None
+        place = resources() / variant.bundled
+        folder = place if variant.format == "safetensors" else place.parent
+        for file in variant.files:
+            path = folder / file.name
+            if not path.exists():
+                assert file.name == "model.safetensors", "only the checkpoint is made by the set-up"
+                continue
+            content = path.read_bytes()
+            assert (len(content), hashlib.sha256(content).hexdigest()) == (file.size, file.sha256)
+            seen += 1
+    assert seen >= 5
+
+
+def test_llamacpps_streams_are_the_programs_own() -> None:
+    assert CATALOG.engines["llama.cpp"].entry.settings.streams == EngineSettings().streams
