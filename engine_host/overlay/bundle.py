@@ -122,8 +122,9 @@ def install_pth(site_packages: Path) -> None:
 def prune(cache: Path, in_use: Collection[str], keep: int = 20) -> None:
     """Remove bundles with their compile caches that were not used for a week, but for the newest `keep`.
 
-    Those of the digests in use stay whatever their age, and a week is for hosts that share the cache. Shadow files are small and may be in use by an engine of any age: those not used for a month go. What
-    cannot be removed stays, without an error: the next host tries again.
+    Those of the digests in use stay whatever their age, and a week is for hosts that share the cache. Shadow
+    files are small and may be in use by an engine of any age: those not used for a month go. What cannot be
+    removed stays, without an error: the next host tries again.
     """
     overlay = cache / "overlay"
     bundles = [path.parent for path in overlay.glob("*/manifest.json")]

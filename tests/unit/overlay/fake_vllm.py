@@ -113,7 +113,8 @@ class Ran:
 
 def text(module: str, find: str, replace: str, count: int = 1) -> str:
     """A `[[text]]` table."""
-    return f"[[text]]\nmodule = {module!r}\nfind = {find!r}\nreplace = {replace!r}\ncount = {count}\n"
+    texts = f"find = {json.dumps(find)}\nreplace = {json.dumps(replace)}"
+    return f"[[text]]\nmodule = {module!r}\n{texts}\ncount = {count}\n"
 
 
 def rebind(module: str, target: str, signature: str, replacement: str = "patch:replacement") -> str:

@@ -1,0 +1,229 @@
+"""Preflight of patches against sources on disk: verdicts, and the nearest text to an anchor that moved."""
+
+import ast
+import inspect
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.check import check, check_patch, find_function, nearest, operations
+from engine_host.overlay.inject.signatures import of_object, of_source
+from engine_host.overlay.sources import VllmSource, open_source
+from engine_host.protocol.patches import CheckVerdict, PatchCheck, PatchKind, PatchReason
+from tests.unit.overlay.fake_vllm import hook, rebind, text, write_patch
+from tests.vllm_environment import vllm_venv
+
+SCHEDULER = '''
+"""Schedules."""
+import sys
+
+class Scheduler:
+    def step(self, tokens: int = 3, *, wait: bool) -> int:
+        waited = wait_for_tokens(tokens, self.limit)
+        return waited + self.limit
+
+    @property
+    def size(self):
+        return 1
+
+    @size.setter
+    def size(self, value):
+        pass
+
+if sys.platform == "linux":
+    def now(): ...
+else:
+    def later(a): ...
+
+try:
+    import fast
+except ImportError:
+    async def slow(b): ...
+'''
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> VllmSource:
+    return VllmSource(
+        "0.32.0+cpu", "a test", lambda name: SCHEDULER.encode() if name == "vllm/s.py" else None
+    )
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    return tmp_path / "patches"
+
+
+def checked(place: Path, source: VllmSource) -> dict[str, PatchCheck]:
+    catalogue = Catalogue.load((place,))
+    assert not catalogue.faults
+    return {one.patch: one for one in check(catalogue, source)}
+
+
+FITTING = "return waited + self.limit"
+STEP = "(self, tokens = ..., *, wait)"
+VERDICTS = {
+    "text": (text("vllm.s", FITTING, "return 1"), CheckVerdict.APPLIES, None),
+    "rebind": (rebind("vllm.s", "Scheduler.step", STEP), CheckVerdict.APPLIES, None),
+    "getter": (rebind("vllm.s", "Scheduler.size", "(self)"), CheckVerdict.APPLIES, None),
+    "below-if": (rebind("vllm.s", "later", "(a)"), CheckVerdict.APPLIES, None),
+    "below-except": (rebind("vllm.s", "slow", "(b)"), CheckVerdict.APPLIES, None),
+    "hook": (hook("general_plugins"), CheckVerdict.APPLIES, None),
+    "moved": (
+        text("vllm.s", "return waited - self.limit", ""),
+        CheckVerdict.ANCHOR_DRIFT,
+        PatchReason.ANCHOR_MISSING,
+    ),
+    "twice": (text("vllm.s", "self.limit", ""), CheckVerdict.ANCHOR_DRIFT, PatchReason.ANCHOR_AMBIGUOUS),
+    "no-module": (text("vllm.t", "a", "b"), CheckVerdict.TARGET_MISSING, PatchReason.MODULE_MISSING),
+    "no-module-to-rebind": (
+        rebind("vllm.t", "f", "()"),
+        CheckVerdict.TARGET_MISSING,
+        PatchReason.MODULE_MISSING,
+    ),
+    "no-target": (
+        rebind("vllm.s", "Scheduler.stop", "()"),
+        CheckVerdict.TARGET_MISSING,
+        PatchReason.TARGET_MISSING,
+    ),
+    "other-signature": (
+        rebind("vllm.s", "Scheduler.step", "(self, tokens)"),
+        CheckVerdict.SIGNATURE_CHANGED,
+        PatchReason.SIGNATURE_CHANGED,
+    ),
+    "merged": (
+        text("vllm.s", "gone", "") + '[upstream_merged]\nmodule = "vllm.s"\ntext = "wait_for_tokens"\n',
+        CheckVerdict.UPSTREAM_MERGED,
+        PatchReason.UPSTREAM_MERGED,
+    ),
+    "nothing-for-this-version": (
+        text("vllm.s", FITTING, "x").replace("[[text]]", "[[text]]\nvllm = '<0.30'"),
+        CheckVerdict.OUT_OF_RANGE,
+        PatchReason.OUT_OF_RANGE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", VERDICTS)
+def test_verdicts(place: Path, source: VllmSource, name: str) -> None:
+    operation, verdict, reason = VERDICTS[name]
+    write_patch(place, name, operation)
+    found = checked(place, source)[name]
+    assert (found.verdict, found.reason) == (verdict, reason)
+
+
+def test_another_version_is_out_of_range(place: Path, source: VllmSource) -> None:
+    write_patch(place, "one", text("vllm.s", FITTING, "x"))
+    other = VllmSource("0.33.0rc1", source.label, source.reader)
+    assert checked(place, other)["one"].verdict is CheckVerdict.OUT_OF_RANGE
+
+
+def test_anchors_are_looked_for_in_what_patches_before_wrote(place: Path, source: VllmSource) -> None:
+    write_patch(place, "first", text("vllm.s", FITTING, "return 41"))
+    write_patch(place, "second", text("vllm.s", "return 41", "return 42"), requires=["first"])
+    write_patch(place, "third", text("vllm.s", FITTING, "return 43"), requires=["second"])
+    found = checked(place, source)
+    assert found["second"].verdict is CheckVerdict.APPLIES
+    assert found["third"].verdict is CheckVerdict.ANCHOR_DRIFT
+    assert found["first"].needed_by == ("second", "third")
+    assert found["third"].needed_by == ()
+
+
+def test_a_patch_that_does_not_fit_leaves_the_text_to_the_others(place: Path, source: VllmSource) -> None:
+    write_patch(place, "half", text("vllm.s", FITTING, "return 41") + text("vllm.s", "not there", ""))
+    write_patch(place, "other", text("vllm.s", FITTING, "return 42"))
+    assert checked(place, source)["other"].verdict is CheckVerdict.APPLIES
+
+
+def test_one_patch_alone_is_checked_without_those_before_it(place: Path, source: VllmSource) -> None:
+    write_patch(place, "one", text("vllm.s", FITTING, "return 41"))
+    catalogue = Catalogue.load((place,))
+    texts: dict[str, str] = {}
+    assert check_patch(catalogue, catalogue.get("one"), source, texts).verdict is CheckVerdict.APPLIES
+    assert "return 41" in texts["vllm.s"]
+
+
+def test_an_anchor_that_moved_comes_with_the_nearest_text(place: Path, source: VllmSource) -> None:
+    anchor = "        waited = wait_for_tokens(tokens)\n        return waited + self.limit\n"
+    write_patch(place, "one", text("vllm.s", anchor, ""))
+    (operation,) = checked(place, source)["one"].operations
+    assert operation.detail == "the anchor is there 0 times, 1 wanted"
+    lines = operation.nearest.splitlines()
+    assert lines[1] == "+++ nearest match, line 7"
+    assert "-        waited = wait_for_tokens(tokens)" in lines
+    assert "+        waited = wait_for_tokens(tokens, self.limit)" in lines
+
+
+@pytest.mark.parametrize("where", ["", "\n", "x", "import os\n" * 300])
+def test_where_nothing_is_like_the_anchor_there_is_no_match(where: str) -> None:
+    assert nearest("def schedule(self):\n    return self.queue.pop()\n", where) == ""
+
+
+def test_operations_show_the_change_in_this_vllm(place: Path, source: VllmSource) -> None:
+    write_patch(
+        place,
+        "one",
+        text("vllm.s", FITTING, "return 41")
+        + rebind("vllm.s", "Scheduler.step", STEP)
+        + hook("kernels", "patch:gone"),
+        "def replacement(original):\n    return original\n",
+    )
+    patch = Catalogue.load((place,)).get("one")
+    edit, bound, hooked = operations(patch, source)
+    assert (edit.kind, bound.kind, hooked.kind) == (PatchKind.TEXT, PatchKind.REBIND, PatchKind.HOOK)
+    assert edit.diff.startswith("--- a/vllm/s.py\n+++ b/vllm/s.py\n@@ -5,7 +5,7 @@")
+    assert "-        return waited + self.limit\n+        return 41" in edit.diff
+    assert bound.target == "vllm.s:Scheduler.step"
+    assert bound.diff == "def replacement(original):\n    return original"
+    assert hooked.diff == "patch.py has no gone"
+    assert "-return waited + self.limit\n+return 41" in operations(patch, None)[0].diff
+    (patch.folder / "patch.py").write_text("def replacement(:")
+    assert operations(patch, source)[1].diff.startswith("patch.py cannot be read: ")
+
+
+SIGNATURES = [
+    "(self)",
+    "(a, b = 1, *, c, d = 2, **e)",
+    "(a, /, b, *args, c = 1)",
+    "(a, b = 1, /)",
+    "(*, a)",
+    "(*args, **kwargs)",
+    "(a: int, b: list[str] | None = None) -> None",
+    "()",
+]
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_a_signature_reads_the_same_from_an_object_and_from_source(signature: str) -> None:
+    code = f"def f{signature}: ..."
+    names: dict[str, object] = {}
+    exec(code, names)
+    function = find_function(code, "f")
+    assert function is not None
+    assert of_source(function) == of_object(names["f"])
+
+
+def test_the_last_of_two_definitions_counts() -> None:
+    code = textwrap.dedent(inspect.cleandoc("def f(a): ...\ndef f(b): ..."))
+    function = find_function(code, "f")
+    assert isinstance(function, ast.FunctionDef)
+    assert of_source(function) == "(b)"
+    assert find_function(code, "f.g") is None
+    assert find_function("class A: ...", "A") is None
+
+
+INSTALLED = Catalogue.load((BUILT_IN,))
+
+
+def test_every_built_in_patch_can_be_used() -> None:
+    assert INSTALLED.faults == ()
+    assert len(INSTALLED.patches) >= 10
+
+
+def test_every_built_in_patch_fits_the_installed_vllm_or_says_that_it_is_not_for_it() -> None:
+    source = open_source(vllm_venv())
+    for found in check(INSTALLED, source):
+        wrong = [one for one in found.operations if one.verdict is not CheckVerdict.APPLIES]
+        assert found.verdict in {CheckVerdict.APPLIES, CheckVerdict.OUT_OF_RANGE}, wrong
