@@ -50,12 +50,21 @@ def _environments(page: InstallationPage) -> list[str]:
         (
             one.id,
             f"{one.size / 2**30:.1f} GiB" if one.size else f"needs {one.needs_free / 2**30:.0f} GiB",
-            one.problem.message if one.problem else ("ready" if one.present else "not installed"),
+            _state(one),
             "for this machine" if one.recommended else "",
         )
         for one in page.installations
     ]
     return table(("vLLM", "disk", "state", ""), rows)
+
+
+def _state(one: Installation) -> str:
+    if one.changing:
+        return "being installed or removed"
+    state = one.problem.message if one.problem else ("ready" if one.present else "not installed")
+    if one.leftover:
+        state += f"; cut-off work left {one.leftover / 2**30:.2f} GiB, which the next install frees"
+    return state
 
 
 @engine.command("build")
@@ -93,7 +102,7 @@ def remove(out: Output, name: str, version: str | None, build_: str | None) -> E
     """Remove an engine's environment from this machine."""
     with find_or_start() as hold:
         chosen = _installation(hold.client, version, build_)
-        if not chosen.present and chosen.problem is None:
+        if not chosen.present and chosen.problem is None and not chosen.leftover:
             out.result(chosen, f"vLLM {chosen.id} is not installed.")
             return None
         job = follow(hold.client, hold.client.delete(f"/v1/installations/{chosen.id}", Job), out)

@@ -6,9 +6,19 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from engine_host._errors import HostError
-from engine_host.engines.environment_folder import asides, claim, clear, not_deleted, size
-from engine_host.engines.vllm_install import InstallRequest, install
+from engine_host.engines.environment_folder import (
+    asides,
+    claim,
+    clear,
+    clear_leftovers,
+    leftovers,
+    not_deleted,
+    refuse_used,
+    size,
+)
+from engine_host.engines.vllm_install import STEPS, InstallRequest, install
 from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.engines.vllm_pins import PINS
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.jobs import JobControl, JobRunner
@@ -85,6 +95,7 @@ class InstallationJobs:
                 self._log_book.add("install", [f"{step.number}/{step.of} {step.name}"])
 
         home = self._installations.home(pin)
+        await self._clear_leftovers(home, control)
         request = InstallRequest(pin, home, self._folders.logs / f"install-vllm-{pin.id}.log", install_pth)
         try:
             record = await _to_the_end(install(request, tell), may_cancel=True)
@@ -101,6 +112,20 @@ class InstallationJobs:
         self._events.publish(ServersChangedEvent())
         shown = ("version", "build", "size", "seconds", "repaired")
         return {"folder": str(request.home), **{name: record[name] for name in shown}}
+
+    async def _clear_leftovers(self, own: Path, control: JobControl) -> None:
+        """Delete what cut-off work on other environments left; its own the install clears itself."""
+        for home in map(self._installations.home, PINS):
+            if home == own or not await asyncio.to_thread(leftovers, home):
+                continue
+            control.step(1, len(STEPS), STEPS[0], f"clears what cut-off work on vLLM {home.name} left")
+            try:
+                freed = await clear_leftovers(home)
+            except HostError as error:
+                # Another host is quicker, or it stays: neither is in the way of this install.
+                self._log_book.add("install", [error.problem.sentence()])
+                continue
+            self._log_book.add("install", [f"freed {freed / 2**20:.1f} MiB of cut-off work in {home}"])
 
     async def _remove(self, wanted: str, control: JobControl) -> dict[str, Any]:
         pin = self._installations.pin(wanted)
@@ -132,6 +157,7 @@ def _touches(wanted: str) -> str:
 
 async def _cleared(home: Path) -> tuple[OSError, ...]:
     async with claim(home):
+        await asyncio.to_thread(refuse_used, home)
         return await asyncio.to_thread(clear, home)
 
 

@@ -165,9 +165,11 @@ def title_of(one: Installation) -> str:
 def about(one: Installation, now: float | None = None) -> str:
     """Size, repairs and age of what is installed; what an install takes of what is not."""
     if not one.present:
-        return (
+        wants = (
             f"{formats.size(one.download)} to download  ·  wants {formats.size(one.needs_free)} of free disk"
         )
+        left = f"  ·  frees {formats.size(one.leftover)} that cut-off work left" if one.leftover else ""
+        return wants + left
     parts = [formats.size(one.size)]
     parts.append(f"repaired: {', '.join(one.repairs)}" if one.repairs else "nothing to repair")
     if one.installed_at is not None:

@@ -11,6 +11,8 @@ from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+import psutil
+
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.protocol.errors import Reason
@@ -94,6 +96,23 @@ def claimed(home: Path) -> bool:
     return False
 
 
+def refuse_used(home: Path) -> None:
+    """Raises HostError(conflict) while a process, of whichever host, runs an environment's own programs."""
+    if read_record(home) is None:
+        return  # Whatever still runs in an unfinished one belongs to the install that was cut off.
+    own = f"{home}/bin/"
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"]
+        if words and str(words[0]).startswith(own):
+            raise HostError(
+                Reason.CONFLICT,
+                f"Process {process.pid} runs from vLLM {home.name}.",
+                cause="An environment is not changed under a running engine; this one is not of this host.",
+                fix="End it where it was started, then try again.",
+                evidence={"pid": process.pid, "command": list(words[:12]), "path": str(home)},
+            )
+
+
 def set_aside(home: Path) -> Path | None:
     """Take an environment out of use in one step; where it is now, None when there was none.
 
@@ -156,6 +175,32 @@ def clear(home: Path) -> tuple[OSError, ...]:
     """
     set_aside(home)
     return tuple(error for aside in asides(home) for error in delete(aside))
+
+
+def leftovers(home: Path) -> tuple[Path, ...]:
+    """What a cut-off install or removal left; nothing while a host is at work there."""
+    if claimed(home):
+        return ()
+    begun = os.path.lexists(home) and read_record(home) is None
+    return ((home,) if begun else ()) + asides(home)
+
+
+async def clear_leftovers(home: Path) -> int:
+    """Delete what a cut-off install or removal left; the bytes that were freed.
+
+    Raises HostError: conflict (a host is at work there), disk_full, not_writable.
+    """
+
+    def work() -> int:
+        if read_record(home) is None:
+            set_aside(home)
+        before = sum(map(size, asides(home)))
+        for aside in asides(home):
+            delete(aside)
+        return before - sum(map(size, asides(home)))
+
+    async with claim(home):
+        return await asyncio.to_thread(work)
 
 
 def size(folder: Path) -> int:

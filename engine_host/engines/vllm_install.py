@@ -18,7 +18,16 @@ import uv
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.engines.build_process import ToolError, run_tool
-from engine_host.engines.environment_folder import RECORD, asides, claim, clear, delete, set_aside, size
+from engine_host.engines.environment_folder import (
+    RECORD,
+    asides,
+    claim,
+    clear,
+    delete,
+    refuse_used,
+    set_aside,
+    size,
+)
 from engine_host.engines.package_sources import package_sources
 from engine_host.engines.vllm_installations import tree_hash
 from engine_host.engines.vllm_pins import PYTHON, TORCH_CPU_INDEX, Pin
@@ -47,13 +56,15 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     """Install one pin; the record that was written.
 
     An install that fails or is cancelled leaves nothing of the environment; uv's downloads stay cached.
-    Raises HostError: conflict (another host is at work there), disk_full, install_failed, not_writable.
+    Raises HostError: conflict (another host is at work there, or an engine runs from it), disk_full,
+    install_failed, not_writable.
     """
     pin, home = request.pin, request.home
     _step(tell, 1)
     # A refused reinstall must not cost the environment that is there; what it frees counts.
-    _check_disk(pin, home.parent, await asyncio.to_thread(size, home) if home.exists() else 0)
+    _check_disk(pin, home.parent, await asyncio.to_thread(lambda: sum(map(size, (home, *asides(home))))))
     async with claim(home):
+        await asyncio.to_thread(refuse_used, home)
         python = await _interpreter(request)
         # What stays of it is out of the way, and is told by whoever lists the environments.
         await asyncio.to_thread(clear, home)

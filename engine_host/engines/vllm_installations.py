@@ -7,7 +7,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 from engine_host._errors import HostError
-from engine_host.engines.environment_folder import RECORD, read_record
+from engine_host.engines.environment_folder import RECORD, claimed, leftovers, read_record, size
 from engine_host.engines.vllm_pins import PINS, Pin
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -53,10 +53,16 @@ class VllmInstallations:
     def find(self, wanted: str | None = None) -> VllmEnvironment:
         """An environment by id, version or path; without a name the best that is installed.
 
-        Raises HostError(not_found), HostError(engine_unusable) for a damaged one.
+        Raises HostError(not_found), HostError(engine_unusable) for a damaged one, HostError(conflict) for
+        one that is being changed.
         """
         if wanted is not None and "/" in wanted:
-            return own_environment(Path(wanted).expanduser())
+            folder = Path(wanted).expanduser()
+            # By its path ours is still ours: it may be removed, so its engines must be known by its id.
+            ours = [pin.id for pin in PINS if self.home(pin).resolve() == folder.resolve()]
+            if not ours:
+                return own_environment(folder)
+            wanted = ours[0]
         order = sorted(PINS, key=lambda pin: (pin.build == "cpu") == self._has_gpu())
         named = [pin for pin in order if wanted in {None, pin.id, pin.version}]
         if not named:
@@ -76,13 +82,25 @@ class VllmInstallations:
                 problems.append(problem)
         if problems:
             raise HostError.from_problem(problems[0])
+        for pin in named:
+            if claimed(self.home(pin)):
+                raise HostError(
+                    Reason.CONFLICT,
+                    f"vLLM {pin.id} is being installed or removed right now.",
+                    cause="Nothing starts from an environment that changes.",
+                    fix=Fix(text="Wait for the end of that job.", command="sndr jobs"),
+                    evidence={"wanted": wanted, "installation": pin.id},
+                )
         build = named[0].build if wanted else ("cuda" if self._has_gpu() else "cpu")
         pin = next(pin for pin in named if pin.build == build)
         raise HostError(
             Reason.NOT_FOUND,
             "vLLM is not installed." if wanted is None else f"vLLM {wanted} is not installed.",
             cause=f"It takes {pin.needs_free / 2**30:.0f} GiB; {pin.download / 2**30:.1f} to download.",
-            fix=Fix(text="Install it.", command=f"sndr engine install vllm --build {build}"),
+            fix=Fix(
+                text="Install it.",
+                command=f"sndr engine install vllm --version {pin.version} --build {pin.build}",
+            ),
             evidence={"wanted": wanted, "installation": pin.id},
         )
 
@@ -105,6 +123,7 @@ class VllmInstallations:
     def _describe(self, pin: Pin, recommended: bool) -> Installation:
         environment, problem = self._look(pin)
         record = read_record(self.home(pin)) or {}
+        left = sum(map(size, leftovers(self.home(pin))))
         return Installation(
             id=pin.id,
             version=pin.version,
@@ -118,6 +137,8 @@ class VllmInstallations:
             tree_hash=str(record.get("tree_hash", "")),
             repairs=tuple(map(str, record.get("repaired") or ())),
             installed_at=record.get("installed_at"),
+            leftover=left or None,
+            changing=claimed(self.home(pin)),
             problem=problem,
         )
 

@@ -205,6 +205,10 @@ class Installation(Wire):
     tree_hash: str = Field("", description="SHA-256 over vLLM's own files when it was installed")
     repairs: tuple[str, ...] = Field((), description="what the install had to mend in it, by package")
     installed_at: Seconds | None = None
+    leftover: int | None = Field(
+        None, description="bytes that a cut-off install or removal left; the next install frees them"
+    )
+    changing: bool = Field(False, description="a host installs or removes it right now")
     problem: Problem | None = None
 
 

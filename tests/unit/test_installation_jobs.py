@@ -4,11 +4,14 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from pathlib import Path
 
 import pytest
 
 from engine_host._errors import HostError
+from engine_host.cli_engine import _environments
 from engine_host.engines.environment_folder import claim
+from engine_host.engines.vllm_install import install
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
 from engine_host.folders import Folders
@@ -21,9 +24,16 @@ from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from engine_host.store import Store
 from tests.unit.asynchronous import run, until
+from tests.unit.engines.tiny_vllm import OTHER, PIN, TinyVllm
 from tests.unit.engines.undeletable import undeletable
 
 CPU = "0.32.0-cpu"
+
+
+@pytest.fixture
+def tiny(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> TinyVllm:
+    """Packages that the real uv installs in seconds; FAKE is what they hold."""
+    return TinyVllm(tmp_path).use(monkeypatch)
 
 
 class Desk:
@@ -190,5 +200,83 @@ def test_nothing_is_removed_while_another_host_is_at_work_there() -> None:
             assert job.error is not None
             assert job.error.reason is Reason.CONFLICT
             assert (built.home / "installation.json").exists()
+
+    run(act())
+
+
+def test_a_killed_install_is_a_leftover_that_the_next_install_clears(tiny: TinyVllm) -> None:
+    async def act() -> None:
+        async with desk() as built:
+            home = built.installations.home(PIN)
+            await tiny.killed_install(home)
+            other = built.installations.home(OTHER)
+            (other / "lib").mkdir(parents=True)
+            (other / "lib" / "part.so").write_bytes(b"x" * 9000)
+            for pin in (PIN, OTHER):
+                one = await built.listed(pin.id)
+                assert (one.present, one.problem) == (False, None)
+                assert one.leftover is not None
+                assert one.leftover >= 4096
+            lines = "\n".join(_environments(await built.jobs.page()))
+            assert "cut-off work left" in lines
+            job = await built.ended(built.jobs.install(PIN.id))
+            assert job.state is JobState.DONE, job.error
+            assert (await built.listed(PIN.id)).present
+            assert (await built.listed(PIN.id)).leftover is None
+            assert sorted(path.name for path in home.parent.iterdir()) == [PIN.id]
+            assert any("freed" in line and OTHER.id in line for line in built.log_book.tail("install", 50))
+
+    run(act())
+
+
+def test_where_another_host_installs_nothing_is_a_leftover(tiny: TinyVllm) -> None:
+    async def act() -> None:
+        async with desk() as built:
+            other = built.installations.home(OTHER)
+            (other / "lib").mkdir(parents=True)
+            (other / "lib" / "part.so").write_bytes(b"x" * 9000)
+            async with claim(other):
+                one = await built.listed(OTHER.id)
+                assert (one.leftover, one.changing, one.problem) == (None, True, None)
+                with pytest.raises(HostError) as raised:
+                    built.installations.find(OTHER.id)
+                assert raised.value.reason is Reason.CONFLICT
+                job = await built.ended(built.jobs.install(PIN.id))
+                assert job.state is JobState.DONE, job.error
+                assert (other / "lib" / "part.so").exists()
+            job = await built.ended(built.jobs.remove(OTHER.id))
+            assert job.state is JobState.DONE
+            assert not other.exists()
+
+    run(act())
+    assert tiny.links.is_dir()
+
+
+def test_nothing_is_removed_under_an_engine_of_another_host(tiny: TinyVllm) -> None:
+    async def act() -> None:
+        async with desk() as built:
+            home = built.installations.home(PIN)
+            await install(tiny.request(home), lambda _step: None)
+            process = await asyncio.create_subprocess_exec(
+                str(home / "bin" / "python"), "-c", "print(1, flush=True); input()",
+                stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE,
+            )  # fmt: skip
+            assert process.stdout is not None
+            await process.stdout.readline()
+            job = await built.ended(built.jobs.remove(PIN.id))
+            again = await built.ended(built.jobs.install(PIN.id))
+            process.kill()
+            await process.communicate()
+            for refused in (job, again):
+                assert refused.error is not None
+                assert refused.error.reason is Reason.CONFLICT
+                assert refused.error.evidence["pid"] == process.pid
+                assert (refused.undone, refused.left) == ("", "")
+            assert built.installations.find(str(home)).id == PIN.id, "by its path it is the same"
+            job = await built.ended(built.jobs.remove(PIN.id))
+            assert job.state is JobState.DONE
+            with pytest.raises(HostError) as raised:
+                built.installations.find(str(home))
+            assert raised.value.reason is Reason.NOT_FOUND
 
     run(act())
