@@ -32,6 +32,8 @@ from sndr_gui.patch_rows import ALL, FACETS, HERE, Facets, PatchRow, columns, pa
 from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
 
+# What the host calls every patch at once.
+ALL_PATCHES = "all"
 _WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
 REASONS = {
     PatchReason.ANCHOR_AMBIGUOUS: "the text that it replaces occurs more than once",
@@ -291,6 +293,9 @@ class PatchesModel(QObject):
     @property
     def missing(self) -> Installation | None:
         """The environment to install while there is no vLLM on this machine."""
+        if self.engine is not None and self.engine.engine == EngineKind.VLLM:
+            # It runs from an environment that the person made.
+            return None
         return self.installations.missing("")
 
     @property
@@ -380,9 +385,19 @@ class PatchesModel(QObject):
         engine = self.engine
         return self.session.link.connected and engine is not None and engine.engine == "vllm"
 
-    def switch(self, to: str) -> None:
-        """Switch the chosen patch on, off, or back to its default, for the next start."""
-        change = SwitchPatches.model_validate({"names": (self.chosen,), "to": to})
+    def scopes(self) -> tuple[tuple[str, str], ...]:
+        """What can be switched as a whole: all patches, and each family; names and titles."""
+        patches = self.page.patches if self.page else ()
+        families = sorted({patch.family for patch in patches})
+        counts = {name: sum(patch.family == name for patch in patches) for name in families}
+        return (
+            (ALL_PATCHES, f"All {formats.plural(len(patches), 'patch', 'patches')}"),
+            *((name, f"{name}  ·  {formats.plural(counts[name], 'patch', 'patches')}") for name in families),
+        )
+
+    def switch(self, to: str, name: str = "") -> None:
+        """Switch the chosen patch, or a family or all by name, on, off, or back, for the next start."""
+        change = SwitchPatches.model_validate({"names": (name or self.chosen,), "to": to})
 
         async def work(client: HostClient) -> None:
             self._take(await client.switch_patches(change))

@@ -19,6 +19,7 @@ from sndr_gui.views.flow import Flow
 from sndr_gui.views.installations import InstallationRow
 from sndr_gui.views.parts import Page, button, clear, column, row, scrolling, set_text, text
 from sndr_gui.views.patch_detail import PatchPane
+from sndr_gui.views.switches import SwitchMenu
 from sndr_gui.views.tables import Table
 
 
@@ -35,7 +36,11 @@ class PatchesView(Page):
         self.filter.setFixedWidth(280)
         self.filter.setToolTip("sndr patches list")
         self.filter.textChanged.connect(self._on_filter)
+        self.switches = button("Switch…", hint="Switch a family or all patches, for the next start")
+        self.switches.setAccessibleName("Switch a family or all patches")
+        self.switches.setMenu(SwitchMenu(self.switches, model))
         self.tools.addWidget(self.filter)
+        self.tools.addWidget(self.switches)
         self._lesson = text("", "muted", wrap=True)
         self.launch = button("Open Launch", open_launch, icon="rocket", hint="Start a model")
         self._lesson_row = QWidget()

@@ -2,7 +2,7 @@
 
 import time
 
-from PySide6.QtWidgets import QPushButton
+from PySide6.QtWidgets import QMenu, QPushButton
 
 from engine_host.protocol import (
     BisectResult,
@@ -99,6 +99,23 @@ async def test_the_pane_shows_the_change_and_sends_its_commands(stage: Stage) ->
     view.pane.without.click()
     path = "/v1/engines/engine-1/patches/P0001/start-without"
     await stage.until(lambda: stage.host.sent("POST", path))
+
+
+async def test_a_family_or_all_are_switched_from_the_menu(stage: Stage) -> None:
+    view = await page(stage)
+    menu = view.switches.menu()
+    menu.aboutToShow.emit()
+    titles = [action.text() for action in menu.actions() if not action.isSeparator()]
+    assert titles[0].startswith("All ")
+    assert len(titles) > 2
+    for place, name in ((0, "all"), (-1, titles[-1].split("  ")[0])):
+        chosen = [action for action in menu.actions() if not action.isSeparator()][place].menu()
+        assert isinstance(chosen, QMenu)
+        off = next(action for action in chosen.actions() if action.text() == "Switch off")
+        assert f"sndr patches switch off {name}" in off.toolTip()
+        off.trigger()
+        await stage.until(lambda: not view.model.pending("switch"))
+        assert stage.host.sent("POST", "/v1/patches/switch")[-1] == {"names": [name], "to": "off"}
 
 
 async def test_the_filter_and_the_facets_work_together(stage: Stage) -> None:
@@ -237,6 +254,15 @@ async def test_without_vllm_the_page_installs_it(stage: Stage) -> None:
     await stage.until(lambda: view.model.detail is not None and view.model.detail.vllm == "0.32.0")
     await stage.until(lambda: not view.pane.install.isVisible())
     assert not view.install.isVisible()
+
+
+async def test_nothing_is_to_be_installed_while_vllm_runs_from_a_folder_of_the_person(stage: Stage) -> None:
+    stage.host.installations = samples.installations(present=False)
+    stage.pages.installations.load()
+    view = await page(stage)
+    await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
+    assert view.model.missing is None
+    assert view.install is None or not view.install.isVisible()
 
 
 async def test_folders_that_cannot_be_used_are_listed_with_their_problems(stage: Stage) -> None:
