@@ -183,7 +183,7 @@ def _card(one: Loaded[Any], preset: PresetEntry, catalog: Catalog) -> Iterator[C
             # Only a warning: a bad file must not hide those that point to it.
             message = f"there is no usable preset {name}"
             yield one.fault(path, message, _one_of(catalog.presets), Severity.WARNING)
-    if _in_circle(preset.id, catalog):
+    if card.fallback != preset.id and _in_circle(preset.id, catalog):
         message = "its fallbacks lead back to it"
         yield one.fault(("card", "fallback"), message, "End the chain somewhere.", Severity.WARNING)
     if preset.needs.gpus == 0 and (preset.needs.vram_gib is not None or preset.needs.sm is not None):
