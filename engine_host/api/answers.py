@@ -22,6 +22,7 @@ _STATUS = {
     Reason.UNAUTHORIZED: 401,
     Reason.NOT_FOUND: 404,
     Reason.MODEL_FILE_MISSING: 404,
+    Reason.PATCH_UNKNOWN: 404,
     Reason.CONFLICT: 409,
     Reason.PLAN_STALE: 409,
     Reason.PROTOCOL_MISMATCH: 426,
