@@ -30,6 +30,9 @@ _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
 # The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
 SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
 _MORE_LAYERS = 1.5
+# At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
+_BOUNDARY = 2
+_GGML_PADDING = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,11 +50,15 @@ class Pool:
     sliding_groups: int
     state_blocks: int
     window_tokens: int = 0
+    # Layers that TurboQuant leaves as they are; they share the blocks of the others, with larger pages.
+    native_layers: int = 0
+    native_page_bytes: int = 0
 
     @property
     def block_bytes(self) -> int:
         """Bytes of one block."""
-        return self.page_bytes * self.layers
+        compressed = self.layers - self.native_layers
+        return self.page_bytes * compressed + self.native_page_bytes * self.native_layers
 
     def stream_blocks(self, context: int) -> int:
         """Blocks of one stream that is this long."""
@@ -157,6 +164,8 @@ def vllm_pool(
     there = [count for count in counts.values() if count]
     layers = max(there) if max(there) < _MORE_LAYERS * min(there) else min(there)
     groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
+    only_full = len(there) == 1 and counts[Layer.FULL] > 0
+    native = min(2 * _BOUNDARY, shape.count(Layer.FULL)) if only_full and kv_cache_dtype in TURBOQUANT else 0
     # Without prefix caching a stream has one state; with it, one more at the last block's end.
     states = (2 if prefix_caching else 1) + draft_tokens
     return Pool(
@@ -167,4 +176,35 @@ def vllm_pool(
         sliding_groups=groups[Layer.SLIDING],
         state_blocks=groups[Layer.GATED_DELTA] * states,
         window_tokens=(shape.window or 1) - 1 + batched_tokens,
+        native_layers=native,
+        native_page_bytes=block_tokens * token_bytes(shape, "auto", tp) if native else 0,
     )
+
+
+def ggml_token_bytes(shape: ModelShape, kv_type_k: str, kv_type_v: str) -> float:
+    """Bytes of one token in one attention layer in llama.cpp. Raises HostError(kv_type_unsupported)."""
+    unknown = [kind for kind in (kv_type_k, kv_type_v) if kind not in GGML_ELEMENT]
+    if unknown:
+        raise HostError(
+            Reason.KV_TYPE_UNSUPPORTED,
+            f"The size of a {unknown[0]} KV cache is not known here.",
+            fix=f"Choose one of {', '.join(GGML_ELEMENT)}.",
+            evidence={"kv_type": unknown[0]},
+        )
+    keys, values = shape.head_dim, shape.value_dim or shape.head_dim
+    return shape.kv_heads * (keys * GGML_ELEMENT[kv_type_k] + values * GGML_ELEMENT[kv_type_v])
+
+
+def ggml_cells(context: int) -> int:
+    """KV cells of one stream: llama_context pads a context to 256 tokens."""
+    return math.ceil(context / _GGML_PADDING) * _GGML_PADDING
+
+
+def ggml_state_bytes(shape: ModelShape) -> int:
+    """Bytes of one stream's states over all gated-delta layers in llama.cpp, which keeps both as f32."""
+    delta = shape.gated_delta
+    if delta is None:
+        return 0
+    convolution = (delta.conv_kernel - 1) * delta.conv_width
+    recurrent = delta.value_heads * delta.value_dim * delta.key_dim
+    return shape.count(Layer.GATED_DELTA) * 4 * (convolution + recurrent)

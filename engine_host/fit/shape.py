@@ -80,6 +80,7 @@ class ModelShape:
     mtp_layers: int = 0
     tied: bool = False
     output_gate: bool = False
+    value_dim: int | None = None
 
     def count(self, kind: Layer) -> int:
         """How many layers are of one kind; drafting layers are not among them."""

@@ -51,6 +51,8 @@ class GgufInfo:
     mtp_layers: int = 0
     experts: int | None = None
     experts_used: int | None = None
+    feed_forward: int | None = None
+    expert_feed_forward: int | None = None
     vocabulary: int | None = None
     chat_template: bool = False
     tokenizer: str | None = None
@@ -114,6 +116,8 @@ def read_gguf(path: Path) -> GgufInfo:
         mtp_layers=mtp if any(".nextn." in tensor.name for tensor in tensors) else 0,
         experts=_count(header, f"{architecture}.expert_count"),
         experts_used=_count(header, f"{architecture}.expert_used_count"),
+        feed_forward=_count(header, f"{architecture}.feed_forward_length"),
+        expert_feed_forward=_count(header, f"{architecture}.expert_feed_forward_length"),
         vocabulary=header.lengths.get("tokenizer.ggml.tokens")
         or _count(header, f"{architecture}.vocab_size"),
         chat_template=bool(_text(header, "tokenizer.chat_template")),

@@ -1,0 +1,111 @@
+"""What to change so that a start fits, cheapest first: first what costs nothing, last what costs money."""
+
+import dataclasses
+from collections.abc import Iterator
+
+from engine_host.fit.estimate import Corrections, Estimate, blocker, estimate, holds
+from engine_host.fit.estimate import largest_context as longest
+from engine_host.fit.estimate import most_streams as most
+from engine_host.fit.start import Model, Start
+from engine_host.fit.tensors import formula_weights
+from engine_host.protocol.fit import Change
+from engine_host.protocol.plans import EngineKind
+
+# From fine to coarse; the advisor says what each costs in quality.
+KV_TYPES = {
+    EngineKind.VLLM: ("auto", "fp8", "turboquant_k8v4", "turboquant_4bit_nc"),
+    EngineKind.LLAMA_CPP: ("f16", "q8_0", "q5_1", "q4_0"),
+}
+_LESS_CHUNK = 1024
+_SHORTEST = 1024
+
+
+def changes(model: Model, found: Estimate, corrections: Corrections | None = None) -> tuple[Change, ...]:
+    """Changes that save something, in order of what they cost the person; none where it fits."""
+    if holds(found):
+        return ()
+    listed = []
+    for change_id, text, option, start, other in _candidates(model, found.start, corrections):
+        if blocker(other, start) is not None:
+            continue
+        after = estimate(other, start, corrections)
+        gained = (after.room - after.needed) - (found.room - found.needed)
+        if gained > 0:
+            listed.append(Change(id=change_id, text=text, saves=gained, fits=holds(after), option=option))
+    return tuple(listed)
+
+
+def _candidates(
+    model: Model, start: Start, corrections: Corrections | None
+) -> Iterator[tuple[str, str, str, Start, Model]]:
+    replace = dataclasses.replace
+    if any(device.taken for device in start.devices):
+        empty = tuple(replace(device, taken=0) for device in start.devices)
+        yield (
+            "free_memory",
+            "End the other programs that hold memory there.",
+            "",
+            replace(start, devices=empty),
+            model,
+        )
+    vllm = start.engine is EngineKind.VLLM
+    if vllm and not start.cpu and start.gpu_memory < 0.95:
+        yield (
+            "gpu_memory",
+            "Let vLLM use 95 % of the GPU.",
+            "--gpu-memory 0.95",
+            replace(start, gpu_memory=0.95),
+            model,
+        )
+    if vllm and not start.cpu and start.batched_tokens > _LESS_CHUNK:
+        yield (
+            "batched_tokens",
+            f"Read prompts in chunks of {_LESS_CHUNK} tokens.",
+            (f"--batched-tokens {_LESS_CHUNK}"),
+            replace(start, batched_tokens=_LESS_CHUNK),
+            model,
+        )
+    kinds = KV_TYPES[start.engine]
+    current = "f16" if start.kv == "auto" and not vllm else start.kv
+    for kind in kinds[kinds.index(current) + 1 :] if current in kinds else ():
+        yield (
+            f"kv:{kind}",
+            f"Keep the KV cache as {kind}.",
+            f"--kv {kind}",
+            replace(start, kv=kind, kv_v=kind),
+            model,
+        )
+    if start.streams > 1 and (streams := most(model, start, corrections)) < start.streams:
+        streams = max(streams, 1)
+        yield (
+            "streams",
+            f"Answer {streams} at a time.",
+            f"--streams {streams}",
+            replace(start, streams=streams),
+            model,
+        )
+    context = longest(model, start, corrections) // 256 * 256
+    if _SHORTEST <= context < start.context:
+        yield (
+            "context",
+            f"Take a context of {context:,} tokens.",
+            f"--context {context}",
+            replace(start, context=context),
+            model,
+        )
+    if start.drafting and model.shape.mtp_layers:
+        yield "drafting", "Leave the drafting layers out.", "", replace(start, drafting=False), model
+    if vllm and not start.cpu and not start.eager:
+        yield (
+            "eager",
+            "Run without CUDA graphs; decoding gets slower.",
+            "--eager",
+            replace(start, eager=True),
+            model,
+        )
+    four = formula_weights(model.shape, 4.5)
+    if four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
+        yield "weights", "Take the model quantised to 4 bits.", "", start, replace(model, weights=four)
+    if not start.cpu:
+        more = start.devices * 2
+        yield "gpus", f"Use {len(more)} such GPUs.", f"--tp {len(more)}", replace(start, devices=more), model

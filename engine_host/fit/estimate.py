@@ -1,0 +1,152 @@
+"""One start on one machine: its parts, whether they fit, and why not."""
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from engine_host.fit import llamacpp, vllm
+from engine_host.fit.kv import TURBOQUANT
+from engine_host.fit.parts import Basis, Part
+from engine_host.fit.shape import Layer
+from engine_host.fit.start import Model, Start
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import Verdict
+from engine_host.protocol.plans import EngineKind
+
+# Where a model does not say how long it may be.
+LONGEST = 1 << 20
+# By part: the factor that measured starts taught.
+Corrections = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Blocker:
+    """Why this cannot run here, whatever its size."""
+
+    reason: Reason
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Bytes on the fullest device: `parts` without the KV cache, `kv` for all streams at full length.
+
+    `kv_room` is what is left for the cache.
+    """
+
+    start: Start
+    parts: tuple[Part, ...]
+    kv: int
+    kv_one: int
+    room: int
+    kv_room: int
+    verdict: Verdict
+    why: str = ""
+
+    @property
+    def needed(self) -> int:
+        """Bytes of everything."""
+        return sum(part.bytes for part in self.parts) + self.kv
+
+
+def blocker(model: Model, start: Start) -> Blocker | None:
+    """What rules this start out, or None."""
+    shape, vllm_runs = model.shape, start.engine is EngineKind.VLLM
+    if vllm_runs is (model.format == "GGUF"):
+        other = "llama.cpp" if vllm_runs else "vLLM"
+        return Blocker(Reason.UNSUPPORTED, f"{start.engine.value} does not read this format; {other} does.")
+    if not start.devices:
+        return Blocker(Reason.ENGINE_UNUSABLE, "There is no GPU to compute for.")
+    longest = model.context
+    if vllm_runs and longest and start.context > longest and not model.rope_scaled:
+        return Blocker(Reason.CONTEXT_TOO_LONG, f"The model has positions for {longest:,} tokens.")
+    if not vllm_runs:
+        return None
+    gpus = start.tensor_parallel
+    if shape.heads % gpus:
+        return Blocker(
+            Reason.SETTING_INVALID, f"{shape.heads} attention heads cannot be shared among {gpus} GPUs."
+        )
+    if start.kv not in TURBOQUANT:
+        return None
+    if start.cpu:
+        return Blocker(Reason.KV_CACHE_UNSAFE, "vLLM's CPU build corrupts a TurboQuant cache.")
+    if shape.latent is not None or shape.count(Layer.SLIDING):
+        kind = "latent attention" if shape.latent is not None else "sliding windows"
+        return Blocker(Reason.KV_TYPE_UNSUPPORTED, f"TurboQuant does not work with {kind}.")
+    return None
+
+
+def estimate(model: Model, start: Start, corrections: Corrections | None = None) -> Estimate:
+    """The parts of a start and their verdict; call it for a start without a blocker.
+
+    Raises HostError(kv_type_unsupported).
+    """
+    engine = vllm if start.engine is EngineKind.VLLM else llamacpp
+    parts = tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
+    kv = engine.kv_bytes(model, start)
+    kv_one = engine.kv_bytes(model, dataclasses.replace(start, streams=1))
+    room = vllm.room(start) if engine is vllm else min(device.free for device in start.devices)
+    fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
+    if start.kv_cache is not None and engine is vllm:
+        kv_room = start.kv_cache
+        fixed_fits, all_fits = fixed + start.kv_cache <= room, kv <= start.kv_cache
+        tight = highest + start.kv_cache > room
+    else:
+        kv_room = max(room - fixed, 0)
+        fixed_fits, all_fits = fixed <= room, kv <= kv_room
+        tight = highest + kv > room
+    verdict, why = Verdict.FITS, ""
+    if not fixed_fits or kv_one > kv_room or (engine is llamacpp and not all_fits):
+        verdict = Verdict.DOES_NOT_FIT
+        short = fixed + (kv if engine is llamacpp else kv_one) - room if fixed_fits is False else 0
+        short = max(short, (kv if engine is llamacpp else kv_one) - kv_room)
+        why = f"{short / 2**30:.2f} GiB are missing."
+    elif not all_fits:
+        # vLLM starts all the same; streams wait for blocks, or are put off.
+        verdict = Verdict.TIGHT
+        why = f"At full length {kv_room // max(kv_one, 1)} of {start.streams} streams have room at a time."
+    elif tight:
+        verdict = Verdict.TIGHT
+        why = "It fits, but not when every estimate is at its upper end."
+    return Estimate(start, parts, kv, kv_one, room, kv_room, verdict, why)
+
+
+def holds(found: Estimate) -> bool:
+    """Whether all streams have room at full length."""
+    return found.verdict is not Verdict.DOES_NOT_FIT and found.kv <= found.kv_room
+
+
+def largest_context(model: Model, start: Start, corrections: Corrections | None = None) -> int:
+    """The longest context that all streams of this start can have; 0 when there is none."""
+    fits, fails = 0, (model.context or LONGEST) + 1
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if holds(estimate(model, dataclasses.replace(start, context=middle), corrections)):
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def most_streams(model: Model, start: Start, corrections: Corrections | None = None) -> int:
+    """The most streams of this context, up to 4096; 0 when there is no room for one."""
+    fits, fails = 0, 4097
+    while fails - fits > 1:
+        middle = (fits + fails) // 2
+        if holds(estimate(model, dataclasses.replace(start, streams=middle), corrections)):
+            fits = middle
+        else:
+            fails = middle
+    return fits
+
+
+def _corrected(part: Part, corrections: Corrections) -> Part:
+    factor = corrections.get(part.name)
+    if factor is None or part.basis is not Basis.ESTIMATE:
+        return part
+    # What was measured narrows the band to a tenth.
+    size = round(part.bytes * factor)
+    return Part(
+        part.name, size, round(size * 0.9), round(size * 1.1), Basis.MEASURED, "learnt from starts here"
+    )

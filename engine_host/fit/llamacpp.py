@@ -1,0 +1,118 @@
+"""What llama.cpp allocates on each device: weights, KV cells, states, compute and output buffers."""
+
+from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes
+from engine_host.fit.parts import MIB, Basis, Part
+from engine_host.fit.shape import Layer, ModelShape
+from engine_host.fit.start import Model, Start
+
+UBATCH = 512
+_FLOAT = 4
+# The mask of attention, as f16: one row for each token of a batch.
+_MASK = 2
+# Measured on this project's machines, server without weights and buffers.
+_PROCESS = 90 * MIB
+# CUDA's context, its libraries and the pool for its matrix products.
+_CUDA_CONTEXT = 420 * MIB
+
+
+def parts(model: Model, start: Start) -> tuple[Part, ...]:
+    """Everything but the KV cache, on the fullest device."""
+    shape, gpus = model.shape, len(start.devices)
+    found = [_weights(model, start)]
+    if states := state_bytes(shape, start):
+        found.append(_exact("states", _share(states, gpus), Basis.FORMULA, "one for each stream"))
+    found.append(_compute(shape, start))
+    output = shape.vocabulary * _FLOAT * start.streams * (2 if _drafts(shape, start) else 1)
+    if start.cpu:
+        found.append(_exact("output", output, Basis.FORMULA, "scores of one token for each stream"))
+        found.append(_banded("server", _PROCESS, 0.6, 1.6, "the process itself"))
+    else:
+        found.append(_banded("CUDA context", _CUDA_CONTEXT, 0.6, 1.5, "driver, kernels, libraries"))
+    return tuple(found)
+
+
+def kv_bytes(model: Model, start: Start) -> int:
+    """Bytes of the KV cache on the fullest device: cells of every stream are allocated at the start."""
+    shape = model.shape
+    layers = shape.count(Layer.FULL) + shape.count(Layer.SLIDING)
+    cells = ggml_cells(start.context) * start.streams
+    kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
+    size = layers * cells * ggml_token_bytes(shape, *kinds)
+    if _drafts(shape, start):
+        size += shape.mtp_layers * cells * ggml_token_bytes(shape, "f16", "f16")
+    return _share(round(size), len(start.devices))
+
+
+def state_bytes(shape: ModelShape, start: Start) -> int:
+    """Bytes of all streams' states; with drafting one more for every token that may be taken back."""
+    kept = 1 + (start.draft_tokens if _drafts(shape, start) else 0)
+    return ggml_state_bytes(shape) * start.streams * kept
+
+
+def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int) -> int:
+    """Bytes of the graph's intermediate values for a batch of so many tokens.
+
+    The largest set of values that live at one time: of a feed-forward part its two products and the
+    residual; of a gated-delta layer three copies of what goes through the convolution, the gate z and the
+    residual; of a mixture the products of the experts used. Beside them lies the attention mask. Holds for
+    flash attention; agrees with what llama.cpp 0c1e570 prints.
+    """
+    wide = [2 * shape.feed_forward + shape.hidden]
+    queries = shape.heads * shape.head_dim
+    wide.append(
+        shape.hidden + queries * (3 if shape.output_gate else 2) + 2 * shape.kv_heads * shape.head_dim
+    )
+    carried = 0
+    if (experts := shape.experts) is not None:
+        products = experts.used * (2 * experts.width)
+        wide.append(shape.hidden * 2 + max(products, experts.used * (experts.width + shape.hidden)))
+    if (delta := shape.gated_delta) is not None:
+        wide.append(
+            shape.hidden + 3 * delta.conv_width + delta.value_heads * delta.value_dim + delta.value_heads
+        )
+        carried = 2 * streams * (delta.conv_kernel - 1) * delta.conv_width * _FLOAT
+    return tokens * (max(wide) * _FLOAT + cells * _MASK) + carried
+
+
+def _compute(shape: ModelShape, start: Start) -> Part:
+    tokens = min(UBATCH, start.batched_tokens)
+    cells = ggml_cells(start.context)
+    size = compute_bytes(shape, tokens, cells, start.streams)
+    if _drafts(shape, start):
+        size += tokens * ((2 * shape.feed_forward + shape.hidden) * _FLOAT + cells * _MASK)
+    # The formula was checked for dense models and for gated delta, on the processor.
+    low, high = (0.97, 1.03) if start.cpu and shape.experts is None else (0.7, 1.6)
+    return _banded("compute", size, low, high, f"for batches of {tokens} tokens")
+
+
+def _weights(model: Model, start: Start) -> Part:
+    weights = model.weights
+    size = weights.loaded(drafting=_drafts(model.shape, start))
+    if start.cpu:
+        return _exact("weights", size, weights.basis, "every tensor that is loaded")
+    # The embedding stays in main memory; a head that is tied to it gets a copy on the GPU.
+    size -= weights.embedding if weights.head else 0
+    each = _share(size, len(start.devices))
+    if len(start.devices) == 1:
+        return _exact("weights", each, weights.basis, "all layers on the GPU")
+    # Whole layers go to a GPU, so the shares differ by up to one layer, and the last one has the head.
+    layer = size // max(len(model.shape.layers), 1)
+    return Part(
+        "weights", each, each - layer, each + layer + weights.head, weights.basis, "whole layers each"
+    )
+
+
+def _drafts(shape: ModelShape, start: Start) -> bool:
+    return start.drafting and shape.mtp_layers > 0
+
+
+def _share(size: int, devices: int) -> int:
+    return -(-size // devices)
+
+
+def _exact(name: str, size: int, basis: Basis, about: str) -> Part:
+    return Part(name, size, size, size, basis, about)
+
+
+def _banded(name: str, size: float, low: float, high: float, about: str) -> Part:
+    return Part(name, round(size), round(size * low), round(size * high), Basis.ESTIMATE, about)

@@ -1,0 +1,75 @@
+"""What is computed: a model, the start that is meant, and the machine that it is for."""
+
+from dataclasses import dataclass
+
+from engine_host.fit.shape import ModelShape
+from engine_host.fit.tensors import WeightBytes
+from engine_host.protocol.plans import EngineKind
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """A model by its numbers; `context` is what it was trained for, in tokens."""
+
+    name: str
+    format: str
+    shape: ModelShape
+    weights: WeightBytes
+    context: int | None = None
+    quantization: str = ""
+    architecture: str = ""
+    rope_scaled: bool = False
+    unknown: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Device:
+    """A GPU, or main memory; bytes, bytes a second, operations a second.
+
+    `taken` is what others hold; what the model being replaced holds is not among it. `power_share` is the
+    power limit over what the GPU is made for.
+    """
+
+    name: str
+    total: int
+    taken: int = 0
+    sm: str | None = None
+    bandwidth: float | None = None
+    flops: float | None = None
+    pcie_lanes: int | None = None
+    power_share: float | None = None
+
+    @property
+    def free(self) -> int:
+        """Bytes that a start can have."""
+        return max(self.total - self.taken, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """How the model is meant to run; KV types by the engine's own names, `devices` are used alike."""
+
+    engine: EngineKind
+    devices: tuple[Device, ...]
+    cpu: bool
+    context: int
+    streams: int = 1
+    kv: str = "auto"
+    kv_v: str = "auto"
+    gpu_memory: float = 0.9
+    kv_cache: int | None = None
+    batched_tokens: int = 2048
+    drafting: bool = False
+    draft_tokens: int = 3
+    prefix_caching: bool = True
+    eager: bool = False
+
+    @property
+    def build(self) -> str:
+        """Which build of the engine it is for."""
+        return "cpu" if self.cpu else "cuda"
+
+    @property
+    def tensor_parallel(self) -> int:
+        """How many GPUs share each layer (vLLM), or the layers among them (llama.cpp)."""
+        return len(self.devices)

@@ -1,0 +1,211 @@
+"""What a model needs on a machine: `/v1/fit` and `sndr fit`. Bytes and tokens throughout."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from engine_host.protocol.base import Command, Seconds, Severity, Wire
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import EngineKind
+
+
+class PartSource(StrEnum):
+    """Where the bytes of a part are from."""
+
+    FILES = "files"
+    FORMULA = "formula"
+    MEASURED = "measured"
+    ESTIMATE = "estimate"
+
+
+class Verdict(StrEnum):
+    """Whether a start would work."""
+
+    FITS = "fits"
+    TIGHT = "tight"
+    DOES_NOT_FIT = "does_not_fit"
+    CANNOT_RUN = "cannot_run"
+
+
+class FitGpu(Command):
+    """One GPU to compute for; `taken` is held by other processes and stays held."""
+
+    name: str = ""
+    total: int = Field(gt=0)
+    taken: int = Field(0, ge=0)
+    sm: str | None = Field(None, description="compute capability, such as 8.6")
+    bandwidth: float | None = Field(None, gt=0, description="bytes a second")
+    flops: float | None = Field(None, gt=0, description="dense 16-bit operations a second")
+    pcie_lanes: int | None = Field(None, gt=0, le=16)
+    power_share: float | None = Field(None, gt=0, le=2, description="power limit over the usual one")
+
+
+class FitRequest(Command):
+    """What to compute. With neither `gpus` nor `hardware` it is this machine.
+
+    `hardware` names an entry of the catalogue, with a count before it where there are several: `2x rtx-3090`.
+    """
+
+    model: str
+    engine: EngineKind = EngineKind.AUTO
+    hardware: str | None = None
+    gpus: tuple[FitGpu, ...] | None = None
+    cpu: bool = Field(False, description="the processor alone, in main memory")
+    context: int | None = Field(None, gt=0)
+    streams: int = Field(1, gt=0, le=4096)
+    kv: str | None = Field(None, description="KV type: auto, fp8, turboquant_k8v4; f16, q8_0, q4_0 …")
+    kv_v: str | None = Field(None, description="llama.cpp: type of the values where it is another")
+    tensor_parallel: int | None = Field(None, gt=0, le=64)
+    gpu_memory: float = Field(0.9, gt=0, le=1)
+    kv_cache_gib: float | None = Field(None, gt=0, description="vLLM on the processor: size of the KV cache")
+    batched_tokens: int | None = Field(None, gt=0)
+    speculation: bool = Field(False, description="the model's own drafting layers run")
+    draft_tokens: int = Field(3, gt=0, le=64)
+    prefix_caching: bool = True
+    eager: bool = False
+    bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
+    min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
+    acceptance_length: float = Field(1.0, ge=1, description="tokens that a step of speculation yields")
+    grid: bool = Field(False, description="also compute the grid of contexts and streams")
+
+
+class FitPart(Wire):
+    """One part of a device's memory, with the band that it may lie in."""
+
+    name: str
+    size: int
+    low: int
+    high: int
+    source: PartSource
+    note: str = ""
+
+
+class DeviceFit(Wire):
+    """The stacked parts on one GPU, or in main memory; `room` is what the engine may use of it."""
+
+    name: str
+    total: int
+    taken: int
+    room: int
+    parts: tuple[FitPart, ...]
+    needed: int
+    free_after: int
+
+
+class KvChoice(Wire):
+    """One KV type: what it costs and what it makes possible."""
+
+    kv: str
+    bytes_per_token: float
+    verdict: Verdict
+    largest_context: int
+    note: str = ""
+
+
+class CurvePoint(Wire):
+    """What the start needs on the fullest device at one context."""
+
+    context: int
+    needed: int
+    room: int
+    verdict: Verdict
+
+
+class GridCell(Wire):
+    """The verdict for so many streams of such a length."""
+
+    context: int
+    streams: int
+    verdict: Verdict
+
+
+class Change(Wire):
+    """Something to change so that it fits; `saves` in bytes on the fullest device."""
+
+    id: str
+    text: str
+    saves: int
+    fits: bool
+    option: str = ""
+
+
+class Advice(Wire):
+    """One rule of the advisor that applies, with what shows it."""
+
+    id: str
+    severity: Severity
+    message: str
+    fix: str
+    evidence: str
+
+
+class Roofline(Wire):
+    """What the hardware allows at most, tokens a second; None where a figure of it is not known."""
+
+    decode: float | None
+    decode_all_streams: float | None
+    prefill: float | None
+    bytes_per_step: int
+    why: str = ""
+
+
+class Measured(Wire):
+    """A start that was compared: predicted and measured bytes of one part."""
+
+    at: Seconds
+    engine: str
+    version: str
+    gpu: str
+    patches: str
+    model: str
+    part: str
+    predicted: int
+    measured: int
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less one."""
+        return self.predicted / self.measured - 1 if self.measured else 0.0
+
+
+class Correction(Wire):
+    """What was learnt for one part on this machine: the factor on the prediction, from `n` starts."""
+
+    part: str
+    factor: float
+    n: int
+
+
+class FitReport(Wire):
+    """The answer."""
+
+    model: str
+    engine: EngineKind
+    kv: str
+    context: int
+    streams: int
+    tensor_parallel: int
+    verdict: Verdict
+    reason: Reason | None = None
+    why: str = ""
+    devices: tuple[DeviceFit, ...] = ()
+    kv_bytes_per_token: float = 0
+    kv_pool_tokens: int | None = None
+    kv_blocks: int | None = None
+    block_tokens: int | None = None
+    largest_context: int = 0
+    most_streams: int = 0
+    kv_choices: tuple[KvChoice, ...] = ()
+    curve: tuple[CurvePoint, ...] = ()
+    grid: tuple[GridCell, ...] = ()
+    changes: tuple[Change, ...] = ()
+    advice: tuple[Advice, ...] = ()
+    roofline: Roofline | None = None
+    corrections: tuple[Correction, ...] = ()
+    unknown: tuple[str, ...] = Field((), description="what the model's files do not say")
+
+
+class MeasuredPage(Wire):
+    """Compared starts, newest first."""
+
+    starts: tuple[Measured, ...]

@@ -1,0 +1,103 @@
+"""Bytes of llama.cpp's buffers against what its server prints of the demo model (0c1e570)."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine_host.bundled import resources
+from engine_host.fit import llamacpp
+from engine_host.fit.gguf_shape import gguf_shape
+from engine_host.fit.kv import ggml_token_bytes
+from engine_host.fit.parts import GIB, MIB, Basis
+from engine_host.fit.shape import read_shape
+from engine_host.fit.start import Device, Model, Start
+from engine_host.fit.tensors import gguf_weights
+from engine_host.library.gguf import read_gguf
+from engine_host.protocol.plans import EngineKind
+from tests.unit.fit.test_kv import DENSE, demo
+
+
+def demo_gguf() -> Model:
+    info = read_gguf(resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf")
+    return Model(info.name, "GGUF", gguf_shape(info), gguf_weights(info), info.context)
+
+
+def start(**values: Any) -> Start:
+    memory = Device("memory", 16 * GIB)
+    return replace(Start(EngineKind.LLAMA_CPP, (memory,), cpu=True, context=2048), **values)
+
+
+def test_the_file_and_the_config_say_the_same_shape() -> None:
+    from_file, from_config = (
+        gguf_shape(read_gguf(resources() / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf")),
+        demo(),
+    )
+    assert replace(from_file, tied=True, value_dim=None) == from_config
+
+
+@pytest.mark.parametrize(("drafting", "printed"), [(False, 10.76), (True, 11.76)])
+def test_weights_are_those_that_are_loaded(drafting: bool, printed: float) -> None:
+    weights = demo_gguf().weights
+    assert weights.basis is Basis.FILES
+    assert round(weights.loaded(drafting=drafting) / MIB, 2) == printed
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ({}, 2.00),
+        ({"streams": 4}, 8.00),
+        ({"streams": 4, "kv": "q8_0", "kv_v": "q8_0"}, 4.25),
+        ({"context": 8192}, 8.00),
+        ({"context": 2000}, 2.00),
+        # Two layers of the model and one that drafts.
+        ({"streams": 2, "drafting": True}, 4.00 + 2.00),
+    ],
+)
+def test_kv_cache(asked: dict[str, Any], printed: float) -> None:
+    assert llamacpp.kv_bytes(demo_gguf(), start(**asked)) == printed * MIB
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"), [({}, 0.82), ({"streams": 4}, 3.28), ({"streams": 2, "drafting": True}, 6.56)]
+)
+def test_states(asked: dict[str, Any], printed: float) -> None:
+    assert round(llamacpp.state_bytes(demo_gguf().shape, start(**asked)) / MIB, 2) == printed
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ({}, 9.54),
+        ({"streams": 4}, 9.61),
+        ({"context": 8192, "batched_tokens": 256}, 7.78),
+        ({"streams": 2, "drafting": True}, 9.56 + 5.52),
+    ],
+)
+def test_compute_buffers(asked: dict[str, Any], printed: float) -> None:
+    part = next(part for part in llamacpp.parts(demo_gguf(), start(**asked)) if part.name == "compute")
+    assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("kind", "mib"), [("f16", 896), ("q8_0", 476), ("q5_0", 308), ("q4_0", 252), ("iq4_nl", 252)]
+)
+def test_kv_types_as_measured(kind: str, mib: int) -> None:
+    """Qwen3-0.6B shape, 4 streams of 2048 cells: what llama.cpp allocated."""
+    shape = read_shape({**DENSE, "num_hidden_layers": 28})
+    assert 28 * 8192 * ggml_token_bytes(shape, kind, kind) == mib * MIB
+
+
+def test_on_gpus_the_embedding_stays_behind() -> None:
+    model = demo_gguf()
+    gpus = (Device("GPU", 8 * GIB),) * 2
+    one, two = (
+        {part.name: part for part in llamacpp.parts(model, start(cpu=False, devices=gpus[:count]))}
+        for count in (1, 2)
+    )
+    # It is tied to the head, so the GPU has a copy of it.
+    assert one["weights"].bytes == model.weights.loaded(drafting=False)
+    assert two["weights"].bytes == -(-one["weights"].bytes // 2)
+    assert two["weights"].low < two["weights"].bytes < two["weights"].high
+    assert "CUDA context" in one
