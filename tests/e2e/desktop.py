@@ -121,6 +121,12 @@ class Gui:
         assert widget is not None
         return widget
 
+    def wait_until_shown(self, name: str, seconds: float = 20.0) -> None:
+        """Wait for a widget that is shown and may be out of use, such as Send without a message."""
+        assert wait_until(lambda: self.find(name) is not None, seconds), (
+            f"{name!r} is not shown; {self._summary()}"
+        )
+
     def wait_for_words(self, words: str, seconds: float = 20.0) -> None:
         """Wait until these words stand in the window."""
         assert wait_until(lambda: self.says(words), seconds), f"{words!r} is not said; {self._summary()}"

@@ -62,7 +62,7 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
     assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 30)
     assert gui.says(QUESTION)
     # With an answer under way, Stop asks once more.
-    gui.wait_for("Send", 60)
+    gui.wait_until_shown("Send", 60)
     gui.open("Home")
     gui.click("Stop")
     gui.wait_for("Start the demo model", 20)
@@ -89,7 +89,7 @@ def test_stop_in_mid_answer_ends_the_work_at_once(gui: Gui, slow_model: Path) ->
     kept = gui.answers()[-1]
     assert kept
     # What came is kept, and the chat goes on.
-    gui.wait_for("Send")
+    gui.wait_until_shown("Send")
     assert gui.close() == 0
 
 

@@ -35,7 +35,7 @@ def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
     gui.type("What does the json module do?")
     gui.press("Return")
     assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 60)
-    gui.wait_for("Send", 60)
+    gui.wait_until_shown("Send", 60)
     gui.open("Engine")
     gui.wait_for_words("tokens a step", 60)
     gui.wait_for_words("Latencies", 10)
