@@ -29,6 +29,7 @@ from engine_host.engines.environment_folder import (
     size,
 )
 from engine_host.engines.package_sources import package_sources
+from engine_host.engines.uv_failure import explained
 from engine_host.engines.vllm_installations import tree_hash
 from engine_host.engines.vllm_pins import PYTHON, TORCH_CPU_INDEX, Pin
 from engine_host.engines.vllm_repairs import repair
@@ -118,8 +119,8 @@ async def _packages(request: InstallRequest, python: str, log: IO[str], tell: Te
     pin, home = request.pin, request.home
     sources = package_sources()
     _step(tell, 2)
-    await _run([uv.find_uv_bin(), "venv", "-q", "--clear", "--python", python, str(home)], home.parent, log)
-    into = [uv.find_uv_bin(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
+    await _run([_uv(), "venv", "-q", "--clear", "--python", python, str(home)], home.parent, log)
+    into = [_uv(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
     into += ["--only-binary", ":all:", *sources.arguments]
     if pin.packages_first:
         _step(tell, 3)
@@ -170,18 +171,18 @@ async def _run(argv: list[str], cwd: Path, log: IO[str], extra: dict[str, str] |
     try:
         return await run_tool(argv, cwd=cwd, environment=environment, log=log)
     except ToolError as error:
+        raise explained(error, Path(log.name)) from error
+
+
+def _uv() -> str:
+    try:
+        return uv.find_uv_bin()
+    except FileNotFoundError as error:
         raise HostError(
-            Reason.DISK_FULL if error.disk_full else Reason.INSTALL_FAILED,
-            "The disk became full while vLLM was installed."
-            if error.disk_full
-            else "vLLM could not be installed.",
-            cause="; ".join(line.strip() for line in error.tail[-4:] if line.strip())[:600],
-            fix="Check the network (or the mirror in pip's settings) and the disk, then install again.",
-            evidence={
-                "command": Path(argv[0]).name,
-                "exit_code": error.code,
-                "output": list(error.tail[-30:]),
-            },
+            Reason.INSTALL_FAILED,
+            "vLLM could not be installed: uv, which comes with this program, is missing.",
+            cause=str(error).splitlines()[0],
+            fix="Install this program again.",
         ) from error
 
 
@@ -207,7 +208,7 @@ async def _interpreter(request: InstallRequest) -> str:
     # A frozen program has no interpreter of its own.
     if own == PYTHON and not getattr(sys, "frozen", False):
         return sys.executable
-    finder = uv.find_uv_bin()
+    finder = _uv()
     with _log(request.log) as log:
         try:
             said = await _run(

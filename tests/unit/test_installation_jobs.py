@@ -1,6 +1,7 @@
 """Jobs on environments, with real jobs, files and locks; the environment itself is FAKE: a few files."""
 
 import asyncio
+import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -278,5 +279,46 @@ def test_nothing_is_removed_under_an_engine_of_another_host(tiny: TinyVllm) -> N
             with pytest.raises(HostError) as raised:
                 built.installations.find(str(home))
             assert raised.value.reason is Reason.NOT_FOUND
+
+    run(act())
+
+
+def test_a_cancelled_install_says_what_was_undone_and_what_is_left(
+    tiny: TinyVllm, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TINY_WAITS", str(tiny.started))
+
+    async def cancelled(built: Desk) -> Job:
+        job = built.jobs.install(PIN.id)
+        await until(lambda: tiny.started.exists() and tiny.started.read_text())
+        assert built.jobs.install(PIN.id).id == job.id, "asked twice it is one install"
+        with undeletable(built.installations.home(PIN) / "pyvenv.cfg") if keep else contextlib.nullcontext():
+            for _ in range(2):
+                built.runner.cancel(job.id)
+                await asyncio.sleep(0)
+            ended = await built.ended(job)
+            tiny.started.unlink()
+            return ended
+
+    keep = False
+
+    async def act() -> None:
+        nonlocal keep
+        async with desk() as built:
+            home = built.installations.home(PIN)
+            ended = await cancelled(built)
+            assert ended.state is JobState.CANCELLED
+            assert ended.undone == "The half-installed environment was removed."
+            assert ended.left.startswith("Downloads stay in the cache")
+            assert list(home.parent.iterdir()) == []
+            keep = True
+            ended = await cancelled(built)
+            assert (ended.state, ended.undone) == (JobState.CANCELLED, "")
+            assert f"{home.parent}/.{PIN.id}.removed-" in ended.left
+            assert "could not be deleted entirely" in ended.left
+            monkeypatch.delenv("TINY_WAITS")
+            ended = await built.ended(built.jobs.install(PIN.id))
+            assert ended.state is JobState.DONE, ended.error
+            assert [path.name for path in home.parent.iterdir()] == [PIN.id]
 
     run(act())

