@@ -278,7 +278,7 @@ def _check_id(preset_id: str) -> None:
 def _text(path: Path) -> str | None:
     try:
         return path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError):
         return ""  # It is there and cannot be read: whoever means to replace it did not see it.
