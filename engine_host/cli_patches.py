@@ -65,7 +65,7 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
 def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
     """Show one patch: the problem, what it touches as a diff, and what it was measured to do."""
     with find_or_start() as hold:
-        detail = hold.client.get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail, {"vllm": vllm})
+        detail = hold.client.get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail, {"vllm": _meant(vllm)})
     lines = [*_about(detail.patch), ""]
     for operation in detail.operations:
         versions = f" (vLLM {operation.vllm})" if operation.vllm else ""
@@ -84,7 +84,7 @@ def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
 def check(out: Output, vllm: str | None) -> Exit | None:
     """Say of each patch whether it fits a vLLM, without starting it; 5 when one has drifted."""
     with find_or_start() as hold:
-        page = hold.client.get("/v1/patches/check", CheckPage, {"vllm": vllm})
+        page = hold.client.get("/v1/patches/check", CheckPage, {"vllm": _meant(vllm)})
     lines = [f"vLLM {page.vllm} ({page.source})", ""]
     lines += table(
         ("patch", "", "needed by"),
@@ -238,6 +238,13 @@ def bisect(
         lines.append(f"Start without: {found.command}")
     out.result(found, lines)
     return Exit.ENGINE if found.verdict is BisectVerdict.FOUND else None
+
+
+def _meant(vllm: str | None) -> str | None:
+    """A path as it is meant here; the host has another working folder."""
+    if vllm is None or not (os.sep in vllm or vllm.endswith(".whl")):
+        return vllm
+    return os.path.abspath(os.path.expanduser(vllm))
 
 
 def _for_vllm(request: LaunchRequest) -> LaunchRequest:
