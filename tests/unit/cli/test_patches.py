@@ -119,7 +119,7 @@ def test_plan_asks_for_vllm_and_says_why_each_other_is_out(host: FakeHost, sndr:
     assert code == 0
     sent = host.asked[-1][2]
     assert (sent["engine"], sent["patches"]["off"]) == ("vllm", ["kv"])
-    assert "1 patches, in this order:\n  one" in out or "1 patch, in this order:\n  one" in out
+    assert "1 patch, in this order:\n  one" in out
     assert "wrong_gpu" in out
 
 
