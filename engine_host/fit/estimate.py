@@ -85,7 +85,7 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
     engine = vllm if start.engine is EngineKind.VLLM else llamacpp
     parts = tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
     kv = engine.kv_bytes(model, start)
-    kv_one = engine.kv_bytes(model, dataclasses.replace(start, streams=1))
+    kv_one = kv if start.streams == 1 else engine.kv_bytes(model, dataclasses.replace(start, streams=1))
     room = vllm.room(start) if engine is vllm else min(device.free for device in start.devices)
     fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
     if start.kv_cache is not None and engine is vllm:

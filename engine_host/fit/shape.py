@@ -84,7 +84,7 @@ class ModelShape:
 
     def count(self, kind: Layer) -> int:
         """How many layers are of one kind; drafting layers are not among them."""
-        return sum(layer is kind for layer in self.layers)
+        return self.layers.count(kind)
 
 
 def read_shape(config: Mapping[str, Any]) -> ModelShape:

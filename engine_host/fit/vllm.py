@@ -1,5 +1,7 @@
 """What vLLM takes on each GPU, or in main memory, and what it leaves for its KV cache."""
 
+from dataclasses import replace
+
 from engine_host.fit import parts as vllm_parts
 from engine_host.fit.kv import Pool
 from engine_host.fit.parts import GIB, Basis, Part
@@ -13,7 +15,8 @@ _PROCESSES = 2 * GIB
 def parts(model: Model, start: Start) -> tuple[Part, ...]:
     """Everything but the KV cache, on one device."""
     if not start.cpu:
-        return vllm_parts.fixed_parts(model.shape, _settings(model, start))
+        weights, *others = vllm_parts.fixed_parts(model.shape, _settings(model, start))
+        return (replace(weights, basis=model.weights.basis), *others)
     loaded = model.weights.loaded(drafting=_drafts(model.shape, start))
     about = "API server, engine core and worker"
     return (
@@ -54,7 +57,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         eager=start.eager,
         gpu_memory=start.gpu_memory,
         build=start.build,
-        file_bytes=model.weights.loaded(drafting=drafts) if model.weights.basis is Basis.FILES else None,
+        file_bytes=model.weights.loaded(drafting=drafts),
     )
 
 

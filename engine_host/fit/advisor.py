@@ -1,0 +1,289 @@
+"""Rules about starts that work badly though they fit; each has an id and what shows it.
+
+Sources: measurements of this project (vllm.md, gpu/README.md) and figures that users of vLLM and llama.cpp
+published (club-3090's cliffs, Genesis patches, issues of vLLM); `evidence` names the one.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from engine_host.fit.estimate import Estimate
+from engine_host.fit.kv import TURBOQUANT
+from engine_host.fit.shape import Layer
+from engine_host.fit.start import Model, Start
+from engine_host.protocol.base import Severity
+from engine_host.protocol.fit import Advice
+from engine_host.protocol.plans import EngineKind
+
+_GIB = 2**30
+_COARSE = {
+    "q4_0": "tail precision 88.9 of 100 against 94.3 with q8_0",
+    "q4_1": "tail precision near that of q4_0, 88.9 of 100",
+    "iq4_nl": "tail precision near that of q4_0, 88.9 of 100",
+    "turboquant_4bit_nc": "perplexity 2.7 % higher, by vLLM's own figures",
+    "turboquant_k3v4_nc": "perplexity 10.6 % higher, by vLLM's own figures",
+    "turboquant_3bit_nc": "perplexity 20.6 % higher, by vLLM's own figures",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """What the rules look at; `min_p` is of the sampler that will be used, None where nobody said."""
+
+    model: Model
+    start: Start
+    found: Estimate
+    min_p: float | None = None
+    # Drafting layers that the config speaks of.
+    drafting_wanted: bool = False
+
+    @property
+    def vllm(self) -> bool:
+        """Whether vLLM runs it on GPUs."""
+        return self.start.engine is EngineKind.VLLM and not self.start.cpu
+
+    @property
+    def gated_delta(self) -> bool:
+        """Whether the model is a hybrid with gated-delta layers."""
+        return self.model.shape.gated_delta is not None
+
+    @property
+    def oldest(self) -> float:
+        """The lowest compute capability of the GPUs; 99 where it is not known."""
+        return min((float(device.sm) for device in self.start.devices if device.sm), default=99.0)
+
+
+def advice(situation: Situation) -> tuple[Advice, ...]:
+    """The rules that apply, the gravest first."""
+    order = [Severity.ERROR, Severity.WARNING, Severity.INFO]
+    found = [one for rule in _RULES for one in rule(situation)]
+    return tuple(sorted(found, key=lambda one: order.index(one.severity)))
+
+
+def _advice(rule: str, severity: Severity, message: str, fix: str, evidence: str) -> Advice:
+    return Advice(id=rule, severity=severity, message=message, fix=fix, evidence=evidence)
+
+
+def _tool_result(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.start.kv in TURBOQUANT and len(s.start.devices) == 1 and s.start.context > 49_152:
+        yield _advice(
+            "cliff.tool_result",
+            Severity.WARNING,
+            "A tool result of 25,000 tokens or more can end the engine: attention's scratch is sized by the "
+            "longest context.",
+            "Keep the context at 48K, take fp8, or share the model over two GPUs.",
+            "single 24 GB cards with TurboQuant; 138 MiB were missing at 192K",
+        )
+
+
+def _gdn_prefill(s: Situation) -> Iterator[Advice]:
+    if not (s.vllm and s.gated_delta):
+        return
+    small = len(s.start.devices) == 1 and s.start.devices[0].total < 26 * _GIB
+    if small and s.start.context > 50_000:
+        yield _advice(
+            "cliff.gdn_long_prompt",
+            Severity.WARNING,
+            "One prompt above 50,000 tokens, or a conversation that has grown past about 21,000, can run out "
+            "of memory on this card.",
+            "Use two GPUs, or llama.cpp for long conversations.",
+            "gated-delta prefill keeps about 500 MiB live at 4,128 tokens; reported from single 24 GB cards",
+        )
+    spare = s.found.room - s.found.needed
+    scan = next((part for part in s.found.parts if part.name == "gated-delta prefill"), None)
+    if scan is not None and 0 <= spare < scan.high - scan.bytes:
+        yield _advice(
+            "gdn_prefill_oom",
+            Severity.WARNING,
+            "What is left is less than the prefill of the gated-delta layers may take beyond its estimate.",
+            "Read prompts in smaller chunks (batched_tokens), or leave more of the GPU free.",
+            "vLLM #54775 and #52871: its memory profile warms up with 64 tokens only",
+        )
+
+
+def _reprefill(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.context > 20_000:
+        yield _advice(
+            "cliff.reprefill",
+            Severity.INFO,
+            "Long conversations with this hybrid get slow to begin: a prefix that is found again still has "
+            "its states computed anew.",
+            "Measure the time to the first token at the depth that you use.",
+            "5.6 s at 1.2K tokens, 202 s at 21.8K, reported from a 24 GB laptop card",
+        )
+
+
+def _false_ceiling(s: Situation) -> Iterator[Advice]:
+    if s.start.engine is EngineKind.LLAMA_CPP and not s.start.cpu and s.start.context > 200_000:
+        yield _advice(
+            "cliff.false_ceiling",
+            Severity.WARNING,
+            "It may start with this context and run out of memory halfway: scratch grows beyond what was "
+            "reserved.",
+            "Take 200,000 tokens, and try it filled before you rely on it.",
+            "+7.9 MB for each 1,000 tokens beyond the reserve, reported at 262K",
+        )
+
+
+def _drafter_missing(s: Situation) -> Iterator[Advice]:
+    if s.drafting_wanted and not s.model.shape.mtp_layers:
+        yield _advice(
+            "drafter_missing",
+            Severity.ERROR,
+            "Speculation is asked for, but this model's files hold no drafting layers.",
+            "Take weights with the MTP layers, or switch speculation off.",
+            "without a drafter vLLM fell back silently: 25 instead of 125 tok/s",
+        )
+
+
+def _mtp_slows(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.start.drafting and s.model.shape.experts is not None and len(s.start.devices) > 1:
+        yield _advice(
+            "mtp_slows",
+            Severity.WARNING,
+            "Drafting slowed a mixture of experts on several GPUs down on some machines, and sped it up on "
+            "others.",
+            "Measure it with speculation off, too.",
+            "35B-A3B on 2 GPUs: 178 to 90 tok/s (fp8, 2 x 3090), but 157 to 240 (k8v4, 2 x A5000)",
+        )
+
+
+def _min_p(s: Situation) -> Iterator[Advice]:
+    if s.min_p:
+        yield _advice(
+            "min_p",
+            Severity.WARNING,
+            "A min_p above 0 makes reasoning models repeat themselves.",
+            "Set min_p to 0.",
+            "the repetition trap, reported from Qwen3.6",
+        )
+
+
+def _kv_coarse(s: Situation) -> Iterator[Advice]:
+    if shown := _COARSE.get(s.start.kv):
+        yield _advice(
+            "kv_coarse",
+            Severity.WARNING,
+            f"A KV cache of {s.start.kv} loses quality that searching a long text does not show.",
+            "Take q8_0, fp8 or turboquant_k8v4; keys suffer more than values.",
+            shown,
+        )
+    if s.vllm and s.start.kv == "turboquant_k8v4" and s.oldest < 8.9:
+        yield _advice(
+            "k8v4_keys_clamped",
+            Severity.WARNING,
+            "On these GPUs the keys of k8v4 are clamped at 1.75.",
+            "Leave the patch for it on.",
+            "below compute capability 8.9 the kernel stores e4b15: error 0.25 instead of 0.13",
+        )
+
+
+def _prefix_cache(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.gated_delta and s.start.prefix_caching and (s.start.drafting or s.start.kv in TURBOQUANT):
+        yield _advice(
+            "prefix_cache_hybrid",
+            Severity.WARNING,
+            "Prefix caching with drafting or TurboQuant slows a hybrid, and some versions answer wrongly.",
+            "Switch prefix caching off and compare.",
+            "-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238",
+        )
+
+
+def _eager(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.start.eager:
+        yield _advice(
+            "eager",
+            Severity.WARNING,
+            "Without CUDA graphs and compiled code decoding is much slower.",
+            "Use eager mode to look for faults, not to work.",
+            "vLLM 0.32, tiny model: 225 instead of 310 tok/s even on a processor",
+        )
+
+
+def _bus(s: Situation) -> Iterator[Advice]:
+    lanes = [device.pcie_lanes for device in s.start.devices if device.pcie_lanes]
+    if len(s.start.devices) > 1 and lanes and min(lanes) <= 4:
+        yield _advice(
+            "pcie_x4",
+            Severity.WARNING,
+            f"A GPU is attached with {min(lanes)} PCIe lanes; sharing layers sends every step's values over "
+            "them.",
+            "Move it to a slot with more lanes, or use llama.cpp, which sends them once for each GPU.",
+            "the driver's own count of lanes",
+        )
+
+
+def _power(s: Situation) -> Iterator[Advice]:
+    shares = [device.power_share for device in s.start.devices if device.power_share]
+    if shares and min(shares) < 0.75:
+        yield _advice(
+            "power_cap",
+            Severity.INFO,
+            f"A GPU is limited to {min(shares):.0%} of its power; reading prompts gets slower first.",
+            "Raise the limit for long prompts; decoding hardly needs it.",
+            "2 x 3090 at 230 W: 67.8 instead of 69 tok/s",
+        )
+
+
+def _format(s: Situation) -> Iterator[Advice]:
+    if "nvfp4" in s.model.quantization.lower() and s.oldest < 10:
+        yield _advice(
+            "nvfp4_needs_blackwell",
+            Severity.WARNING,
+            "These GPUs have no NVFP4 arithmetic.",
+            "Take AWQ or FP8 weights of the model.",
+            "AWQ, not NVFP4, on L4 (compute capability 8.9)",
+        )
+    if s.start.engine is EngineKind.VLLM and s.start.cpu:
+        yield _advice(
+            "vllm_on_cpu",
+            Severity.INFO,
+            "On a processor llama.cpp is the faster engine.",
+            "Take a GGUF file of the model.",
+            "445M weights: 11.8 against 56 tok/s on the same two cores",
+        )
+
+
+def _taken(s: Situation) -> Iterator[Advice]:
+    if not s.vllm:
+        return
+    short = [d for d in s.start.devices if d.free < d.total * s.start.gpu_memory]
+    if short:
+        share = min(d.free / d.total for d in short)
+        yield _advice(
+            "gpu_share_taken",
+            Severity.WARNING,
+            f"Other programs leave {share:.0%} of {short[0].name}; vLLM does not start with a larger share.",
+            f"Set gpu_memory to {max(share - 0.02, 0.01):.2f}, or end the others.",
+            "vLLM checks its share against what is free when it starts",
+        )
+
+
+def _windows(s: Situation) -> Iterator[Advice]:
+    if s.vllm and s.model.shape.count(Layer.SLIDING) and s.start.kv.startswith("fp8"):
+        yield _advice(
+            "fp8_with_windows",
+            Severity.INFO,
+            "Layers with a window keep little; the gain of an fp8 cache is that of the others alone.",
+            "Compare the KV types below.",
+            "counted by layer",
+        )
+
+
+_RULES: tuple[Callable[[Situation], Iterator[Advice]], ...] = (
+    _tool_result,
+    _gdn_prefill,
+    _reprefill,
+    _false_ceiling,
+    _drafter_missing,
+    _mtp_slows,
+    _min_p,
+    _kv_coarse,
+    _prefix_cache,
+    _eager,
+    _bus,
+    _power,
+    _format,
+    _taken,
+    _windows,
+)

@@ -1,0 +1,239 @@
+"""The whole answer about one start: devices, bounds, KV types, curve, grid, changes, advice, ceilings."""
+
+import dataclasses
+from collections.abc import Sequence
+
+from engine_host.fit import vllm
+from engine_host.fit.advisor import Situation, advice
+from engine_host.fit.changes import KV_TYPES, changes
+from engine_host.fit.estimate import (
+    LONGEST,
+    Blocker,
+    Corrections,
+    Estimate,
+    blocker,
+    estimate,
+    holds,
+    largest_context,
+    most_streams,
+)
+from engine_host.fit.kv import ggml_token_bytes, token_bytes
+from engine_host.fit.parts import Part
+from engine_host.fit.roofline import roofline
+from engine_host.fit.shape import Layer, ModelShape
+from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.fit import (
+    Correction,
+    CurvePoint,
+    DeviceFit,
+    FitPart,
+    FitReport,
+    FitRequest,
+    GridCell,
+    KvChoice,
+    PartSource,
+    Verdict,
+)
+from engine_host.protocol.plans import EngineKind
+
+_USUAL_CONTEXT = 8192
+_GRID_STREAMS = (1, 2, 4, 8, 16, 32)
+_CURVE = 24
+
+
+def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cpu: bool) -> Start:
+    """The start that a request means; with no context given a usual one."""
+    engine = request.engine
+    if engine is EngineKind.AUTO:
+        engine = EngineKind.LLAMA_CPP if model.format == "GGUF" else EngineKind.VLLM
+    count = 1 if cpu else request.tensor_parallel or _sharing(model.shape, len(devices), engine)
+    # The freest ones; more than there are is somebody's question what another card would do.
+    chosen = sorted(devices, key=lambda device: -device.free)[:count]
+    if chosen and len(chosen) < count:
+        chosen += [chosen[0]] * (count - len(chosen))
+    auto = "auto" if engine is EngineKind.VLLM else "f16"
+    kind = request.kv or auto
+    kv_cache = None if request.kv_cache_gib is None else round(request.kv_cache_gib * 2**30)
+    return Start(
+        engine=engine,
+        devices=tuple(chosen),
+        cpu=cpu,
+        context=request.context or min(model.context or _USUAL_CONTEXT, _USUAL_CONTEXT),
+        streams=request.streams,
+        kv=kind,
+        kv_v=request.kv_v or kind,
+        gpu_memory=request.gpu_memory,
+        kv_cache=kv_cache,
+        batched_tokens=request.batched_tokens or 2048,
+        drafting=request.speculation,
+        draft_tokens=request.draft_tokens,
+        prefix_caching=request.prefix_caching,
+        eager=request.eager,
+    )
+
+
+def report(
+    request: FitRequest, model: Model, start: Start, corrections: Sequence[Correction] = ()
+) -> FitReport:
+    """Everything that is asked. Raises HostError(kv_type_unsupported) for a KV type of unknown size."""
+    factors = {one.part: one.factor for one in corrections}
+    if (stopped := blocker(model, start)) is not None:
+        return _cannot(model, start, stopped)
+    found = estimate(model, start, factors)
+    situation = Situation(model, start, found, request.min_p, request.speculation)
+    pool = vllm.pool(model, start) if start.engine is EngineKind.VLLM else None
+    longest = largest_context(model, start, factors)
+    return FitReport(
+        model=model.name,
+        engine=start.engine,
+        kv=start.kv,
+        context=start.context,
+        streams=start.streams,
+        tensor_parallel=start.tensor_parallel,
+        verdict=found.verdict,
+        why=found.why,
+        devices=tuple(_device(device, found) for device in start.devices),
+        kv_bytes_per_token=kv_token_bytes(model.shape, start),
+        kv_blocks=pool.blocks(found.kv_room) if pool else None,
+        kv_pool_tokens=pool.tokens(found.kv_room, start.context) if pool else None,
+        block_tokens=pool.block_tokens if pool else None,
+        largest_context=longest,
+        most_streams=most_streams(model, start, factors),
+        kv_choices=_kv_choices(model, start, factors),
+        curve=_curve(model, start, factors),
+        grid=_grid(model, start, factors) if request.grid else (),
+        changes=changes(model, found, factors),
+        advice=advice(situation),
+        roofline=roofline(model, start, request.acceptance_length),
+        corrections=tuple(corrections),
+        unknown=model.unknown,
+    )
+
+
+def kv_token_bytes(shape: ModelShape, start: Start) -> float:
+    """Bytes that one more token of a long stream takes over all layers, on one device."""
+    full = shape.count(Layer.FULL)
+    if start.engine is EngineKind.VLLM:
+        return full * token_bytes(shape, start.kv, start.tensor_parallel)
+    kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
+    return full * ggml_token_bytes(shape, *kinds) / start.tensor_parallel
+
+
+def _sharing(shape: ModelShape, devices: int, engine: EngineKind) -> int:
+    """How many GPUs a start uses when nobody said: all, or as many as its heads can be shared among."""
+    if engine is EngineKind.LLAMA_CPP:
+        return max(devices, 1)
+    return max((count for count in range(1, devices + 1) if shape.heads % count == 0), default=1)
+
+
+def _cannot(model: Model, start: Start, stopped: Blocker) -> FitReport:
+    return FitReport(
+        model=model.name,
+        engine=start.engine,
+        kv=start.kv,
+        context=start.context,
+        streams=start.streams,
+        tensor_parallel=start.tensor_parallel,
+        verdict=Verdict.CANNOT_RUN,
+        reason=stopped.reason,
+        why=stopped.why,
+        unknown=model.unknown,
+    )
+
+
+def _device(device: Device, found: Estimate) -> DeviceFit:
+    kv = found.kv
+    parts = [_part(part) for part in found.parts]
+    parts.append(
+        FitPart(
+            name="KV cache and states" if found.start.engine is EngineKind.VLLM else "KV cache",
+            size=kv,
+            low=kv,
+            high=kv,
+            source=PartSource.FORMULA,
+            note=f"{found.start.streams} × {found.start.context:,} tokens",
+        )
+    )
+    return DeviceFit(
+        name=device.name,
+        total=device.total,
+        taken=device.taken,
+        room=found.room,
+        parts=tuple(parts),
+        needed=found.needed,
+        free_after=found.room - found.needed,
+    )
+
+
+def _part(part: Part) -> FitPart:
+    return FitPart(
+        name=part.name,
+        size=part.bytes,
+        low=part.low,
+        high=part.high,
+        source=PartSource(part.basis.value),
+        note=part.about,
+    )
+
+
+def _kv_choices(model: Model, start: Start, factors: Corrections) -> tuple[KvChoice, ...]:
+    found = []
+    for kind in KV_TYPES[start.engine]:
+        other = dataclasses.replace(start, kv=kind, kv_v=kind)
+        stopped = blocker(model, other)
+        if stopped is not None:
+            found.append(
+                KvChoice(
+                    kv=kind,
+                    bytes_per_token=kv_token_bytes(model.shape, other),
+                    verdict=Verdict.CANNOT_RUN,
+                    largest_context=0,
+                    note=stopped.why,
+                )
+            )
+            continue
+        found.append(
+            KvChoice(
+                kv=kind,
+                bytes_per_token=kv_token_bytes(model.shape, other),
+                verdict=estimate(model, other, factors).verdict,
+                largest_context=largest_context(model, other, factors),
+            )
+        )
+    return tuple(found)
+
+
+def _curve(model: Model, start: Start, factors: Corrections) -> tuple[CurvePoint, ...]:
+    longest = model.context or max(start.context * 2, 32_768)
+    points = []
+    for number in range(1, _CURVE + 1):
+        context = max(longest * number // _CURVE, 1)
+        found = estimate(model, dataclasses.replace(start, context=context), factors)
+        points.append(
+            CurvePoint(context=context, needed=found.needed, room=found.room, verdict=_asked(found))
+        )
+    return tuple(points)
+
+
+def _grid(model: Model, start: Start, factors: Corrections) -> tuple[GridCell, ...]:
+    contexts, context = [], 4096
+    while context < min(model.context or 262_144, LONGEST):
+        contexts.append(context)
+        context *= 2
+    contexts.append(min(model.context or 262_144, LONGEST))
+    return tuple(
+        GridCell(
+            context=context,
+            streams=streams,
+            verdict=_asked(
+                estimate(model, dataclasses.replace(start, context=context, streams=streams), factors)
+            ),
+        )
+        for context in contexts
+        for streams in _GRID_STREAMS
+    )
+
+
+def _asked(found: Estimate) -> Verdict:
+    """In a picture only what holds for all streams counts."""
+    return found.verdict if holds(found) else Verdict.DOES_NOT_FIT
