@@ -2,7 +2,9 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 import pytest
 
@@ -72,6 +74,17 @@ def test_show_has_the_diff_the_evidence_and_the_verdict(host: FakeHost, sndr: Sn
         "Needed by: two.",
     ):
         assert said in out
+
+
+def test_a_path_is_meant_from_where_the_person_stands(
+    host: FakeHost, sndr: Sndr, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    page = {"seq": 0, "vllm": "0.32.0", "source": "a wheel", "checks": [APPLIES]}
+    host.answers["GET /v1/patches/check"] = (200, page)
+    for given, asked in (("./venv", tmp_path / "venv"), ("a.whl", tmp_path / "a.whl"), ("0.32.0", "0.32.0")):
+        assert sndr("patches", "check", "--vllm", given)[0] == 0
+        assert unquote(host.asked[-1][0]) == f"GET /v1/patches/check?vllm={asked}"
 
 
 def test_a_patch_that_is_not_there_is_said_as_the_host_says_it(host: FakeHost, sndr: Sndr) -> None:
