@@ -24,13 +24,13 @@ class OverlayLoader(importlib.machinery.SourceFileLoader):
         if self.path == self._origin:
             super().exec_module(module)
         else:
+            # Before its code runs: what that makes of `__file__` is made of this.
+            module.__sndr_origin__ = self._origin
             try:
                 super().exec_module(module)
             except Exception as error:  # noqa: BLE001 - whatever the edit broke, the engine must go on
                 self._broken(module.__name__, error)
                 self._unpatched(module)
-            else:
-                module.__sndr_origin__ = self._origin
         self._executed(module, self._origin)
 
     def _unpatched(self, module: Any) -> None:

@@ -18,7 +18,7 @@ from .loading import OverlayLoader
 from .rebinding import RefusedError, bind
 from .role import HELPER, role
 from .settle import APPLIED, FAILED, REVERTED, SKIPPED, Settled, State, settle, without_edits
-from .shadow import digest, shadow_file
+from .shadow import digest, for_shadow, shadow_file
 
 _TRACEBACK = 3_000
 
@@ -74,7 +74,7 @@ class Process:
         text = self.settled.texts.get(fullname)
         if text is not None:
             try:
-                file = shadow_file(self._shadows, fullname, text)
+                file = shadow_file(self._shadows, fullname, for_shadow(text))
             except OSError as error:
                 self._fail_texts(fullname, "shadow_unwritable", str(error))
                 file = spec.origin
@@ -169,7 +169,7 @@ class Process:
             module,
             APPLIED,
             before=digest(self.settled.sources[module]),
-            after=digest(self.settled.texts[module]),
+            after=digest(for_shadow(self.settled.texts[module])),
             ms=state.took[module] * 1000,
         )
 
@@ -199,6 +199,9 @@ class Process:
     def _out(self, state: State, outcome: str, reason: str, detail: str) -> None:
         state.alive = False
         for binding in reversed(state.done):
+            for other in self.settled.patches.values():
+                if other.alive and any(above.wraps(binding) for above in other.done):
+                    self._out(other, SKIPPED, "requirement_skipped", f"it wraps what {state.id} replaced")
             binding.undo()
             undone = f"{binding.module}:{binding.target}"
             self._write("result", patch=state.id, op="rebind", target=undone, outcome=REVERTED, reason=reason)

@@ -58,6 +58,25 @@ def test_a_text_edit_takes_effect_and_says_where_it_stands(vllm: FakeVllm) -> No
     assert ran.ledger[0]["vllm"] == "0.32.0"
 
 
+def test_a_module_that_makes_paths_of_its_file_finds_its_package(vllm: FakeVllm) -> None:
+    vllm.write(
+        "data",
+        """
+        import os, json
+        HERE = os.path.dirname(__file__)
+        LIMIT = 10
+
+        def later():
+            return f"{__file__} {os.path.basename(json.__file__)} {getattr(json, '__file__')[-2:]}"
+        """,
+    )
+    vllm.patch("limit", text("vllm.data", "LIMIT = 10", "LIMIT = 20"))
+    ran = vllm.run("from vllm import data; print(data.LIMIT, data.HERE, data.later())")
+    place = vllm.packages / "vllm"
+    assert ran.stdout == f"20 {place} {place / 'data.py'} __init__.py py\n"
+    assert ran.settled("limit") == ("applied", None)
+
+
 def test_two_patches_edit_one_module_in_order(vllm: FakeVllm) -> None:
     vllm.patch("one", LIMIT)
     vllm.patch("two", text(SCHEDULER, "LIMIT = 20", "LIMIT = 30"), requires=["one"])
@@ -268,6 +287,24 @@ def test_a_rebind_that_does_not_fit_takes_the_patch_back(vllm: FakeVllm, reason:
     assert ran.settled("bound") == (outcome, reason)
     assert ran.results("bound")[-1][2:] == ("reverted", reason)
     assert ran.settled("needs") == ("skipped", "requirement_skipped")
+
+
+def test_what_was_put_over_a_patch_that_falls_falls_with_it(vllm: FakeVllm) -> None:
+    late = rebind("vllm.sampler", "sample", "(other)")
+    vllm.patch("below", SCHEDULE + late, WRAP)
+    vllm.patch("over", SCHEDULE, WRAP)
+    ran = vllm.run(
+        """
+        from vllm import scheduler
+        print(scheduler.schedule(1))
+        from vllm import sampler
+        print(scheduler.schedule(1))
+        """
+    )
+    assert ran.stdout.splitlines() == ["('patched', ('patched', 11))", "11"]
+    assert ran.settled("below") == ("skipped", "signature_changed")
+    assert ran.settled("over") == ("skipped", "requirement_skipped")
+    assert ran.results("over")[-1][2] == "reverted"
 
 
 @pytest.mark.parametrize(
