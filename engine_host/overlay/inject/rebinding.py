@@ -35,6 +35,10 @@ class Binding:
         """Put back what was there."""
         setattr(self.owner, self.name, self.before)
 
+    def wraps(self, below: "Binding") -> bool:
+        """Whether this one was put over another: that cannot be taken back below it."""
+        return (self.owner, self.name) == (below.owner, below.name) and self.before is below.now
+
     def ours(self) -> bool:
         """Whether the symbol in memory is still the replacement."""
         return vars(self.owner).get(self.name) is self.now
