@@ -28,6 +28,7 @@ from engine_host.protocol.patches import (
     SwitchPatches,
 )
 from engine_host.protocol.plans import BisectRequest, BisectResult, BisectVerdict, EngineKind, LaunchRequest
+from engine_host.protocol.presets import ResolvePreset
 
 
 @click.group()
@@ -101,19 +102,37 @@ def check(out: Output, vllm: str | None) -> Exit | None:
 
 
 @patches.command("plan")
-@click.argument("model")
+@click.argument("model", required=False)
+@click.option("--preset", metavar="ID", help="A preset in place of MODEL; its files need not be here.")
+@click.option(
+    "--hardware", metavar="ID", help="With --preset: the GPUs, by `sndr presets hardware`."
+)
+@click.option("--count", type=click.IntRange(1, 8), help="With --hardware: how many of them.")
 @launch_options
 @command
-def plan(out: Output, model: str, options: LaunchOptions) -> Exit | None:
-    """Say which patches a start of MODEL would get, and why each other one not."""
-    request = _for_vllm(options.request(model))
+def plan(
+    out: Output,
+    model: str | None,
+    preset: str | None,
+    hardware: str | None,
+    count: int | None,
+    options: LaunchOptions,
+) -> Exit | None:
+    """Say which patches a start of MODEL would get here, or one of a preset, and why each other one not."""
+    if (model is None) is not bool(preset):
+        raise click.UsageError("Give either a MODEL or --preset.")
+    if preset is None and (hardware or count):
+        raise click.UsageError("--hardware and --count go with --preset.")
     with find_or_start() as hold:
-        planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
-    count = len(planned.chosen)
-    lines = [
-        f"{count} patch{'es' if count != 1 else ''}, in this order:",
-        *(f"  {name}" for name in planned.chosen),
-    ]
+        if preset is not None:
+            resolve = ResolvePreset(
+                preset=preset, hardware=hardware, count=count, overrides=options.request("").overrides
+            )
+            planned = hold.client.post("/v1/patches/plan-preset", PlannedPatches, resolve)
+        else:
+            request = _for_vllm(options.request(model or ""))
+            planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
+    lines = [f"{len(planned.chosen)} patches, in this order:", *(f"  {name}" for name in planned.chosen)]
     if planned.left_out:
         rows = [(one.patch, one.reason, one.detail) for one in planned.left_out]
         lines += ["", *table(("left out", "reason", ""), rows)]

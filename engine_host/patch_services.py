@@ -5,13 +5,16 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from engine_host._errors import HostError
+from engine_host.engines.vllm import speculation_method
 from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.engines.vllm_pins import PINS
 from engine_host.events import EventLog
 from engine_host.launch.planner import Planner
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.check import check, check_patch, operations
-from engine_host.overlay.selection import Switches, switched
+from engine_host.overlay.selection import Circumstances, Switches, select, switched
 from engine_host.overlay.sources import VllmSource, open_source
+from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import PatchesChangedEvent
 from engine_host.protocol.patches import (
@@ -22,6 +25,7 @@ from engine_host.protocol.patches import (
     SwitchPatches,
 )
 from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.presets import ResolvedPreset
 from engine_host.settings import SettingsFile
 
 
@@ -109,6 +113,39 @@ class PatchServices:
                 evidence={"engine": plan.engine},
             )
         return plan.patches
+
+    async def plan_preset(self, resolved: ResolvedPreset, sm: str | None) -> PlannedPatches:
+        """The patches that a preset's start would get on GPUs of this compute capability, without its files.
+
+        It is asked of the vLLM that this program installs now. Raises HostError(unsupported) for a preset of
+        another engine, and what selecting raises.
+        """
+        if resolved.engine != PresetEngine.VLLM:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"{resolved.preset.id} is for {resolved.engine}, which has no overlay.",
+                cause="Patches are for vLLM.",
+                fix="Choose a preset for vLLM: `sndr presets list --engine vllm`.",
+                evidence={"preset": resolved.preset.id, "engine": resolved.engine},
+            )
+        settings = {setting.name: setting.value for setting in resolved.settings}
+        architectures = resolved.model.shape.get("architectures")
+        circumstances = Circumstances(
+            vllm=PINS[0].version,
+            platform="cuda" if resolved.preset.needs.gpus else "cpu",
+            sm=(sm,) * max(1, resolved.count or 1) if sm else (),
+            kv_cache_dtype=str(settings.get("kv_cache_dtype") or "auto"),
+            architectures=tuple(map(str, architectures)) if isinstance(architectures, list) else (),
+            speculation=speculation_method(str(settings.get("speculation") or "off")),
+        )
+        catalogue = await asyncio.to_thread(self._catalogue)
+        found = select(catalogue, circumstances, self._switches(), resolved.patches)
+        return PlannedPatches(
+            digest="",
+            chosen=tuple(patch.id for patch in found.chosen),
+            left_out=found.left_out,
+            required=tuple(patch.id for patch in found.chosen if patch.file.required),
+        )
 
     def _switches(self) -> Switches:
         return read_switches(self._settings)

@@ -1,7 +1,7 @@
 """What the control API says of the catalogue, and the changes to a person's own presets."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,11 +14,13 @@ from engine_host.catalog.drafts import Draft, lint
 from engine_host.catalog.entries import digest
 from engine_host.catalog.exchange import arrive, export, refuse
 from engine_host.catalog.reader import Place, Reader
+from engine_host.catalog.recognise import recognise
 from engine_host.catalog.resolve import Machine, UserValues, resolve
 from engine_host.events import EventLog
 from engine_host.protocol.catalog import Id, PresetEngine, PresetEntry, PresetVariation
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
     CatalogPage,
@@ -40,6 +42,8 @@ from engine_host.protocol.presets import (
 )
 from engine_host.settings import SettingsFile
 
+# Asks for the GPUs of this machine.
+HERE = "here"
 _STARTED = {PresetEngine.LLAMA_CPP, PresetEngine.VLLM}
 # Settings of every start that a person can set for good, by their names in a preset.
 _OF_THE_USER = {name: f"engine.{name}" for name in ("context", "streams", "threads")}
@@ -50,9 +54,15 @@ class PresetServices:
     """The catalogue as the window and the command line see it; changed files are read anew."""
 
     def __init__(
-        self, shipped: Callable[[], Path], own: Path, settings: SettingsFile, events: EventLog
+        self,
+        shipped: Callable[[], Path],
+        own: Path,
+        settings: SettingsFile,
+        events: EventLog,
+        gpus: Callable[[], Sequence[Gpu]],
     ) -> None:
         self._shipped = shipped
+        self._gpus = gpus
         self._own = Place(own, EntryOrigin.USER, str(own))
         self._settings = settings
         self._events = events
@@ -77,6 +87,7 @@ class PresetServices:
         catalog = await self.catalog()
         return CatalogPage(
             seq=self._events.seq,
+            here=recognise(catalog, await asyncio.to_thread(self._gpus)),
             models=tuple(one.entry for _, one in sorted(catalog.models.items())),
             hardware=tuple(one.entry for _, one in sorted(catalog.hardware.items())),
             profiles=tuple(one.entry for _, one in sorted(catalog.profiles.items())),
@@ -137,11 +148,25 @@ class PresetServices:
         """What a preset comes to on some hardware. Raises HostError(not_found)."""
         catalog = await self.catalog()
         machine = None
-        if asked.hardware is not None:
+        if asked.hardware == HERE:
+            machine = self._here(await asyncio.to_thread(self._gpus), catalog, asked.count)
+        elif asked.hardware is not None:
             count = asked.count or max(1, catalog.preset(asked.preset).needs.gpus)
             machine = Machine(asked.hardware, count)
         found = resolve(catalog, asked.preset, machine, self._user(), asked.overrides)
         return found.model_copy(update={"seq": self._events.seq})
+
+    async def resolved_on(self, asked: ResolvePreset) -> tuple[ResolvedPreset, str | None]:
+        """The same with the compute capability of its GPUs; without hardware, of those it is known to run on.
+
+        Raises HostError(not_found).
+        """
+        catalog = await self.catalog()
+        known = catalog.preset(asked.preset).needs.known_good
+        if asked.hardware is None and known:
+            asked = asked.model_copy(update={"hardware": known[0]})
+        found = await self.resolve(asked)
+        return found, None if asked.hardware is None else catalog.gpu(asked.hardware).entry.sm
 
     async def lint(self, asked: LintPreset) -> PresetLint:
         """What is wrong in a text, and what saving it would change."""
@@ -229,6 +254,19 @@ class PresetServices:
             written=tuple(self._own.name(path) for path, _ in arrival.writes),
             unchanged=arrival.unchanged,
             faults=arrival.faults,
+        )
+
+    def _here(self, gpus: Sequence[Gpu], catalog: Catalog, count: int | None) -> Machine:
+        """The GPUs of this machine. Raises HostError(not_found) when the catalogue does not know them."""
+        found = recognise(catalog, gpus)
+        if found is not None and found.hardware is not None:
+            return Machine(found.hardware, count or found.count)
+        said = "This machine has no GPU." if found is None else f"The catalogue does not know {found.name}."
+        raise HostError(
+            Reason.NOT_FOUND,
+            said,
+            fix=Fix(text="Name the hardware that is nearest.", command="sndr presets hardware"),
+            evidence={"gpus": [gpu.name for gpu in gpus]},
         )
 
     def _user(self) -> UserValues:

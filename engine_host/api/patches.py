@@ -8,6 +8,7 @@ from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
 from engine_host.protocol.patches import SwitchPatches
 from engine_host.protocol.plans import BisectRequest, LaunchRequest
+from engine_host.protocol.presets import ResolvePreset
 
 
 def routes(services: Services) -> list[Route]:
@@ -30,6 +31,11 @@ def routes(services: Services) -> list[Route]:
     async def plan(request: Request) -> Response:
         return answer(await services.patches.plan(await body(request, LaunchRequest)))
 
+    async def plan_preset(request: Request) -> Response:
+        asked = await body(request, ResolvePreset)
+        resolved, sm = await services.presets.resolved_on(asked)
+        return answer(await services.patches.plan_preset(resolved, sm))
+
     async def bisect(request: Request) -> Response:
         return answer(await services.bisections.start(await body(request, BisectRequest)), 202)
 
@@ -38,6 +44,7 @@ def routes(services: Services) -> list[Route]:
         Route("/v1/patches/check", check),
         Route("/v1/patches/switch", switch, methods=["POST"]),
         Route("/v1/patches/plan", plan, methods=["POST"]),
+        Route("/v1/patches/plan-preset", plan_preset, methods=["POST"]),
         Route("/v1/patches/bisect", bisect, methods=["POST"]),
         Route("/v1/patches/{id}", one),
     ]

@@ -12,6 +12,7 @@ from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
 from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
+from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
@@ -80,6 +81,16 @@ class Installations(Protocol):
         """Remove one."""
 
 
+class Fits(Protocol):
+    """The memory calculator."""
+
+    async def fit(self, request: FitRequest) -> FitReport:
+        """What a model needs on a machine."""
+
+    async def measured(self) -> MeasuredPage:
+        """Starts whose prediction was compared."""
+
+
 class Patches(Protocol):
     """The patch catalogue."""
 
@@ -97,6 +108,9 @@ class Patches(Protocol):
 
     async def plan(self, request: LaunchRequest) -> PlannedPatches:
         """The patches that a start would get."""
+
+    async def plan_preset(self, resolved: ResolvedPreset, sm: str | None) -> PlannedPatches:
+        """The patches that a preset's start would get."""
 
 
 class Presets(Protocol):
@@ -119,6 +133,9 @@ class Presets(Protocol):
 
     async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
         """What one comes to on some hardware."""
+
+    async def resolved_on(self, asked: ResolvePreset) -> tuple[ResolvedPreset, str | None]:
+        """The same, with the compute capability there."""
 
     async def lint(self, asked: LintPreset) -> PresetLint:
         """Check a text."""
@@ -166,6 +183,7 @@ class Services:
     log_book: LogBook
     settings: SettingsFile
     planner: Planner
+    fit: Fits
     engines: EngineManager
     engine_patches: EnginePatchesOf
     patches: Patches

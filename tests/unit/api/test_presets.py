@@ -8,6 +8,7 @@ from pydantic import BaseModel
 
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.presets import (
     CatalogPage,
     EntryOrigin,
@@ -112,6 +113,8 @@ def test_resolves_on_hardware() -> None:
         )
         assert {conflict.settings for conflict in found.conflicts} == {("context",), ("tensor_parallel",)}
         assert "preset.gpus" in {finding.id for finding in found.findings}
+        problem = await api.refused("POST", "/v1/presets/resolve", preset="demo-vllm", hardware="here")
+        assert problem.message == "This machine has no GPU."
         problem = await api.refused("POST", "/v1/presets/resolve", preset="x", count=9)
         assert problem.evidence["field"] == "count"
 
@@ -270,5 +273,26 @@ def test_an_import_is_written_whole_or_not_at_all() -> None:
         back = await api.ask("POST", "/v1/presets/import", ImportedPreset, text=text, id="mine")
         assert len(back.written) == 3
         assert "mine" in await api.ids()
+
+    through(work)
+
+
+def test_the_patches_of_a_preset_are_those_of_its_hardware() -> None:
+    async def work(api: Api) -> None:
+        async def planned(**asked: Any) -> PlannedPatches:
+            return await api.ask("POST", "/v1/patches/plan-preset", PlannedPatches, **asked)
+
+        known = await planned(preset="qwen3.6-27b-k8v4-2x24")
+        assert {"turboquant-spec-graphs", "gdn-prefill-reserve"} <= set(known.chosen)
+        why = {one.patch: one.reason for one in known.left_out}
+        assert why["hopper-flash-attention-3"] is PatchReason.WRONG_GPU
+        assert why["cpu-refuses-turboquant"] is PatchReason.WRONG_PLATFORM
+        hopper = await planned(preset="qwen3.6-27b-k8v4-h200", hardware="h200")
+        why = {one.patch: one.reason for one in hopper.left_out}
+        assert why["hopper-flash-attention-3"] is PatchReason.NOT_DEFAULT
+        other = await api.refused("POST", "/v1/patches/plan-preset", preset="demo-llamacpp")
+        assert other.reason is Reason.UNSUPPORTED
+        nobody = await api.refused("POST", "/v1/patches/plan-preset", preset="nope")
+        assert nobody.reason is Reason.NOT_FOUND
 
     through(work)

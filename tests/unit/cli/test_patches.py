@@ -136,6 +136,17 @@ def test_plan_asks_for_vllm_and_says_why_each_other_is_out(host: FakeHost, sndr:
     assert "wrong_gpu" in out
 
 
+def test_plan_of_a_preset_needs_no_model(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/patches/plan-preset"] = (200, PLANNED)
+    code, out, _ = sndr("patches", "plan", "--preset", "p", "--hardware", "rtx-3090", "--count", "2")
+    assert code == 0
+    assert "1 patches, in this order:" in out
+    asked = host.asked[-1][2]
+    assert (asked["preset"], asked["hardware"], asked["count"]) == ("p", "rtx-3090", 2)
+    for words in ((), ("model", "--preset", "p"), ("model", "--count", "2")):
+        assert sndr("patches", "plan", *words)[0] == 2
+
+
 @pytest.mark.parametrize(
     ("patch", "said"),
     [("one", "It would be applied."), ("two", "It would be left out: wrong_gpu (no GPU).")],
