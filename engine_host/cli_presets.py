@@ -105,8 +105,13 @@ def hardware(out: Output) -> Exit | None:
         )
         for gpu in page.hardware
     ]
-    heading = ("hardware", "", "SM", "memory", "bandwidth", "arithmetic")
-    out.result({"hardware": [gpu.model_dump(mode="json") for gpu in page.hardware]}, table(heading, rows))
+    lines = table(("hardware", "", "SM", "memory", "bandwidth", "arithmetic"), rows)
+    if page.here is not None:
+        known = page.here.hardware or "which is not in the catalogue"
+        lines += ["", f"Here: {page.here.count} × {page.here.name} ({known})."]
+    here = page.here.model_dump(mode="json") if page.here else None
+    entries = [gpu.model_dump(mode="json") for gpu in page.hardware]
+    out.result({"hardware": entries, "here": here}, lines)
     return None
 
 
@@ -123,8 +128,12 @@ def show(out: Output, preset: str) -> Exit | None:
 
 @presets.command("resolve")
 @click.argument("preset")
-@click.option("--hardware", help="An id of `sndr presets hardware`.")
-@click.option("--count", type=click.IntRange(1, 8), help="How many of them (default: as many as it needs).")
+@click.option("--hardware", help="An id of `sndr presets hardware`, or `here`.")
+@click.option(
+    "--count",
+    type=click.IntRange(1, 8),
+    help="How many of them (default: as many as it needs, or as there are here).",
+)
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An override.")
 @command
 def resolve(

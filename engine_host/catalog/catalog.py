@@ -77,9 +77,11 @@ def varied(base: PresetEntry, variation: PresetVariation) -> PresetEntry:
             do_not_use=card.do_not_use,
             fallback=base.id,
         )
+    mine = {name: getattr(variation.settings, name) for name in variation.settings.model_fields_set}
     return base.model_copy(
         update={
             "id": variation.id,
+            "settings": base.settings.model_copy(update=mine),
             "title": variation.title,
             "summary": variation.summary or base.summary,
             "variant": variation.variant or base.variant,

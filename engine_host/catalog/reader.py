@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import usable
 from engine_host.catalog.entries import Loaded, load
+from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
@@ -47,7 +48,7 @@ class Reader:
         kept: dict[tuple[Path, int, int], Loaded[Any] | tuple[CatalogFault, ...]] = {}
         for place in self.places:
             for kind in EntryKind:
-                for path in _files(place.folder(kind)):
+                for path in _files(place, kind, faults):
                     found = self._load(kind, path, place, kept)
                     if isinstance(found, tuple):
                         faults += found
@@ -83,12 +84,24 @@ class Reader:
         return found
 
 
-def _files(folder: Path) -> list[Path]:
+def _files(place: Place, kind: EntryKind, faults: list[CatalogFault]) -> list[Path]:
+    folder = place.folder(kind)
     try:
         return sorted(
             path
             for path in folder.iterdir()
             if path.suffix in SUFFIXES and not path.name.startswith(".") and path.is_file()
         )
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+    except OSError as error:
+        message = f"the folder cannot be read: {error.strerror}"
+        faults.append(
+            CatalogFault(
+                severity=Severity.ERROR,
+                file=place.name(folder),
+                message=message,
+                fix="Make it readable for you.",
+            )
+        )
         return []

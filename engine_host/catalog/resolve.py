@@ -220,8 +220,12 @@ def _bounds(
         key = ("variants", number, "mtp") if variant.mtp is False else ("mtp_layers",)
         yield Bound(limit, _at(model, Layer.MODEL, 0, key))
     if gpu is not None and count is not None:
-        limit = Limit(setting="tensor_parallel", at_most=count, because=f"there are {count} such GPUs")
+        limit = Limit(setting="tensor_parallel", at_most=count, because=_there_are(count))
         yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=gpu.file, key="count"))
+
+
+def _there_are(count: int) -> str:
+    return "there is one such GPU" if count == 1 else f"there are {count} such GPUs"
 
 
 def _bounding(limit: Limit) -> Any:

@@ -82,7 +82,7 @@ class Figure(Wire):
     """A number with where it is from; its unit is in the name of its field."""
 
     value: float = Field(ge=0)
-    how: Literal["published", "measured", "reported"]
+    how: Literal["published", "measured", "reported", "computed"]
     source: Text
     note: str = ""
 

@@ -62,10 +62,22 @@ class PresetPage(Page):
     faults: tuple[CatalogFault, ...] = ()
 
 
+class HardwareHere(Wire):
+    """The GPUs of this machine as the catalogue knows them; `hardware` is None for one that it does not know.
+
+    Of several kinds, the one with the most memory in all.
+    """
+
+    hardware: str | None
+    name: str
+    count: int
+
+
 class CatalogPage(Page):
-    """The rest of the catalogue."""
+    """The rest of the catalogue; `here` is None on a machine without a GPU."""
 
     seq: int
+    here: HardwareHere | None = None
     models: tuple[ModelEntry, ...]
     hardware: tuple[HardwareEntry, ...]
     profiles: tuple[ProfileEntry, ...]
@@ -142,7 +154,10 @@ class PresetFile(Wire):
 
 
 class ResolvePreset(Command):
-    """Resolve a preset; `hardware` is an id of the catalogue, without a `count` as many as are needed."""
+    """Resolve a preset; `hardware` is an id of the catalogue, or `here` for the GPUs of this machine.
+
+    Without a `count` there are as many as are needed, or as there are here.
+    """
 
     preset: str
     hardware: str | None = None

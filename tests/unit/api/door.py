@@ -154,7 +154,7 @@ async def door() -> AsyncIterator[Door]:
                 planner,
                 events,
             ),
-            presets=PresetServices(presets, built.folders.config / "presets", settings, events),
+            presets=PresetServices(presets, built.folders.config / "presets", settings, events, lambda: ()),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
             ),

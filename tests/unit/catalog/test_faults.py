@@ -233,3 +233,11 @@ def test_a_changed_file_is_read_anew_and_another_is_not(small: Small, tmp_path: 
     assert after.models["small"] is before.models["small"]
     path.unlink()
     assert small.read().ids() == ("small-one",)
+
+
+def test_a_folder_that_cannot_be_read_is_told(small: Small) -> None:
+    os.symlink(small.own / "models", (small.write_own("mine", VARIATION)).parent / "models")
+    fault = only(small)
+    assert fault.file == "own/models"
+    assert "cannot be read" in fault.message
+    assert small.read().ids() == ("mine", "small-one")

@@ -22,7 +22,9 @@ MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  c
 @pytest.fixture
 def services(tmp_path: Path) -> PresetServices:
     """The real catalogue, with a folder of its own for a person's presets."""
-    return PresetServices(presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog())
+    return PresetServices(
+        presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
+    )
 
 
 def said(answer: Any) -> tuple[int, Any]:
