@@ -2,7 +2,7 @@
 
 import ast
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
 from packaging.specifiers import SpecifierSet
@@ -59,7 +59,7 @@ def check_patch(
         )
     edited: dict[str, str] = {}
     checks = [_text(edit, source, texts, edited) for edit in in_version(patch.file.text, base)]
-    checks += [_rebind(rebind, source) for rebind in in_version(patch.file.rebind, base)]
+    checks += [_rebind(rebind, source, texts | edited) for rebind in in_version(patch.file.rebind, base)]
     checks += [
         OperationCheck(
             kind=PatchKind.HOOK, target=f"{hook.point}:{hook.function}", verdict=CheckVerdict.APPLIES
@@ -177,9 +177,9 @@ def nearest(anchor: str, text: str) -> str:
     )
 
 
-def _rebind(rebind: Rebind, source: VllmSource) -> OperationCheck:
+def _rebind(rebind: Rebind, source: VllmSource, texts: Mapping[str, str]) -> OperationCheck:
     target = f"{rebind.module}:{rebind.target}"
-    text = source.read(rebind.module)
+    text = texts.get(rebind.module) or source.read(rebind.module)
     if text is None:
         return OperationCheck(
             kind=PatchKind.REBIND,
@@ -188,7 +188,16 @@ def _rebind(rebind: Rebind, source: VllmSource) -> OperationCheck:
             reason=PatchReason.MODULE_MISSING,
             detail="this vLLM has no such module",
         )
-    function = find_function(text, rebind.target)
+    try:
+        function = find_function(text, rebind.target)
+    except SyntaxError as error:
+        return OperationCheck(
+            kind=PatchKind.REBIND,
+            target=target,
+            verdict=CheckVerdict.TARGET_MISSING,
+            reason=PatchReason.TARGET_MISSING,
+            detail=f"line {error.lineno} of the module, with the edits so far, is not Python: {error.msg}",
+        )
     if function is None:
         return OperationCheck(
             kind=PatchKind.REBIND,
@@ -210,7 +219,10 @@ def _rebind(rebind: Rebind, source: VllmSource) -> OperationCheck:
 
 
 def find_function(text: str, dotted: str) -> Function | None:
-    """The function that a dotted name means in a source; the last one where it is defined twice."""
+    """The function that a dotted name means in a source; the last one where it is defined twice.
+
+    Raises SyntaxError.
+    """
     bodies: list[Sequence[ast.stmt]] = [ast.parse(text).body]
     *path, name = dotted.split(".")
     for part in path:

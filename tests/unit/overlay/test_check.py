@@ -137,6 +137,29 @@ def test_a_patch_that_does_not_fit_leaves_the_text_to_the_others(place: Path, so
     assert checked(place, source)["other"].verdict is CheckVerdict.APPLIES
 
 
+def test_a_signature_is_looked_for_in_what_edits_made_of_it(place: Path, source: VllmSource) -> None:
+    wider = text("vllm.s", "tokens: int = 3, *, wait: bool", "tokens, wait, more=1")
+    fits = rebind("vllm.s", "Scheduler.step", "(self, tokens, wait, more = ...)")
+    write_patch(place, "a-wider", wider)
+    write_patch(place, "b-after", fits)
+    write_patch(place, "c-before", rebind("vllm.s", "Scheduler.step", STEP))
+    found = checked(place, source)
+    assert found["b-after"].verdict is CheckVerdict.APPLIES
+    assert found["c-before"].verdict is CheckVerdict.SIGNATURE_CHANGED
+    alone = Catalogue.load((place,))
+    assert check_patch(alone, alone.get("b-after"), source, {}).verdict is CheckVerdict.SIGNATURE_CHANGED
+    write_patch(place, "both", wider + fits)
+    alone = Catalogue.load((place,))
+    assert check_patch(alone, alone.get("both"), source, {}).verdict is CheckVerdict.APPLIES
+
+
+def test_an_edit_that_leaves_no_python_is_the_rebinds_failure(place: Path, source: VllmSource) -> None:
+    write_patch(place, "torn", text("vllm.s", FITTING, "return (") + rebind("vllm.s", "later", "(a)"))
+    operation = checked(place, source)["torn"].operations[1]
+    assert (operation.verdict, operation.reason) == (CheckVerdict.TARGET_MISSING, PatchReason.TARGET_MISSING)
+    assert "is not Python" in operation.detail
+
+
 def test_one_patch_alone_is_checked_without_those_before_it(place: Path, source: VllmSource) -> None:
     write_patch(place, "one", text("vllm.s", FITTING, "return 41"))
     catalogue = Catalogue.load((place,))
