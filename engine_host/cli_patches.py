@@ -132,7 +132,11 @@ def plan(
         else:
             request = _for_vllm(options.request(model or ""))
             planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
-    lines = [f"{len(planned.chosen)} patches, in this order:", *(f"  {name}" for name in planned.chosen)]
+    count = len(planned.chosen)
+    lines = [
+        f"{count} patch{'es' if count != 1 else ''}, in this order:",
+        *(f"  {name}" for name in planned.chosen),
+    ]
     if planned.left_out:
         rows = [(one.patch, one.reason, one.detail) for one in planned.left_out]
         lines += ["", *table(("left out", "reason", ""), rows)]

@@ -140,7 +140,7 @@ def test_plan_of_a_preset_needs_no_model(host: FakeHost, sndr: Sndr) -> None:
     host.answers["POST /v1/patches/plan-preset"] = (200, PLANNED)
     code, out, _ = sndr("patches", "plan", "--preset", "p", "--hardware", "rtx-3090", "--count", "2")
     assert code == 0
-    assert "1 patches, in this order:" in out
+    assert "1 patch, in this order:" in out
     asked = host.asked[-1][2]
     assert (asked["preset"], asked["hardware"], asked["count"]) == ("p", "rtx-3090", 2)
     for words in ((), ("model", "--preset", "p"), ("model", "--count", "2")):
