@@ -9,6 +9,7 @@ from engine_host.bundled import presets, resources
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, require, resolve
+from engine_host.engines import llamacpp, vllm
 from engine_host.fit.shape import read_shape
 from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
 from engine_host.protocol.presets import EntryOrigin
@@ -132,6 +133,14 @@ def test_the_bundled_models_files_are_the_ones_described() -> None:
             assert (len(content), hashlib.sha256(content).hexdigest()) == (file.size, file.sha256)
             seen += 1
     assert seen >= 5
+
+
+@pytest.mark.parametrize("name", sorted(CATALOG.presets))
+def test_arguments_are_not_those_that_the_program_gives(name: str) -> None:
+    owned = {PresetEngine.VLLM: vllm.OWNED_FLAGS, PresetEngine.LLAMA_CPP: llamacpp.OWNED_FLAGS}
+    resolved = resolve(CATALOG, name)
+    given = {argument.partition("=")[0] for argument in resolved.overrides.extra_arguments}
+    assert not given & owned.get(resolved.engine, frozenset())
 
 
 def test_llamacpps_streams_are_the_programs_own() -> None:
