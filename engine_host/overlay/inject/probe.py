@@ -62,17 +62,29 @@ def describe(process: Any) -> "dict[str, Any]":
 
 
 def _patch(state: Any, process: Any) -> "dict[str, Any]":
-    symbols = [_binding(binding) for binding in list(state.done)]
+    watched = state.spec["probe"]["modules"]
+    ours_of_all = [binding for other in list(process.settled.patches.values()) for binding in other.done]
+    symbols = [
+        _binding(binding, ours_of_all)
+        for binding in list(state.done)
+        if not watched or binding.module in watched
+    ]
     for module in dict.fromkeys(edit["module"] for edit in state.spec["text"]):
         loaded = sys.modules.get(module)
-        if loaded is not None:
+        if loaded is not None and (not watched or module in watched):
             ours = hasattr(loaded, "__sndr_origin__") and module in process.settled.texts
             symbols.append({"target": module, "ours": ours, "copies": []})
     hits = COUNTS.get(state.id, 0) if state.spec["probe"]["counts"] else None
     if not state.alive:
         why = state.reason or "not applied"
-    elif not symbols and not state.spec["hooks"]:
+    elif watched and not any(module in sys.modules for module in watched):
         why = "none of its modules was imported here"
+    elif not symbols and not state.called:
+        why = (
+            "none of its modules was imported here"
+            if state.spec["text"] or state.spec["rebind"]
+            else "vLLM has not asked for it here"
+        )
     elif not all(symbol["ours"] for symbol in symbols):
         why = "another code has taken its place"
     elif any(symbol["copies"] for symbol in symbols):
@@ -84,7 +96,12 @@ def _patch(state: Any, process: Any) -> "dict[str, Any]":
     return {"live": not why, "why": why, "hits": hits, "symbols": symbols}
 
 
-def _binding(binding: Any) -> "dict[str, Any]":
+def _ours(binding: Any, all_of_ours: "list[Any]") -> bool:
+    """Whether a replacement is still reached: it is in its place, or one of ours stands on it."""
+    return binding.ours() or any(above.wraps(binding) and _ours(above, all_of_ours) for above in all_of_ours)
+
+
+def _binding(binding: Any, all_of_ours: "list[Any]") -> "dict[str, Any]":
     copies: list[str] = []
     if not is_class(binding.owner):
         for name, module in list(sys.modules.items()):
@@ -94,4 +111,5 @@ def _binding(binding: Any) -> "dict[str, Any]":
                     for key, value in list(getattr(module, "__dict__", {}).items())
                     if value is binding.before
                 ]
-    return {"target": f"{binding.module}:{binding.target}", "ours": binding.ours(), "copies": copies[:20]}
+    target = f"{binding.module}:{binding.target}"
+    return {"target": target, "ours": _ours(binding, all_of_ours), "copies": copies[:20]}

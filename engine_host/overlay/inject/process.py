@@ -120,6 +120,7 @@ class Process:
             spent = time.perf_counter() - began
             LEDGER.overhead += spent
             if error is None:
+                state.called = True
                 self._tell(state, "hook", target, APPLIED, ms=spent * 1000)
             else:
                 self._fail(state, "hook", target, "raised", _told(error), spent * 1000)

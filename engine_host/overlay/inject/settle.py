@@ -21,6 +21,8 @@ class State:
     detail: str = ""
     done: "list[Any]" = field(default_factory=list)
     waiting: int = 0
+    # vLLM asked for one of its hooks in this process.
+    called: bool = False
     # Seconds that the edits took, by module.
     took: "dict[str, float]" = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ from engine_host.overlay.bundle import install_pth
 from engine_host.overlay.ledger import LedgerReader
 from engine_host.overlay.probing import probe
 from engine_host.protocol.patches import PatchOutcome, ProcessRole
-from tests.unit.overlay.fake_vllm import FakeVllm, rebind, text
+from tests.unit.overlay.fake_vllm import FakeVllm, hook, rebind, text
 
 SCHEDULER = "vllm.scheduler"
 LIMIT = text(SCHEDULER, "LIMIT = 10", "LIMIT = 20")
@@ -208,6 +208,36 @@ def test_a_probe_notices_copies_of_the_original(vllm: FakeVllm) -> None:
     found = asked(vllm)
     assert found["bound"]["live"] is False
     assert found["bound"]["why"] == "the original is still held by vllm.early.taken"
+
+
+def test_a_patch_below_another_is_live_as_long_as_both_are(vllm: FakeVllm) -> None:
+    vllm.patch("below", SCHEDULE + COUNTS, COUNTED.replace("bound", "below"))
+    vllm.patch("above", SCHEDULE + COUNTS, COUNTED.replace("bound", "above"))
+    found = asked(vllm)
+    assert [(found[name]["live"], found[name]["hits"]) for name in ("below", "above")] == [(True, 2)] * 2
+    found = asked(vllm, after="scheduler.schedule = lambda request: 1")
+    assert [found[name]["live"] for name in ("below", "above")] == [False, False]
+
+
+def test_a_patch_of_hooks_is_live_where_vllm_asked_for_it(vllm: FakeVllm) -> None:
+    vllm.patch("limit", LIMIT)
+    vllm.patch("named", hook("middleware"), "class replacement: pass\n")
+    assert asked(vllm)["named"]["why"] == "vLLM has not asked for it here"
+    (name,) = vllm.bundle().middleware
+    module, _, attribute = name.rpartition(".")
+    assert asked(vllm, before=f"from {module} import {attribute}")["named"]["live"] is True
+
+
+def test_a_patch_says_which_of_its_modules_make_it_live(vllm: FakeVllm) -> None:
+    edits = LIMIT + text("vllm.worker", "RANK = 0", "RANK = 5")
+    vllm.patch("watched", edits + '[probe]\nmodules = ["vllm.worker"]\n')
+    found = asked(vllm)["watched"]
+    assert (found["live"], found["why"]) == (False, "none of its modules was imported here")
+    found = asked(vllm, before="import vllm.worker")["watched"]
+    assert found["live"] is True
+    symbols = found["symbols"]
+    assert isinstance(symbols, list)
+    assert [symbol["target"] for symbol in symbols] == ["vllm.worker"]
 
 
 def test_the_host_asks_and_a_process_that_is_gone_or_strange_is_left_out(
