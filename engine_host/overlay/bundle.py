@@ -91,11 +91,11 @@ def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bund
     version = Version(vllm).base_version
     specs = [_spec(patch, version) for patch in patches]
     files = _files(patches, specs)
-    digest = _digest(specs, files)
+    digest = _digest(version, specs, files)
     folder = cache / "overlay" / digest
-    if not (folder / "manifest.json").is_file():
-        manifest = {"format": FORMAT, "vllm": version, "digest": digest, "patches": specs}
-        files["manifest.json"] = json.dumps(manifest, indent=1).encode()
+    manifest = {"format": FORMAT, "vllm": version, "digest": digest, "patches": specs}
+    files["manifest.json"] = json.dumps(manifest, indent=1).encode()
+    if not _is_whole(folder, files):
         _write(folder, files)
     else:
         os.utime(folder)
@@ -230,12 +230,20 @@ def _entry_points(specs: Sequence[dict[str, Any]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _digest(specs: Sequence[dict[str, Any]], files: dict[str, bytes]) -> str:
-    seen = hashlib.sha256(json.dumps([FORMAT, specs], sort_keys=True).encode())
+def _digest(version: str, specs: Sequence[dict[str, Any]], files: dict[str, bytes]) -> str:
+    seen = hashlib.sha256(json.dumps([FORMAT, version, specs], sort_keys=True).encode())
     for name, content in sorted(files.items()):
         seen.update(f"{name}\0{len(content)}\0".encode())
         seen.update(content)
     return seen.hexdigest()[:16]
+
+
+def _is_whole(folder: Path, files: dict[str, bytes]) -> bool:
+    """Whether everything is there as it was written: caches are cleaned by hand and by other programs."""
+    try:
+        return all((folder / name).read_bytes() == content for name, content in files.items())
+    except OSError:
+        return False
 
 
 def _write(folder: Path, files: dict[str, bytes]) -> None:
@@ -251,8 +259,8 @@ def _write(folder: Path, files: dict[str, bytes]) -> None:
         try:
             part.rename(folder)
         except OSError:
-            # Another start finished the same bundle first; a folder without manifest is left of a crash.
-            if not (folder / "manifest.json").is_file():
+            # Another start finished the same bundle first, or something took parts of it away.
+            if not _is_whole(folder, files):
                 shutil.rmtree(folder, ignore_errors=True)
                 part.rename(folder)
     except OSError as error:

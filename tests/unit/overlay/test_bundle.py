@@ -67,6 +67,25 @@ def test_what_a_crash_left_is_replaced(patch: LoadedPatch, tmp_path: Path) -> No
     assert (first.folder / "manifest.json").is_file()
 
 
+@pytest.mark.parametrize(
+    "name", ["sndr_overlay/start.py", "sndr_overlay_patches/one_edit/patch.py", "sitecustomize.py", ""]
+)
+@pytest.mark.parametrize("damage", ["gone", "changed"])
+def test_a_bundle_of_which_a_part_is_not_as_it_was_is_replaced(
+    patch: LoadedPatch, tmp_path: Path, name: str, damage: str
+) -> None:
+    first = write(tmp_path, patch)
+    path = first.folder / (name or "manifest.json")
+    content = path.read_bytes()
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(content[:-3])
+    assert write(tmp_path, patch) == first
+    assert path.read_bytes() == content
+    assert [path.name for path in first.folder.parent.iterdir()] == [first.digest]
+
+
 def test_the_digest_depends_on_all_that_matters_and_nothing_else(patch: LoadedPatch, tmp_path: Path) -> None:
     place = tmp_path / "patches"
     other = write_patch(place, "two-edits", EDIT)
@@ -83,8 +102,9 @@ def test_the_digest_depends_on_all_that_matters_and_nothing_else(patch: LoadedPa
     changed.add(write(tmp_path, patch).digest)
     (patch.folder / "patch.py").write_text("VALUE = 2\n")
     changed.add(write(tmp_path, patch).digest)
+    changed.add(write(tmp_path, patch, vllm="0.26.0").digest)
     changed.add(write(tmp_path, write_patch(place, "one-edit", text("vllm.scheduler", "a", "c"))).digest)
-    assert len(changed) == 6
+    assert len(changed) == 7
 
 
 def test_operations_for_other_versions_stay_out(tmp_path: Path) -> None:
