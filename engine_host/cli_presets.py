@@ -21,12 +21,14 @@ from engine_host.protocol.presets import (
     ImportPreset,
     LintPreset,
     PresetDetail,
+    PresetFile,
     PresetItem,
     PresetLint,
     PresetPage,
     ResolvedPreset,
     ResolvePreset,
     SavedPreset,
+    SavePreset,
     SetBy,
 )
 
@@ -219,6 +221,26 @@ def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) ->
         f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
     ]
     out.result(found, [*lines, *_fault_lines(found.faults)])
+    return None
+
+
+@presets.command("save")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--replace", is_flag=True, help="Replace your own preset of the same id.")
+@command
+def save(out: Output, file: Path, replace: bool) -> Exit | None:
+    """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it."""
+    text = _read(file)
+    with find_or_start() as hold:
+        checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
+        if checked.preset is None:
+            faults = [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
+            out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, _fault_lines(faults))
+            return Exit.USAGE
+        path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
+        seen = hold.client.get(f"{path}/file", PresetFile).digest if replace else None
+        saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=seen))
+    out.result(saved, [f"{saved.id} is saved ({saved.file}).", *_fault_lines(saved.faults)])
     return None
 
 

@@ -11,7 +11,7 @@ import pytest
 from engine_host.bundled import presets
 from engine_host.events import EventLog
 from engine_host.preset_services import PresetServices
-from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset
+from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
 from engine_host.settings import SettingsFile
 from tests.unit.cli.fake_host import FakeHost
 
@@ -115,6 +115,23 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetService
     code, out, _ = sndr("presets", "import", str(file), "--as", "mine")
     assert (code, out.startswith("mine: wrote ")) == (0, True)
     assert host.asked[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
+
+
+def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetServices, tmp_path: Path) -> None:
+    file = tmp_path / "any-name.yaml"
+    file.write_text(MINE.replace("context", "contxt"))
+    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=file.read_text())))
+    code, out, _ = sndr("presets", "save", str(file))
+    assert (code, out.startswith(f"error {file}:6: settings.contxt")) == (2, True)
+    file.write_text(MINE)
+    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=MINE)))
+    host.answers["PUT /v1/presets/mine"] = said(services.save("mine", SavePreset(text=MINE)))
+    code, out, _ = sndr("presets", "save", str(file))
+    assert (code, out.startswith("mine is saved (")) == (0, True)
+    assert host.asked[-1][2] == {"text": MINE, "digest": None}
+    host.answers["GET /v1/presets/mine/file"] = said(services.file("mine"))
+    assert sndr("presets", "save", str(file), "--replace")[0] == 0
+    assert host.asked[-1][2]["digest"]
 
 
 def test_hardware_and_removing(host: FakeHost, sndr: Sndr, services: PresetServices) -> None:
