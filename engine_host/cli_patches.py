@@ -104,9 +104,7 @@ def check(out: Output, vllm: str | None) -> Exit | None:
 @patches.command("plan")
 @click.argument("model", required=False)
 @click.option("--preset", metavar="ID", help="A preset in place of MODEL; its files need not be here.")
-@click.option(
-    "--hardware", metavar="ID", help="With --preset: the GPUs, by `sndr presets hardware`."
-)
+@click.option("--hardware", metavar="ID", help="With --preset: the GPUs, by `sndr presets hardware`.")
 @click.option("--count", type=click.IntRange(1, 8), help="With --hardware: how many of them.")
 @launch_options
 @command
