@@ -9,6 +9,7 @@ import click
 from engine_host import __version__
 from engine_host.cli_chat import chat
 from engine_host.cli_engine import engine, jobs
+from engine_host.cli_fit import fit
 from engine_host.cli_output import MEANINGS, Exit, Output, command
 from engine_host.cli_patches import patches
 from engine_host.cli_presets import presets
@@ -53,6 +54,7 @@ for _command in (
     stop,
     chat,
     models,
+    fit,
     engine,
     patches,
     presets,

@@ -44,10 +44,10 @@ class LaunchOptions:
             speculation=self.speculation,
         )
         return LaunchRequest(
-            model=_resolved(model),
+            model=resolved(model),
             engine=EngineKind(self.engine),
             server=ServerChoice(self.server),
-            installation=_resolved(self.installation) if self.installation else None,
+            installation=resolved(self.installation) if self.installation else None,
             name=self.name,
             overrides=overrides,
             keep=keep,
@@ -136,7 +136,7 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
         raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
 
 
-def _resolved(model: str) -> str:
+def resolved(model: str) -> str:
     """The absolute path where the text looks like one; the host has another working folder.
 
     `organisation/model` is a name of the Hugging Face cache, unless there is such a file here.

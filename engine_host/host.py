@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine_host import __version__
+from engine_host._errors import HostError
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import presets, resources
@@ -22,6 +23,7 @@ from engine_host.engines.reaper_main import MARK
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.engines.vllm_status import VllmAdapter
 from engine_host.events import EventLog
+from engine_host.fit_services import FitServices
 from engine_host.folders import Folders
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
@@ -41,6 +43,8 @@ from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
+    EngineReadingsEvent,
+    EventBase,
     ModelsChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
@@ -55,7 +59,7 @@ from engine_host.settings import SettingsFile, read_api_keys
 from engine_host.store import Store
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine, free_memory
+from engine_host.telemetry.machine import Machine, free_memory, process_tree
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -85,6 +89,7 @@ class Host:
         self._started_at: Seconds = time.time()
         self._closed = False
         self._opened = False
+        self._comparing: set[asyncio.Task[None]] = set()
 
     async def open(self, host: str | None, port: int | None) -> None:
         """Build the services, take up kept engines, and bind the endpoint.
@@ -110,7 +115,7 @@ class Host:
         self._patch_book = EnginePatchBook(self._events, self._folders.run)
         self.engines = EngineManager(
             self._folders,
-            publish,
+            self._engine_changed,
             self._jobs,
             self._store,
             self._log_book,
@@ -150,6 +155,22 @@ class Host:
                 cache_folder=self._folders.cache,
             )
         )
+        catalogue = PresetServices(
+            presets,
+            self._folders.config / "presets",
+            self._settings,
+            self._events,
+            lambda: self._gpus.read().gpus,
+        )
+        self.fit = FitServices(
+            self.shelf.find,
+            catalogue.catalog,
+            lambda: self._gpus.read().gpus,
+            lambda: (self._machine.facts.ram_total, free_memory()),
+            self._vram_of_engines,
+            self.engines.alive,
+            self._store,
+        )
         self._patch_book.stage = self.engines.stage
         self.services = Services(
             program=f"sndr {__version__}",
@@ -167,13 +188,8 @@ class Host:
                 planner,
                 self._events,
             ),
-            presets=PresetServices(
-                presets,
-                self._folders.config / "presets",
-                self._settings,
-                self._events,
-                lambda: self._gpus.read().gpus,
-            ),
+            fit=self.fit,
+            presets=catalogue,
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
             bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,
@@ -215,6 +231,9 @@ class Host:
             return
         self._closed = True
         await self._jobs.close()
+        for task in self._comparing:
+            task.cancel()
+        await asyncio.gather(*self._comparing, return_exceptions=True)
         await self.gateway.aclose()
         await self.engines.close()
         await self._patch_book.close()
@@ -303,6 +322,29 @@ class Host:
             owned_by="vllm" if of_vllm else "llamacpp",
             tools="--tool-call-parser" in engine.plan.argv if of_vllm else None,
         )
+
+    def _engine_changed(self, event: EventBase) -> None:
+        """Publish what changed; the first readings of a start are compared with its prediction."""
+        self._events.publish(event)
+        if not isinstance(event, EngineReadingsEvent):
+            return
+        engine = self.engines.get(event.engine)
+        if engine.state in _SERVING and self.fit.wants(engine):
+            task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")
+            self._comparing.add(task)
+            task.add_done_callback(self._comparing.discard)
+
+    async def _compare(self, engine: Engine) -> None:
+        try:
+            await self.fit.started(engine)
+        except HostError as error:
+            _log.warning("what %s needs was not compared: %s", engine.name, error.problem.sentence())
+
+    def _vram_of_engines(self) -> int:
+        """Bytes on all GPUs that the engines' processes hold, as far as the driver tells."""
+        held = self._gpus.memory_by_process()
+        pids = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
+        return sum(size for pid, size in held.items() if pid in pids)
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)

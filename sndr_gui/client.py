@@ -23,6 +23,8 @@ from engine_host.protocol import (
     ErrorAnswer,
     Event,
     ExportedPreset,
+    FitReport,
+    FitRequest,
     HostInfo,
     ImportedPreset,
     ImportPreset,
@@ -189,6 +191,10 @@ class HostClient:
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         """The plan that a launch request becomes."""
         return await self._command("POST", "/v1/plans", LaunchPlan, request.model_dump(mode="json"))
+
+    async def fit(self, request: FitRequest) -> FitReport:
+        """What a model needs on a machine, and whether it fits."""
+        return await self._command("POST", "/v1/fit", FitReport, request.model_dump(mode="json"))
 
     async def start(self, plan: str) -> Engine:
         """Start a plan, replacing what runs."""

@@ -9,6 +9,7 @@ from engine_host._errors import HostError
 from engine_host.api import (
     engine_patches,
     engines,
+    fit,
     host,
     installations,
     jobs,
@@ -32,6 +33,7 @@ _RESOURCES = (
     installations,
     plans,
     presets,
+    fit,
     engines,
     engine_patches,
     patches,

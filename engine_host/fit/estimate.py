@@ -142,7 +142,8 @@ def most_streams(model: Model, start: Start, corrections: Corrections | None = N
 
 
 def _corrected(part: Part, corrections: Corrections) -> Part:
-    factor = corrections.get(part.name)
+    # One figure for all estimates together is what vLLM lets one measure on a GPU.
+    factor = corrections.get(part.name, corrections.get("estimates"))
     if factor is None or part.basis is not Basis.ESTIMATE:
         return part
     # What was measured narrows the band to a tenth.

@@ -31,7 +31,7 @@ _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
 SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
 _MORE_LAYERS = 1.5
 # At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
-_BOUNDARY = 2
+BOUNDARY = 2
 _GGML_PADDING = 256
 
 
@@ -165,7 +165,7 @@ def vllm_pool(
     layers = max(there) if max(there) < _MORE_LAYERS * min(there) else min(there)
     groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
     only_full = len(there) == 1 and counts[Layer.FULL] > 0
-    native = min(2 * _BOUNDARY, shape.count(Layer.FULL)) if only_full and kv_cache_dtype in TURBOQUANT else 0
+    native = min(2 * BOUNDARY, shape.count(Layer.FULL)) if only_full and kv_cache_dtype in TURBOQUANT else 0
     # Without prefix caching a stream has one state; with it, one more at the last block's end.
     states = (2 if prefix_caching else 1) + draft_tokens
     return Pool(

@@ -17,7 +17,7 @@ from engine_host.fit.estimate import (
     largest_context,
     most_streams,
 )
-from engine_host.fit.kv import ggml_token_bytes, token_bytes
+from engine_host.fit.kv import BOUNDARY, TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
 from engine_host.fit.roofline import roofline
 from engine_host.fit.shape import Layer, ModelShape
@@ -114,7 +114,10 @@ def kv_token_bytes(shape: ModelShape, start: Start) -> float:
     """Bytes that one more token of a long stream takes over all layers, on one device."""
     full = shape.count(Layer.FULL)
     if start.engine is EngineKind.VLLM:
-        return full * token_bytes(shape, start.kv, start.tensor_parallel)
+        native = 2 * BOUNDARY if start.kv in TURBOQUANT and full == len(shape.layers) else 0
+        native = min(native, full)
+        kept = token_bytes(shape, "auto", start.tensor_parallel)
+        return native * kept + (full - native) * token_bytes(shape, start.kv, start.tensor_parallel)
     kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
     return full * ggml_token_bytes(shape, *kinds) / start.tensor_parallel
 

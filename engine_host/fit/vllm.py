@@ -16,7 +16,9 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
     """Everything but the KV cache, on one device."""
     if not start.cpu:
         weights, *others = vllm_parts.fixed_parts(model.shape, _settings(model, start))
-        return (replace(weights, basis=model.weights.basis), *others)
+        by_files = model.weights.basis is Basis.FILES
+        about = "size of the files by GPU" if by_files else "by the formulas of its layers"
+        return (replace(weights, basis=model.weights.basis, about=about), *others)
     loaded = model.weights.loaded(drafting=_drafts(model.shape, start))
     about = "API server, engine core and worker"
     return (

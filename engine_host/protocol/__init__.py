@@ -45,6 +45,7 @@ from engine_host.protocol.engines import (
 )
 from engine_host.protocol.errors import Action, ErrorAnswer, Fix, Problem, Reason
 from engine_host.protocol.events import EVENT, Event
+from engine_host.protocol.fit import FitReport, FitRequest
 from engine_host.protocol.host import Endpoint, Gpu, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState, JobStep
 from engine_host.protocol.logs import LogLine, LogPage
@@ -149,6 +150,8 @@ __all__ = [
     "ExportedPreset",
     "Figure",
     "Finding",
+    "FitReport",
+    "FitRequest",
     "Fix",
     "Gpu",
     "GpuAbsence",

@@ -63,6 +63,14 @@ def free_memory() -> int:
     return int(psutil.virtual_memory().available)
 
 
+def process_tree(pid: int) -> tuple[int, ...]:
+    """The ids of a process and of all below it; of one that is gone, its own."""
+    try:
+        return (pid, *(child.pid for child in psutil.Process(pid).children(recursive=True)))
+    except psutil.Error:
+        return (pid,)
+
+
 def cpu_name() -> str:
     """The processor's name as its maker writes it, or the architecture's."""
     if sys.platform == "linux":

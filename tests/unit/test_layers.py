@@ -32,6 +32,7 @@ SERVICES = {
 WIRING = {
     "engine_host/bisection.py",
     "engine_host/engine_patches.py",
+    "engine_host/fit_services.py",
     "engine_host/host.py",
     "engine_host/installation_jobs.py",
     "engine_host/patch_plan.py",

@@ -19,6 +19,7 @@ from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
+from engine_host.fit_services import FitServices
 from engine_host.installation_jobs import InstallationJobs
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Surroundings
@@ -138,6 +139,7 @@ async def door() -> AsyncIterator[Door]:
                 cache_folder=built.folders.cache,
             )
         )
+        catalogue = PresetServices(presets, built.folders.config / "presets", settings, events, lambda: ())
         services = Services(
             program="sndr test",
             events=events,
@@ -154,7 +156,16 @@ async def door() -> AsyncIterator[Door]:
                 planner,
                 events,
             ),
-            presets=PresetServices(presets, built.folders.config / "presets", settings, events, lambda: ()),
+            fit=FitServices(
+                _no_model,
+                catalogue.catalog,
+                lambda: (),
+                lambda: (1 << 34, 1 << 33),
+                lambda: 0,
+                built.manager.alive,
+                built.store,
+            ),
+            presets=catalogue,
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
             ),

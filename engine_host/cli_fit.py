@@ -1,0 +1,134 @@
+"""`sndr fit`: what a model needs on a machine, whether it fits, and what to change."""
+
+from pathlib import Path
+
+import click
+
+from engine_host.cli_launch import resolved
+from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.host_start import find_or_start
+from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, Roofline, Verdict
+from engine_host.protocol.plans import EngineKind
+
+_SAID = {
+    Verdict.FITS: "fits",
+    Verdict.TIGHT: "tight",
+    Verdict.DOES_NOT_FIT: "does not fit",
+    Verdict.CANNOT_RUN: "cannot run here",
+}
+
+
+@click.command()
+@click.argument("model")
+@click.option(
+    "--hardware", metavar="[N x ]ID", help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware)."
+)
+@click.option("--cpu", is_flag=True, help="The processor alone.")
+@click.option("--engine", type=click.Choice([kind.value for kind in EngineKind]), default="auto")
+@click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
+@click.option("--streams", type=click.IntRange(1, 4096), default=1, show_default=True)
+@click.option("--kv", help="KV type: auto, fp8, turboquant_k8v4 …; llama.cpp: f16, q8_0, q4_0 …")
+@click.option("--tp", type=click.IntRange(1, 64), help="GPUs that share each layer (default: all).")
+@click.option("--gpu-memory", type=click.FloatRange(0.05, 1), default=0.9, show_default=True)
+@click.option("--batched-tokens", type=click.IntRange(1), help="vLLM: tokens of a prompt read in one step.")
+@click.option("--speculation", is_flag=True, help="The model's own drafting layers run.")
+@click.option("--draft-tokens", type=click.IntRange(1, 64), default=3, show_default=True)
+@click.option(
+    "--acceptance-length", type=click.FloatRange(1), default=1.0, help="Tokens a drafted step yields."
+)
+@click.option("--bits", type=click.FloatRange(1, 32), help="Bits of a weight, for a config without files.")
+@click.option("--eager", is_flag=True, help="vLLM: without CUDA graphs.")
+@click.option("--starts", is_flag=True, help="Show how well starts on this machine were predicted, instead.")
+@command
+def fit(
+    out: Output, /, model: str, hardware: str | None, tp: int | None, starts: bool, **given: object
+) -> Exit | None:
+    """Say what MODEL needs in memory, and how far it can go.
+
+    MODEL is a name of this machine's list, a path of a GGUF file, folder or config.json, or a model of the
+    catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`). No weights are loaded.
+    """
+    path = Path(model).expanduser()
+    name = str(path.absolute()) if path.suffix in {".json", ".gguf"} and path.is_file() else resolved(model)
+    request = FitRequest.model_validate(
+        {"model": name, "hardware": hardware, "tensor_parallel": tp, "grid": out.as_json, **given}
+    )
+    with find_or_start() as hold:
+        if starts:
+            page = hold.client.get("/v1/fit/starts", MeasuredPage)
+            out.result(page, _starts(page))
+            return None
+        report = hold.client.post("/v1/fit", FitReport, request)
+    out.result(report, _lines(report))
+    return None
+
+
+def _lines(report: FitReport) -> list[str]:
+    head = f"{report.model} with {report.engine.value}, KV {report.kv}: {_SAID[report.verdict]}."
+    lines = [f"{head} {report.why}".rstrip()]
+    shown = f"{report.streams} × {report.context:,} tokens"
+    for device in report.devices[:1]:
+        count = len(report.devices)
+        each = f" (each of {count})" if count > 1 else ""
+        lines += ["", f"{device.name}{each}, {shown}:"]
+        rows = [
+            (
+                part.name,
+                size(part.size),
+                f"{size(part.low)} – {size(part.high)}",
+                part.source.value,
+                part.note,
+            )
+            for part in device.parts
+        ]
+        rows.append(("together", size(device.needed), "", "", f"of {size(device.room)} to be used"))
+        if device.taken:
+            rows.append(("taken by others", size(device.taken), "", "", ""))
+        lines += table(("part", "bytes", "between", "from", ""), rows)
+    if report.verdict is not Verdict.CANNOT_RUN:
+        lines += [
+            "",
+            f"Longest context of {report.streams} stream(s): {report.largest_context:,} tokens; "
+            f"most streams of {report.context:,} tokens: {report.most_streams}.",
+        ]
+        lines += _kv(report)
+    if report.changes:
+        lines += ["", "To make it fit, cheapest first:"]
+        lines += [
+            f"  {'✓' if change.fits else '·'} {change.text} ({size(change.saves)}) {change.option}".rstrip()
+            for change in report.changes
+        ]
+    for advice in report.advice:
+        lines += ["", f"{advice.severity.value} {advice.id}: {advice.message}", f"  {advice.fix}"]
+        lines.append(f"  Shown by: {advice.evidence}")
+    if report.roofline is not None:
+        lines += ["", _ceiling(report.roofline)]
+    lines += [f"Learnt from {one.n} start(s) here: {one.part} × {one.factor}" for one in report.corrections]
+    lines += [f"Not known: {text}." for text in report.unknown]
+    return lines
+
+
+def _kv(report: FitReport) -> list[str]:
+    rows = [
+        (choice.kv, f"{choice.bytes_per_token:,.0f} B", f"{choice.largest_context:,}", _SAID[choice.verdict])
+        for choice in report.kv_choices
+    ]
+    return ["", *table(("KV type", "a token", "longest context", ""), rows)]
+
+
+def _ceiling(found: Roofline) -> str:
+    if found.decode is None:
+        return f"Ceiling of decoding: not known ({found.why or 'no bandwidth'})."
+    prefill = "" if found.prefill is None else f"; reading {found.prefill:,.0f} tok/s"
+    every = "" if found.decode_all_streams is None else f", all streams {found.decode_all_streams:,.0f}"
+    return f"Ceiling of this hardware: one stream {found.decode:,.0f} tok/s{every}{prefill}."
+
+
+def _starts(page: MeasuredPage) -> list[str]:
+    rows = [
+        (one.model, one.engine, one.part, f"{one.predicted:,}", f"{one.measured:,}", f"{one.error:+.1%}")
+        for one in page.starts
+    ]
+    if not rows:
+        return ["No start was compared yet."]
+    return table(("model", "engine", "part", "predicted", "measured", "error"), rows)

@@ -1,0 +1,115 @@
+"""Predicted and measured side by side after a start, and what is learnt from the difference."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+from engine_host.fit import vllm
+from engine_host.fit.estimate import estimate
+from engine_host.fit.parts import Basis
+from engine_host.fit.start import Model, Start
+from engine_host.protocol.fit import Correction, Measured
+from engine_host.protocol.plans import EngineKind
+
+# Beyond this a measurement tells of something else than the estimate: another process, a swapped-out page.
+_LEAST, _MOST = 0.25, 4.0
+# llama.cpp's names of its buffers, and the parts that they are.
+_BUFFERS = {
+    "model": "weights",
+    "KV": "KV cache",
+    "recurrent state": "states",
+    "compute": "compute",
+    "output": "output",
+}
+REST = "estimates"
+KV_TOKENS = "KV tokens"
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a correction holds for: a GPU (or processor), an engine, its version, its set of patches."""
+
+    gpu: str
+    engine: str
+    version: str
+    patches: str
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What an engine said of a start: bytes of buffers by its own names, tokens of its cache."""
+
+    buffers: Mapping[str, int]
+    kv_tokens: int | None = None
+
+
+def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> tuple[Measured, ...]:
+    """Each part that the engine told of, predicted and measured; nothing where it told of none."""
+    found = estimate(model, start)
+    predicted = {part.name: part.bytes for part in found.parts}
+    predicted["KV cache"] = found.kv
+    if start.engine is EngineKind.LLAMA_CPP:
+        pairs = _llamacpp(predicted, seen.buffers)
+    else:
+        pairs = _vllm(model, start, seen)
+        if not start.cpu and {"model", "KV"} <= set(seen.buffers):
+            rest = found.room - seen.buffers["model"] - seen.buffers["KV"]
+            pairs[REST] = (sum(part.bytes for part in found.parts if part.basis is Basis.ESTIMATE), rest)
+    return tuple(
+        Measured(
+            at=at,
+            engine=where.engine,
+            version=where.version,
+            gpu=where.gpu,
+            patches=where.patches,
+            model=model.name,
+            part=part,
+            predicted=expected,
+            measured=measured,
+        )
+        for part, (expected, measured) in pairs.items()
+        if measured > 0
+    )
+
+
+def corrections(measured: Iterable[Measured], where: Where) -> tuple[Correction, ...]:
+    """The median of measured over predicted, by part, of the starts at the same place."""
+    ratios: dict[str, list[float]] = {}
+    for one in measured:
+        if (one.gpu, one.engine, one.version, one.patches) != (
+            where.gpu,
+            where.engine,
+            where.version,
+            where.patches,
+        ):
+            continue
+        if one.predicted > 0:
+            ratios.setdefault(one.part, []).append(one.measured / one.predicted)
+    return tuple(
+        Correction(part=part, factor=round(median(found), 4), n=len(found))
+        for part, found in sorted(ratios.items())
+        if _LEAST <= median(found) <= _MOST
+    )
+
+
+def _llamacpp(predicted: Mapping[str, int], buffers: Mapping[str, int]) -> dict[str, tuple[int, int]]:
+    measured: dict[str, int] = {}
+    for name, size in buffers.items():
+        kind = next((part for ending, part in _BUFFERS.items() if name.endswith(f" {ending}")), None)
+        # A drafting context that shares the model's weights says nothing of them.
+        if kind is not None and not (kind == "weights" and name.startswith("draft ")):
+            measured[kind] = measured.get(kind, 0) + size
+    return {part: (predicted[part], size) for part, size in measured.items() if part in predicted}
+
+
+def _vllm(model: Model, start: Start, seen: Seen) -> dict[str, tuple[int, int]]:
+    pairs: dict[str, tuple[int, int]] = {}
+    drafts = start.drafting and model.shape.mtp_layers > 0
+    # vLLM rounds its figure to ten mebibytes, which says nothing of a tiny model.
+    if (weights := seen.buffers.get("model", 0)) > 64 << 20:
+        each = -(-model.weights.loaded(drafting=drafts) // start.tensor_parallel)
+        pairs["weights"] = (each, weights)
+    cache = seen.buffers.get("KV")
+    if cache and seen.kv_tokens:
+        pairs[KV_TOKENS] = (vllm.pool(model, start).tokens(cache, start.context), seen.kv_tokens)
+    return pairs

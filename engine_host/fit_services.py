@@ -1,0 +1,272 @@
+"""Fit as the control API offers it: models and machines are looked up, starts are compared and remembered."""
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from engine_host._errors import HostError
+from engine_host.catalog.catalog import Catalog, missing
+from engine_host.fit.reading import model_of, model_of_config
+from engine_host.fit.report import report, start_of
+from engine_host.fit.start import Device, Model, Start
+from engine_host.fit.verified import Seen, Where, compare, corrections
+from engine_host.library.checkpoint import read_json
+from engine_host.library.shelf import ModelInfo, ShelvedModel
+from engine_host.protocol.catalog import HardwareEntry
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import Correction, FitGpu, FitReport, FitRequest, Measured, MeasuredPage
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.plans import EngineKind, LaunchPlan
+from engine_host.store import Store
+
+_KIND = "fit"
+_KEPT = 400
+_COUNTED = re.compile(r"(?:(?P<count>\d{1,2})\s*[x×]\s*)?(?P<name>\S.*)")
+_CPU = "processor"
+
+
+class FitServices:
+    """Answers `/v1/fit`, and learns from the starts that it is told of."""
+
+    def __init__(
+        self,
+        find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]],
+        catalog: Callable[[], Awaitable[Catalog]],
+        gpus: Callable[[], Sequence[Gpu]],
+        memory: Callable[[], tuple[int, int]],
+        given_back: Callable[[], int],
+        running: Callable[[], Sequence[Engine]],
+        store: Store,
+    ) -> None:
+        """`memory` tells total and free bytes of main memory; `given_back` the bytes of VRAM that end with
+        the engine that runs."""
+        self._find_model = find_model
+        self._catalog = catalog
+        self._gpus = gpus
+        self._memory = memory
+        self._given_back = given_back
+        self._running = running
+        self._store = store
+        self._read: dict[tuple[str, float | None], tuple[ModelInfo, Model]] = {}
+        self._compared: set[str] = set()
+        self._remembered: tuple[Measured, ...] | None = None
+
+    async def fit(self, request: FitRequest) -> FitReport:
+        """The answer. Raises HostError for an unknown model, hardware or KV type."""
+        model = await self._model(request)
+        cpu, devices = await self._machine(request)
+        start = start_of(request, model, devices, cpu=cpu)
+        return report(request, model, start, self._learnt(start))
+
+    async def measured(self) -> MeasuredPage:
+        """Starts that were compared, newest first."""
+        return MeasuredPage(starts=self._starts())
+
+    def wants(self, engine: Engine) -> bool:
+        """Whether this engine's start was not compared yet and can be."""
+        return engine.id not in self._compared and not engine.adopted and bool(engine.buffers)
+
+    async def started(self, engine: Engine) -> tuple[Measured, ...]:
+        """Compare a start that serves with what was predicted, once; a model of unknown shape has nothing.
+
+        Raises HostError when the database cannot be used.
+        """
+        if not self.wants(engine):
+            return ()
+        self._compared.add(engine.id)
+        request = request_of(engine.plan)
+        try:
+            model = await self._model(request)
+            cpu, devices = await self._machine(request)
+            start = start_of(request, model, devices, cpu=cpu)
+            tokens = engine.readings.kv_capacity if engine.readings else None
+            seen = Seen(engine.buffers, tokens)
+            found = compare(model, start, seen, _where(start, engine.plan), time.time())
+        except HostError as error:
+            if error.reason is Reason.UNSUPPORTED:
+                return ()
+            raise
+        for one in found:
+            self._store.put(_KIND, f"{engine.id} {one.part}", one.at, one.model_dump_json())
+        self._store.prune(_KIND, _KEPT)
+        self._remembered = None
+        return found
+
+    async def _model(self, request: FitRequest) -> Model:
+        wanted = request.model
+        if wanted.endswith(".json") and Path(wanted).is_absolute():
+            path = Path(wanted)
+            config = await asyncio.to_thread(read_json, path)
+            length = config.get("max_position_embeddings")
+            return model_of_config(
+                config,
+                path.parent.name,
+                bits=request.bits,
+                context=length if isinstance(length, int) else None,
+            )
+        if (known := await self._of_the_catalogue(wanted, request.bits)) is not None:
+            return known
+        shelved = await self._find_model(wanted, ())
+        key = (wanted, request.bits)
+        remembered = self._read.get(key)
+        # The shelf reads a file again only when it changed.
+        if remembered is None or remembered[0] is not shelved.info:
+            read = await asyncio.to_thread(model_of, shelved.info, shelved.file.name, request.bits)
+            self._read[key] = remembered = (shelved.info, read)
+        return remembered[1]
+
+    async def _of_the_catalogue(self, wanted: str, bits: float | None) -> Model | None:
+        """A model of the catalogue, as `model` or `model/variant`; None for any other name."""
+        name, _, variant_id = wanted.partition("/")
+        found = (await self._catalog()).models.get(name)
+        if found is None:
+            return None
+        entry = found.entry
+        variants = {variant.id: variant for variant in entry.variants}
+        if variant_id and variant_id not in variants:
+            raise missing("variant", variant_id, variants, "sndr presets models")
+        variant = variants.get(variant_id) or entry.variants[0]
+        if variant.bundled is not None and not variant_id:
+            return None
+        if not entry.shape:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"The shape of {entry.title} is not known.",
+                fix="Give the path of its config.json or of its files.",
+                evidence={"model": name},
+            )
+        return model_of_config(
+            entry.shape,
+            f"{entry.id}/{variant.id}",
+            gguf=variant.format == "gguf",
+            context=entry.context,
+            quantization=variant.quantization,
+            bits=bits or variant.bits,
+            size=variant.size,
+        )
+
+    async def _machine(self, request: FitRequest) -> tuple[bool, list[Device]]:
+        """Whether it is the processor, and the devices."""
+        if request.gpus is not None:
+            return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
+        if request.hardware is not None:
+            return False, await self._of_hardware(request.hardware)
+        gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
+        if gpus:
+            return False, await self._here(gpus)
+        total, free = self._memory()
+        # What runs now ends first, one engine at a time.
+        back = sum(one.readings.memory or 0 for one in self._running() if one.readings)
+        return True, [Device(_CPU, total, max(total - free - back, 0))]
+
+    async def _of_hardware(self, text: str) -> list[Device]:
+        catalog = await self._catalog()
+        found = _COUNTED.fullmatch(text.strip())
+        count, name = (int(found["count"] or 1), found["name"]) if found else (1, text)
+        entry = catalog.gpu(name).entry
+        return [_device(entry, number) for number in range(max(1, min(count, 64)))]
+
+    async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
+        catalog = await self._catalog()
+        known = {name: one.entry for one in catalog.hardware.values() for name in one.entry.names}
+        # The engine that runs ends first. What the driver lists of its processes comes back.
+        back = self._given_back() // len(gpus)
+        devices = []
+        for number, gpu in enumerate(gpus):
+            entry = known.get(gpu.name)
+            base = _device(entry, number) if entry else Device(gpu.name, gpu.memory_total)
+            devices.append(
+                replace(
+                    base,
+                    name=f"{gpu.name} #{gpu.index}",
+                    total=gpu.memory_total,
+                    taken=max(gpu.memory_used - back, 0),
+                    sm=gpu.compute_capability,
+                )
+            )
+        return devices
+
+    def _learnt(self, start: Start) -> tuple[Correction, ...]:
+        starts = self._starts()
+        newest = next((one for one in starts if one.gpu == _gpu_name(start)), None)
+        if newest is None or newest.engine != start.engine.value:
+            return ()
+        where = Where(newest.gpu, newest.engine, newest.version, newest.patches)
+        return corrections(starts, where)
+
+    def _starts(self) -> tuple[Measured, ...]:
+        if self._remembered is None:
+            found = []
+            for body in self._store.newest(_KIND, _KEPT):
+                try:
+                    found.append(Measured.model_validate_json(body))
+                except ValidationError:
+                    continue  # Of another version of this program.
+            self._remembered = tuple(found)
+        return self._remembered
+
+
+def request_of(plan: LaunchPlan) -> FitRequest:
+    """The question that a plan is the answer to."""
+    known = {setting.name: setting.value for setting in plan.settings}
+    vllm = plan.engine == EngineKind.VLLM.value
+    prefix_caching = known.get("prefix_caching")
+    return FitRequest(
+        model=plan.model_path,
+        engine=EngineKind(plan.engine),
+        cpu=vllm and "gpu_memory" not in known,
+        context=plan.context,
+        streams=plan.streams,
+        kv=str(known["kv_cache_dtype" if vllm else "kv_type_k"]),
+        kv_v=None if vllm else str(known["kv_type_v"]),
+        tensor_parallel=known.get("tensor_parallel") if vllm else None,
+        gpu_memory=known.get("gpu_memory") or 0.9,
+        kv_cache_gib=known.get("kv_cache_gib"),
+        batched_tokens=known.get("batched_tokens"),
+        speculation="mtp" in plan.speculation,
+        draft_tokens=int(known.get("draft_tokens") or 3),
+        prefix_caching=True if prefix_caching is None else bool(prefix_caching),
+        eager=bool(known.get("eager")),
+    )
+
+
+def _where(start: Start, plan: LaunchPlan) -> Where:
+    patches = plan.patches.digest if plan.patches else ""
+    return Where(_gpu_name(start), plan.engine, plan.server_version, patches)
+
+
+def _gpu_name(start: Start) -> str:
+    return _CPU if start.cpu or not start.devices else start.devices[0].name.partition(" #")[0]
+
+
+def _asked(gpu: FitGpu, number: int) -> Device:
+    return Device(
+        gpu.name or f"GPU {number}",
+        gpu.total,
+        gpu.taken,
+        gpu.sm,
+        gpu.bandwidth,
+        gpu.flops,
+        gpu.pcie_lanes,
+        gpu.power_share,
+    )
+
+
+def _device(entry: HardwareEntry, number: int) -> Device:
+    """A GPU of the catalogue, with a measured bandwidth before a published one."""
+    bandwidth = entry.bandwidth_measured_gb_s or entry.bandwidth_gb_s
+    flops = next((entry.tflops[kind] for kind in ("bf16", "fp16") if kind in entry.tflops), None)
+    return Device(
+        f"{entry.title} #{number}",
+        round(entry.vram_mib.value * 2**20),
+        0,
+        entry.sm,
+        bandwidth.value * 1e9,
+        flops.value * 1e12 if flops else None,
+    )

@@ -1,0 +1,226 @@
+"""The whole answer: it is monotone, never negative, inverts itself, and says why something cannot run."""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from engine_host._errors import HostError
+from engine_host.fit.estimate import blocker, estimate, holds, largest_context, most_streams
+from engine_host.fit.parts import GIB, Basis
+from engine_host.fit.reading import model_of, model_of_config
+from engine_host.fit.report import kv_token_bytes, report, start_of
+from engine_host.fit.start import Device, Model, Start
+from engine_host.library.checkpoint import read_checkpoint
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import FitRequest, PartSource, Verdict
+from engine_host.protocol.plans import EngineKind
+from tests.unit.fit.test_kv import DENSE, HYBRID
+from tests.unit.fit.test_llamacpp import demo_gguf
+
+CARD = Device("card", 24 * GIB, sm="8.6", bandwidth=936.2e9)
+MIXTURE: dict[str, Any] = {
+    **DENSE,
+    "num_hidden_layers": 48,
+    "hidden_size": 2048,
+    "num_key_value_heads": 4,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "moe_intermediate_size": 768,
+}
+LATENT: dict[str, Any] = {**DENSE, "kv_lora_rank": 512, "qk_rope_head_dim": 64}
+WINDOWS: dict[str, Any] = {
+    **DENSE,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 6,
+    "sliding_window": 1024,
+}
+SHAPES = {"dense": DENSE, "hybrid": HYBRID, "mixture": MIXTURE, "latent": LATENT, "windows": WINDOWS}
+
+
+def model(shape: str, *, gguf: bool = False) -> Model:
+    return model_of_config(SHAPES[shape], shape, gguf=gguf, context=262_144, bits=4.5)
+
+
+def start(engine: EngineKind = EngineKind.VLLM, **values: Any) -> Start:
+    auto = "auto" if engine is EngineKind.VLLM else "f16"
+    return replace(Start(engine, (CARD,), cpu=False, context=8192, kv=auto, kv_v=auto), **values)
+
+
+ENGINES = st.sampled_from([EngineKind.VLLM, EngineKind.LLAMA_CPP])
+NAMES = st.sampled_from(sorted(SHAPES))
+CONTEXTS = st.integers(1, 262_144)
+STREAMS = st.integers(1, 64)
+
+
+@settings(max_examples=120, deadline=None)
+@given(ENGINES, NAMES, CONTEXTS, STREAMS, st.integers(0, 100_000), st.integers(0, 32), st.booleans())
+def test_more_is_never_less(
+    engine: EngineKind, name: str, context: int, streams: int, longer: int, more: int, drafting: bool
+) -> None:
+    read = model(name, gguf=engine is EngineKind.LLAMA_CPP)
+    asked = start(engine, context=context, streams=streams, drafting=drafting)
+    here = estimate(read, asked)
+    assert all(0 <= part.low <= part.bytes <= part.high for part in here.parts)
+    assert 0 < here.kv_one <= here.kv
+    assert here.room >= 0
+    assert estimate(read, replace(asked, context=context + longer)).needed >= here.needed
+    assert estimate(read, replace(asked, streams=streams + more)).needed >= here.needed
+
+
+@settings(max_examples=60, deadline=None)
+@given(NAMES, CONTEXTS, STREAMS, st.sampled_from(["fp8", "turboquant_k8v4", "turboquant_4bit_nc"]))
+def test_coarser_is_never_more(name: str, context: int, streams: int, kind: str) -> None:
+    read, asked = model(name), start(context=context, streams=streams)
+    coarse = replace(asked, kv=kind)
+    if blocker(read, coarse) is None:
+        assert kv_token_bytes(read.shape, coarse) <= kv_token_bytes(read.shape, asked)
+
+
+@settings(max_examples=60, deadline=None)
+@given(NAMES, st.sampled_from([2, 4, 8]))
+def test_shares_of_gpus_sum_to_the_whole(name: str, gpus: int) -> None:
+    read = model(name)
+    whole = read.weights.loaded(drafting=False)
+    shared = estimate(read, start(devices=(CARD,) * gpus))
+    weights = next(part for part in shared.parts if part.name == "weights")
+    assert whole <= weights.bytes * gpus < whole + gpus
+    # Heads are shared, and kept several times where there are more GPUs than heads.
+    one, each = (kv_token_bytes(read.shape, start(devices=(CARD,) * count)) for count in (1, gpus))
+    assert each * gpus >= one
+
+
+@settings(max_examples=40, deadline=None)
+@given(ENGINES, NAMES, st.integers(1, 32))
+def test_the_bounds_are_where_it_stops_to_fit(engine: EngineKind, name: str, streams: int) -> None:
+    read = model(name, gguf=engine is EngineKind.LLAMA_CPP)
+    asked = start(engine, streams=streams)
+    longest = largest_context(read, asked)
+    if longest:
+        assert holds(estimate(read, replace(asked, context=longest)))
+    if longest < 262_144:
+        assert not holds(estimate(read, replace(asked, context=longest + 1)))
+    most = most_streams(read, asked)
+    assert not most or holds(estimate(read, replace(asked, streams=most)))
+    assert not holds(estimate(read, replace(asked, streams=most + 1)))
+
+
+def test_what_others_hold_is_not_there() -> None:
+    read = model("dense")
+    beside = start(devices=(replace(CARD, taken=8 * GIB),))
+    assert largest_context(read, beside) < largest_context(read, start())
+    assert estimate(read, beside).room == 16 * GIB
+
+
+@pytest.mark.parametrize(
+    ("read", "asked", "reason"),
+    [
+        (model("dense"), start(EngineKind.LLAMA_CPP), Reason.UNSUPPORTED),
+        (model("dense", gguf=True), start(), Reason.UNSUPPORTED),
+        (model("dense"), start(devices=()), Reason.ENGINE_UNUSABLE),
+        (model("dense"), start(context=300_000), Reason.CONTEXT_TOO_LONG),
+        (model("dense"), start(devices=(CARD,) * 3), Reason.SETTING_INVALID),
+        (model("dense"), start(kv="turboquant_k8v4", cpu=True), Reason.KV_CACHE_UNSAFE),
+        (model("latent"), start(kv="turboquant_k8v4"), Reason.KV_TYPE_UNSUPPORTED),
+        (model("windows"), start(kv="turboquant_k8v4"), Reason.KV_TYPE_UNSUPPORTED),
+    ],
+)
+def test_what_cannot_run_says_why(read: Model, asked: Start, reason: Reason) -> None:
+    stopped = blocker(read, asked)
+    assert stopped is not None
+    assert stopped.reason is reason
+    answer = report(FitRequest(model="x"), read, asked)
+    assert (answer.verdict, answer.reason) == (Verdict.CANNOT_RUN, reason)
+
+
+def test_changes_come_cheapest_first_and_one_of_them_fits() -> None:
+    read, asked = model("dense"), start(context=131_072, streams=4, devices=(replace(CARD, taken=4 * GIB),))
+    answer = report(FitRequest(model="x"), read, asked)
+    ids = [change.id for change in answer.changes]
+    order = [
+        "free_memory",
+        "gpu_memory",
+        "batched_tokens",
+        "kv:fp8",
+        "kv:turboquant_k8v4",
+        "streams",
+        "context",
+    ]
+    found = [name for name in order if name in ids]
+    assert found == [name for name in ids if name in order]
+    assert ids[-1] == "gpus"
+    assert any(change.fits for change in answer.changes)
+    assert all(change.saves > 0 for change in answer.changes)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "published"),
+    [
+        ("hybrid", "auto", 65_536),
+        ("hybrid", "fp8", 32_768),
+        # A4 says 24,576 (0.75 of a byte an element) and 13,927; the slots also hold scales.
+        ("hybrid", "turboquant_k8v4", 24_832),
+    ],
+)
+def test_bytes_of_a_token_are_those_that_are_published(name: str, kind: str, published: int) -> None:
+    assert kv_token_bytes(model(name).shape, start(kv=kind)) == published
+
+
+def test_a_dense_model_keeps_four_layers_native_with_turboquant() -> None:
+    assert kv_token_bytes(model("dense").shape, start(kv="turboquant_k8v4")) == 8 * (32 * 196 + 4 * 512)
+
+
+def test_the_answer_is_whole_and_small() -> None:
+    request = FitRequest(model="x", streams=2, context=32_768, speculation=True, grid=True)
+    read = model("hybrid")
+    answer = report(request, read, start_of(request, read, [CARD, CARD], cpu=False))
+    assert (answer.engine, answer.tensor_parallel, len(answer.devices)) == (EngineKind.VLLM, 2, 2)
+    assert answer.devices[0].needed == sum(part.size for part in answer.devices[0].parts)
+    assert {choice.kv for choice in answer.kv_choices} >= {"auto", "fp8", "turboquant_k8v4"}
+    assert [point.context for point in answer.curve] == sorted(point.context for point in answer.curve)
+    assert len(answer.grid) == len({(cell.context, cell.streams) for cell in answer.grid})
+    assert answer.roofline is not None
+    assert answer.roofline.decode is not None
+    assert len(answer.model_dump_json()) < 60_000
+
+
+def test_the_demo_model_on_a_processor() -> None:
+    request = FitRequest(model="x", context=2048, streams=2)
+    read = demo_gguf()
+    answer = report(request, read, start_of(request, read, [Device("memory", 8 * GIB)], cpu=True))
+    assert answer.verdict is Verdict.FITS
+    assert {part.source for part in answer.devices[0].parts} == {
+        PartSource.FILES,
+        PartSource.FORMULA,
+        PartSource.ESTIMATE,
+    }
+    assert answer.largest_context == 8192
+
+
+def test_what_was_measured_replaces_an_estimate() -> None:
+    read = model("dense")
+    plain, learnt = estimate(read, start()), estimate(read, start(), {"CUDA graphs": 1.5})
+    before, after = (
+        next(part for part in found.parts if part.name == "CUDA graphs") for found in (plain, learnt)
+    )
+    assert after.bytes == round(1.5 * before.bytes)
+    assert after.basis is Basis.MEASURED
+    assert after.high - after.low < before.high - before.low
+
+
+def test_a_checkpoint_is_read_by_its_tensors(tmp_path: Any) -> None:
+    from engine_host.bundled import resources
+
+    folder = resources() / "models" / "sndr-demo"
+    read = model_of(read_checkpoint(folder), "demo")
+    assert read.weights.basis is Basis.FILES
+    assert read.shape.mtp_layers == 1
+    (tmp_path / "config.json").write_text(json.dumps(DENSE | {"architectures": ["X"], "model_type": "x"}))
+    assert model_of(read_checkpoint(tmp_path), "shape").weights.basis is Basis.FORMULA
+
+
+def test_a_kv_type_of_unknown_size_is_refused() -> None:
+    with pytest.raises(HostError, match="nvfp4"):
+        estimate(model("dense"), start(kv="nvfp4"))
