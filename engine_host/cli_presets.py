@@ -9,6 +9,7 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_launch import overrides_of
 from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload
@@ -238,7 +239,7 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
             out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, _fault_lines(faults))
             return Exit.USAGE
         path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
-        seen = hold.client.get(f"{path}/file", PresetFile).digest if replace else None
+        seen = _seen(hold.client, path) if replace else None
         saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=seen))
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *_fault_lines(saved.faults)])
     return None
@@ -253,6 +254,16 @@ def remove(out: Output, preset: str) -> Exit | None:
         found = hold.client.delete(f"/v1/presets/{quote(preset, safe='')}", SavedPreset)
     out.result(found, f"{found.id} is removed ({found.file}).")
     return None
+
+
+def _seen(client: ControlClient, path: str) -> str | None:
+    """What the file to be replaced is known by; None when there is none."""
+    try:
+        return client.get(f"{path}/file", PresetFile).digest
+    except HostError as error:
+        if error.reason is Reason.NOT_FOUND:
+            return None
+        raise
 
 
 def _read(file: Path) -> str:

@@ -129,6 +129,8 @@ def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetService
     code, out, _ = sndr("presets", "save", str(file))
     assert (code, out.startswith("mine is saved (")) == (0, True)
     assert host.asked[-1][2] == {"text": MINE, "digest": None}
+    assert sndr("presets", "save", str(file), "--replace")[0] == 0
+    assert host.asked[-1][2]["digest"] is None
     host.answers["GET /v1/presets/mine/file"] = said(services.file("mine"))
     assert sndr("presets", "save", str(file), "--replace")[0] == 0
     assert host.asked[-1][2]["digest"]
