@@ -1,5 +1,6 @@
 """Reads the folders of the catalogue: one bad file never hides a good one."""
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,6 +13,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
+_SETTLED = 2 * 10**9
 SUFFIXES = (".yaml", ".yml")
 
 
@@ -80,7 +82,9 @@ class Reader:
         found = self._known.get(key)
         if found is None:
             found = load(kind, path, place.name(path), place.origin)
-        kept[key] = found
+        # A file system's clock ticks in milliseconds: what was written just now may be written again unseen.
+        if time.time_ns() - state.st_mtime_ns > _SETTLED:
+            kept[key] = found
         return found
 
 

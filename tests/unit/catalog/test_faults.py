@@ -4,7 +4,10 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
+from engine_host.catalog.resolve import Machine, resolve
 from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault
 from tests.unit.catalog.small import HARDWARE, MODEL, PRESET, PROFILE, VARIATION, Small
@@ -225,11 +228,12 @@ def test_files_that_are_no_catalogue_are_left_alone_and_broken_ones_told(small: 
 
 def test_a_changed_file_is_read_anew_and_another_is_not(small: Small, tmp_path: Path) -> None:
     path = small.write_own("mine", VARIATION)
+    os.utime(small.shipped / "models" / "small.yaml", (1, 1))
     before = small.read()
-    path.write_text(VARIATION.replace("4096", "8192"), encoding="utf-8")
-    os.utime(path, ns=(1, 1))
-    after = small.read()
-    assert after.variations["mine"].entry.settings.context == 8192
+    for context in (5120, 6144, 7168):
+        path.write_text(VARIATION.replace("4096", str(context)), encoding="utf-8")
+        after = small.read()
+        assert after.variations["mine"].entry.settings.context == context
     assert after.models["small"] is before.models["small"]
     path.unlink()
     assert small.read().ids() == ("small-one",)
@@ -241,3 +245,42 @@ def test_a_folder_that_cannot_be_read_is_told(small: Small) -> None:
     assert fault.file == "own/models"
     assert "cannot be read" in fault.message
     assert small.read().ids() == ("mine", "small-one")
+
+
+_LINES = PRESET.strip().splitlines()
+_JUNK = (
+    "",
+    "  ",
+    "- x",
+    "a: b",
+    "  - [",
+    "settings: 3",
+    "needs: ~",
+    "card: []",
+    "x: {y: [1, {z: 2}]}",
+    "'",
+    "\t",
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@given(
+    st.lists(st.tuples(st.integers(0, len(_LINES)), st.sampled_from((*_JUNK, *_LINES))), max_size=3),
+    st.data(),
+)
+def test_no_text_breaks_the_reader(small: Small, changes: list[tuple[int, str]], data: st.DataObject) -> None:
+    lines = list(_LINES)
+    for place, line in changes:
+        if data.draw(st.booleans()):
+            lines.insert(place, line)
+        elif place < len(lines):
+            lines[place] = line
+    small.write_own("spoilt", "\n".join(lines).replace("small-one", "spoilt"))
+    small.write_own("good", VARIATION.replace("id: mine", "id: good"))
+    catalog = small.read()
+    assert {"small-one", "good"} <= set(catalog.ids())
+    if "spoilt" in catalog.ids():
+        resolve(catalog, "spoilt", Machine("card"))
+    else:
+        assert all(fault.message for fault in catalog.faults)
+        assert catalog.faults
