@@ -10,7 +10,7 @@ from engine_host._errors import HostError
 from engine_host.engines.llamacpp import LlamaCppSettings, command, default_threads
 from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
 from engine_host.launch import preflight
-from engine_host.launch.memory import kv_bytes_per_token
+from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.ownership import VLLM_ONLY, foreign_settings
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolve import Resolution
@@ -26,7 +26,7 @@ from engine_host.settings import EngineSettings
 _USUAL_CONTEXT = 8192
 # llama_context pads a stream's context to this many tokens (llama-context.cpp).
 _CONTEXT_STEP = 256
-# What is left of the free memory for everything that is not weights and KV cache.
+# Of the free memory; other programs need some of it again.
 _MEMORY_SHARE = 0.8
 
 
@@ -113,7 +113,6 @@ class LlamaCppPlans:
             rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
             resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
         resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
-        self._limit_streams(resolved, info, server)
         if self._around.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
         resolved.set_given("streams", asked.streams, Layer.OVERRIDE)
@@ -128,6 +127,7 @@ class LlamaCppPlans:
         resolved.set_given("speculation", asked.speculation, Layer.OVERRIDE)
         resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
         resolved.set_given("draft_tokens", asked.draft_tokens, Layer.OVERRIDE)
+        self._limit_streams(resolved, info, server)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
         resolved.set_given("embeddings", asked.embeddings, Layer.OVERRIDE)
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
@@ -139,13 +139,15 @@ class LlamaCppPlans:
 
     def _limit_streams(self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities) -> None:
         """Fewer streams where the KV cache of all of them would not fit beside the weights."""
-        per_token = kv_bytes_per_token(info, str(resolved["kv_type_k"]), str(resolved["kv_type_v"]))
-        if per_token is None or server.devices:
+        if server.devices:
             return
         free = self._around.free_memory() + memory_of(self._around.running())
-        room = free * _MEMORY_SHARE - info.size
+        memory = main_memory(free, self._around.total_memory)
         streams = int(resolved["streams"])
-        while streams > 1 and streams * int(resolved["context"]) * per_token > room:
+        while streams > 1:
+            needs = llamacpp_needs(info, resolved, memory, streams)
+            if needs is None or needs.needed <= free * _MEMORY_SHARE:
+                break
             streams //= 2
         if streams != resolved["streams"]:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"

@@ -1,54 +1,99 @@
-"""How much memory a start will want, estimated from the model's own metadata."""
+"""What a start needs, asked of the one calculator (engine_host.fit), from what is known of the model."""
 
-from engine_host.fit.kv import GGML_ELEMENT, TURBOQUANT
-from engine_host.library.checkpoint import CheckpointInfo
+from collections.abc import Sequence
+
+from engine_host._errors import HostError
+from engine_host.engines.vllm import speculation_method
+from engine_host.fit.estimate import Estimate, estimate
+from engine_host.fit.gguf_shape import gguf_shape
+from engine_host.fit.parts import Basis
+from engine_host.fit.shape import read_shape
+from engine_host.fit.start import Device, Model, Start
+from engine_host.fit.tensors import WeightBytes, formula_weights
+from engine_host.launch.resolve import Resolution
+from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import EngineKind
+
+# What a calculation may not know; a start is made all the same, and the engine measures.
+_NOT_KNOWN = {Reason.UNSUPPORTED, Reason.KV_TYPE_UNSUPPORTED}
 
 
-def kv_bytes_per_token(model: GgufInfo, kv_type_k: str, kv_type_v: str) -> float | None:
-    """KV bytes of one token over all full-attention layers; None when the metadata or a type is unknown.
-
-    layers × kv_heads × (head_dim × bytes(K) + value_dim × bytes(V)); in a hybrid only every
-    `full_attention_interval`-th layer keeps a KV cache. A sliding window is counted as full attention,
-    so for such a model this is an upper bound.
-    """
-    bytes_k, bytes_v = GGML_ELEMENT.get(kv_type_k), GGML_ELEMENT.get(kv_type_v)
-    layers = model.attention_layers
-    if not layers or not model.kv_heads or not model.head_dim or bytes_k is None or bytes_v is None:
-        return None
-    value_dim = model.value_dim or model.head_dim
-    return layers * model.kv_heads * (model.head_dim * bytes_k + value_dim * bytes_v)
+def main_memory(free: int, total: int) -> Device:
+    """Main memory as a device: what an engine that is replaced gives back is among what is free."""
+    return Device("main memory", max(total, free), max(total - free, 0))
 
 
-def vllm_kv_bytes_per_token(model: CheckpointInfo, kv_cache_dtype: str) -> float | None:
-    """KV bytes of one token over all full-attention layers in vLLM; None where the config is silent.
+def llamacpp_needs(
+    info: GgufInfo, resolved: Resolution, memory: Device, streams: int | None = None
+) -> Estimate | None:
+    """What a start of llama.cpp takes of main memory; None when the metadata or a KV type is unknown."""
+    try:
+        shape = gguf_shape(info)
+        model = Model(info.name, "GGUF", shape, _whole(info.tensor_bytes or info.size), info.context)
+        start = Start(
+            engine=EngineKind.LLAMA_CPP,
+            devices=(memory,),
+            cpu=True,
+            context=int(resolved["context"]),
+            streams=streams or int(resolved["streams"]),
+            kv=str(resolved["kv_type_k"]),
+            kv_v=str(resolved["kv_type_v"]),
+            drafting="draft-mtp" in str(resolved["speculation"]),
+            draft_tokens=int(resolved["draft_tokens"]),
+        )
+        return estimate(model, start)
+    except HostError as error:
+        if error.reason in _NOT_KNOWN:
+            return None
+        raise
 
-    A hybrid's states of fixed size come on top. Bytes of TurboQuant: D × bits of K and V and its scales
-    (vLLM 0.32, TurboQuantConfig).
-    """
-    layers, heads, size = model.attention_layers, model.kv_heads, model.head_dim
-    if not layers or not heads or not size:
-        return None
-    if kv_cache_dtype in TURBOQUANT:
-        bits, extra = TURBOQUANT[kv_cache_dtype]
-        return layers * heads * (size * bits / 8 + extra)
-    if kv_cache_dtype.startswith("fp8"):
-        element = 1
-    else:
-        element = 4 if "float32" in {model.dtype, kv_cache_dtype} else 2
-    return float(layers * heads * size * 2 * element)
+
+def vllm_model(info: CheckpointInfo) -> Model | None:
+    """The model by its numbers; None where its config is silent, or of a kind that is not known here."""
+    try:
+        shape = read_shape(read_json(info.path / CONFIG))
+    except HostError as error:
+        if error.reason in _NOT_KNOWN:
+            return None
+        raise
+    weights = formula_weights(shape) if info.shape else _whole(info.size)
+    return Model(info.path.name, info.format, shape, weights, info.context)
 
 
-def weight_bytes(model: CheckpointInfo) -> int | None:
-    """Bytes of a checkpoint's weights; of a shape an estimate from its config, at two bytes a weight."""
-    if not model.shape:
-        return model.size
-    layers, width = model.layers, model.embedding_length
-    if not layers or not width:
-        return None
-    attention = 2 * width * (model.head_dim or 0) * ((model.heads or 0) + (model.kv_heads or 0))
-    if model.experts and model.expert_feed_forward:
-        feed_forward = 3 * width * model.expert_feed_forward * model.experts
-    else:
-        feed_forward = 3 * width * (model.feed_forward or 4 * width)
-    return 2 * (layers * (attention + feed_forward) + 2 * width * (model.vocabulary or 0))
+def vllm_start(resolved: Resolution, build: str, devices: Sequence[Device]) -> Start:
+    """The start that the settings resolved so far describe."""
+    known = {setting.name: setting.value for setting in resolved.settings()}
+    size = known.get("kv_cache_gib")
+    prefix_caching = known.get("prefix_caching")
+    return Start(
+        engine=EngineKind.VLLM,
+        devices=tuple(devices),
+        cpu=build == "cpu",
+        context=int(known["context"]),
+        streams=int(known["streams"]),
+        kv=str(known["kv_cache_dtype"]),
+        gpu_memory=float(known.get("gpu_memory") or 0.9),
+        kv_cache=None if size is None else int(float(size) * 2**30),
+        batched_tokens=int(known.get("batched_tokens") or 2048),
+        drafting=speculation_method(str(known["speculation"])) == "mtp",
+        draft_tokens=int(known["draft_tokens"]),
+        prefix_caching=prefix_caching is None or bool(prefix_caching),
+        eager=bool(known.get("eager")),
+    )
+
+
+def vllm_needs(model: Model, start: Start) -> Estimate | None:
+    """What a start of vLLM takes of each device; None when the size of its KV type is not known."""
+    try:
+        return estimate(model, start)
+    except HostError as error:
+        if error.reason in _NOT_KNOWN:
+            return None
+        raise
+
+
+def _whole(size: int) -> WeightBytes:
+    """Weights of which only the sum is of interest."""
+    return WeightBytes(embedding=0, head=0, body=size, experts=0, drafting=0, vision=0, basis=Basis.FILES)

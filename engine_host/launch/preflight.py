@@ -1,7 +1,7 @@
 """Checks before a start of llama.cpp; each finding says what to do, and an error stops the start."""
 
 from engine_host.engines.llamacpp_servers import ServerCapabilities
-from engine_host.launch.memory import kv_bytes_per_token
+from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
@@ -47,10 +47,9 @@ def _memory(
 ) -> list[Finding]:
     if server.devices:
         return []
-    per_token = kv_bytes_per_token(model, str(resolved["kv_type_k"]), str(resolved["kv_type_v"]))
-    tokens = int(resolved["context"]) * int(resolved["streams"])
-    kv = None if per_token is None else int(per_token * tokens)
-    needed = model.size + (kv or 0)
+    needs = llamacpp_needs(model, resolved, main_memory(free_memory, total_memory))
+    needed = model.size if needs is None else needs.needed
+    kv = None if needs is None else needs.kv
     if needed <= free_memory:
         return []
     # Other programs may give memory back; what this machine does not have, nobody can.
@@ -61,7 +60,7 @@ def _memory(
             severity=Severity.ERROR if hopeless else Severity.WARNING,
             reason=Reason.OUT_OF_MEMORY,
             message=(
-                f"{'The weights alone' if kv is None else 'Weights and KV cache'} want about "
+                f"{'The weights alone' if kv is None else 'Weights, KV cache and buffers'} want about "
                 f"{needed / 2**30:.1f} GiB (estimated); "
                 f"{free_memory / 2**30:.1f} GiB are free"
                 + (f", and this machine has {total_memory / 2**30:.1f} GiB in all." if hopeless else ".")

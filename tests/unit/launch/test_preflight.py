@@ -10,13 +10,16 @@ from tests.unit.launch.models import model, resolved, server
 
 PLENTY = 1 << 40
 KV = 16 * 4 * 256 * 4096
+# Compute and output buffers and the server itself.
+REST = 512 * ((2 * 4096 + 1024) * 4 + 4096 * 2) + 32_000 * 4 + (90 << 20)
+NEEDED = (1 << 30) + KV + REST
 
 
 def test_a_start_that_fits_has_no_findings() -> None:
     assert findings(model(), resolved(), server(), PLENTY, PLENTY) == []
 
 
-@pytest.mark.parametrize(("free", "short"), [((1 << 30) + KV, False), ((1 << 30) + KV - 1, True)])
+@pytest.mark.parametrize(("free", "short"), [(NEEDED, False), (NEEDED - 1, True)])
 def test_memory_that_is_short_is_told_with_its_numbers(free: int, short: bool) -> None:
     found = findings(model(), resolved(), server(), free, PLENTY)
     assert bool(found) is short
@@ -32,9 +35,9 @@ def test_memory_that_is_short_is_told_with_its_numbers(free: int, short: bool) -
 
 
 def test_memory_that_the_machine_does_not_have_stops_the_start() -> None:
-    (finding,) = findings(model(), resolved(), server(), 1 << 20, (1 << 30) + KV - 1)
+    (finding,) = findings(model(), resolved(), server(), 1 << 20, NEEDED - 1)
     assert (finding.severity, finding.reason) == (Severity.ERROR, Reason.OUT_OF_MEMORY)
-    (finding,) = findings(model(), resolved(), server(), 1 << 20, (1 << 30) + KV)
+    (finding,) = findings(model(), resolved(), server(), 1 << 20, NEEDED)
     assert finding.severity is Severity.WARNING
 
 

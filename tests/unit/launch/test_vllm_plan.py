@@ -42,6 +42,11 @@ HYBRID = {
     "num_hidden_layers": 4,
     "full_attention_interval": 4,
     "mtp_num_hidden_layers": 1,
+    "linear_conv_kernel_dim": 4,
+    "linear_key_head_dim": 32,
+    "linear_value_head_dim": 32,
+    "linear_num_key_heads": 2,
+    "linear_num_value_heads": 4,
     "model_type": "qwen3_5_text",
     "architectures": ["Qwen3_5ForCausalLM"],
 }
