@@ -220,6 +220,7 @@ def request_of(plan: LaunchPlan) -> FitRequest:
     return FitRequest(
         model=plan.model_path,
         engine=EngineKind(plan.engine),
+        server=plan.server,
         cpu=vllm and "gpu_memory" not in known,
         context=plan.context,
         streams=plan.streams,

@@ -4,6 +4,7 @@ from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes
 from engine_host.fit.parts import MIB, Basis, Part
 from engine_host.fit.shape import Layer, ModelShape
 from engine_host.fit.start import Model, Start
+from engine_host.protocol.plans import ServerChoice
 
 UBATCH = 512
 _FLOAT = 4
@@ -49,40 +50,47 @@ def state_bytes(shape: ModelShape, start: Start) -> int:
     return ggml_state_bytes(shape) * start.streams * kept
 
 
-def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int) -> int:
+def compute_bytes(shape: ModelShape, tokens: int, cells: int, streams: int, *, residual: bool = True) -> int:
     """Bytes of the graph's intermediate values for a batch of so many tokens.
 
-    The largest set of values that live at one time: of a feed-forward part its two products and the
-    residual; of a gated-delta layer three copies of what goes through the convolution, the gate z and the
-    residual; of a mixture the products of the experts used. Beside them lies the attention mask. Holds for
-    flash attention; agrees with what llama.cpp 0c1e570 prints.
+    The largest set of values that live at one time: of a feed-forward part its two products; of a gated-delta
+    layer three copies of what goes through the convolution and the gate z; of a mixture the products of the
+    experts used. Beside them lies the attention mask, and in most builds the residual. Holds for flash
+    attention; agrees with what llama.cpp 0c1e570 (with the residual) and 11549 (without) print.
     """
-    wide = [2 * shape.feed_forward + shape.hidden]
+    wide = [2 * shape.feed_forward]
     queries = shape.heads * shape.head_dim
-    wide.append(
-        shape.hidden + queries * (3 if shape.output_gate else 2) + 2 * shape.kv_heads * shape.head_dim
-    )
+    wide.append(queries * (3 if shape.output_gate else 2) + 2 * shape.kv_heads * shape.head_dim)
     carried = 0
     if (experts := shape.experts) is not None:
         products = experts.used * (2 * experts.width)
-        wide.append(shape.hidden * 2 + max(products, experts.used * (experts.width + shape.hidden)))
+        wide.append(shape.hidden + max(products, experts.used * (experts.width + shape.hidden)))
     if (delta := shape.gated_delta) is not None:
-        wide.append(
-            shape.hidden + 3 * delta.conv_width + delta.value_heads * delta.value_dim + delta.value_heads
-        )
+        wide.append(3 * delta.conv_width + delta.value_heads * delta.value_dim + delta.value_heads)
         carried = 2 * streams * (delta.conv_kernel - 1) * delta.conv_width * _FLOAT
-    return tokens * (max(wide) * _FLOAT + cells * _MASK) + carried
+    live = max(wide) + (shape.hidden if residual else 0)
+    return tokens * (live * _FLOAT + cells * _MASK) + carried
 
 
 def _compute(shape: ModelShape, start: Start) -> Part:
-    tokens = min(UBATCH, start.batched_tokens)
     cells = ggml_cells(start.context)
-    size = compute_bytes(shape, tokens, cells, start.streams)
+    # A batch is never longer than all contexts together.
+    tokens = min(UBATCH, start.batched_tokens, cells * start.streams)
+    built = prebuilt = compute_bytes(shape, tokens, cells, start.streams)
     if _drafts(shape, start):
-        size += tokens * ((2 * shape.feed_forward + shape.hidden) * _FLOAT + cells * _MASK)
-    # The formula was checked for dense models and for gated delta, on the processor.
+        built += tokens * ((2 * shape.feed_forward + shape.hidden) * _FLOAT + cells * _MASK)
+        # Build 11549 sets the drafting context aside as large as the model's own.
+        prebuilt *= 2
+    else:
+        prebuilt = compute_bytes(shape, tokens, cells, start.streams, residual=False)
+    about = f"for batches of {tokens} tokens"
     low, high = (0.97, 1.03) if start.cpu and shape.experts is None else (0.7, 1.6)
-    return _banded("compute", size, low, high, f"for batches of {tokens} tokens")
+    if start.server is ServerChoice.PREBUILT:
+        return _banded("compute", prebuilt, low, high, about)
+    if start.server is ServerChoice.BUILT:
+        return _banded("compute", built, low, high, about)
+    least, most = min(built, prebuilt), max(built, prebuilt)
+    return Part("compute", built, round(least * low), round(most * high), Basis.ESTIMATE, about)
 
 
 def _weights(model: Model, start: Start) -> Part:

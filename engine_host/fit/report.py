@@ -69,6 +69,7 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         draft_tokens=request.draft_tokens,
         prefix_caching=request.prefix_caching,
         eager=request.eager,
+        server=request.server,
     )
 
 

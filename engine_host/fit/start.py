@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from engine_host.fit.shape import ModelShape
 from engine_host.fit.tensors import WeightBytes
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.plans import EngineKind, ServerChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +63,7 @@ class Start:
     draft_tokens: int = 3
     prefix_caching: bool = True
     eager: bool = False
+    server: ServerChoice = ServerChoice.AUTO
 
     @property
     def build(self) -> str:

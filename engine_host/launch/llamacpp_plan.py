@@ -145,7 +145,7 @@ class LlamaCppPlans:
         memory = main_memory(free, self._around.total_memory)
         streams = int(resolved["streams"])
         while streams > 1:
-            needs = llamacpp_needs(info, resolved, memory, streams)
+            needs = llamacpp_needs(info, resolved, memory, server.choice, streams)
             if needs is None or needs.needed <= free * _MEMORY_SHARE:
                 break
             streams //= 2

@@ -14,7 +14,7 @@ from engine_host.launch.resolve import Resolution
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.plans import EngineKind, ServerChoice
 
 # What a calculation may not know; a start is made all the same, and the engine measures.
 _NOT_KNOWN = {Reason.UNSUPPORTED, Reason.KV_TYPE_UNSUPPORTED}
@@ -26,7 +26,11 @@ def main_memory(free: int, total: int) -> Device:
 
 
 def llamacpp_needs(
-    info: GgufInfo, resolved: Resolution, memory: Device, streams: int | None = None
+    info: GgufInfo,
+    resolved: Resolution,
+    memory: Device,
+    server: ServerChoice,
+    streams: int | None = None,
 ) -> Estimate | None:
     """What a start of llama.cpp takes of main memory; None when the metadata or a KV type is unknown."""
     try:
@@ -42,6 +46,7 @@ def llamacpp_needs(
             kv_v=str(resolved["kv_type_v"]),
             drafting="draft-mtp" in str(resolved["speculation"]),
             draft_tokens=int(resolved["draft_tokens"]),
+            server=server,
         )
         return estimate(model, start)
     except HostError as error:

@@ -47,7 +47,7 @@ def _memory(
 ) -> list[Finding]:
     if server.devices:
         return []
-    needs = llamacpp_needs(model, resolved, main_memory(free_memory, total_memory))
+    needs = llamacpp_needs(model, resolved, main_memory(free_memory, total_memory), server.choice)
     needed = model.size if needs is None else needs.needed
     kv = None if needs is None else needs.kv
     if needed <= free_memory:

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.plans import EngineKind, ServerChoice
 
 
 class PartSource(StrEnum):
@@ -48,6 +48,7 @@ class FitRequest(Command):
 
     model: str
     engine: EngineKind = EngineKind.AUTO
+    server: ServerChoice = ServerChoice.AUTO
     hardware: str | None = None
     gpus: tuple[FitGpu, ...] | None = None
     cpu: bool = Field(False, description="the processor alone, in main memory")

@@ -14,7 +14,7 @@ from engine_host.fit.shape import read_shape
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.tensors import gguf_weights
 from engine_host.library.gguf import read_gguf
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.plans import EngineKind, ServerChoice
 from tests.unit.fit.test_kv import DENSE, demo
 
 
@@ -76,8 +76,28 @@ def test_states(asked: dict[str, Any], printed: float) -> None:
     ],
 )
 def test_compute_buffers(asked: dict[str, Any], printed: float) -> None:
-    part = next(part for part in llamacpp.parts(demo_gguf(), start(**asked)) if part.name == "compute")
+    built = start(**asked, server=ServerChoice.BUILT)
+    part = next(part for part in llamacpp.parts(demo_gguf(), built) if part.name == "compute")
     assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("asked", "printed"),
+    [
+        ({"context": 256}, 3.64),
+        ({"context": 1024, "streams": 2}, 8.02),
+        ({"context": 4096, "streams": 4}, 11.10),
+        ({"context": 4096}, 11.02),
+        ({"streams": 2, "drafting": True}, 9.52 + 9.52),
+    ],
+)
+def test_compute_buffers_of_the_prebuilt_server(asked: dict[str, Any], printed: float) -> None:
+    """Build 11549."""
+    prebuilt = start(**asked, server=ServerChoice.PREBUILT)
+    part = next(part for part in llamacpp.parts(demo_gguf(), prebuilt) if part.name == "compute")
+    assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
+    unknown = next(part for part in llamacpp.parts(demo_gguf(), start(**asked)) if part.name == "compute")
+    assert unknown.low <= printed * MIB <= unknown.high
 
 
 @pytest.mark.parametrize(
