@@ -76,7 +76,8 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
             # That it stays is told by whoever lists the environments; the cause is what must be told here.
             with contextlib.suppress(HostError):
                 set_aside(home)
-            await asyncio.shield(asyncio.to_thread(_deleted, home))
+            # In the executor from this moment on: a thread's task could be cancelled before it begins.
+            await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _deleted, home))
             raise
 
 
