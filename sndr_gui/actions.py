@@ -17,8 +17,6 @@ from engine_host.protocol import (
     ModelFile,
     ModelOrigin,
     Overrides,
-    PatchChoice,
-    PatchReason,
     Problem,
     Reason,
     ServerChoice,
@@ -195,17 +193,13 @@ def request_of(engine: Engine) -> LaunchRequest:
         if setting.layer is Layer.OVERRIDE and setting.name in names and setting.value is not None
     }
     layers = {setting.name: setting.layer for setting in plan.settings}
-    patches = PatchChoice()
-    if plan.patches is not None:
-        without = (one.patch for one in plan.patches.left_out if one.reason is PatchReason.LEFT_OUT)
-        patches = PatchChoice(off=tuple(without), on=plan.patches.chosen)
     return LaunchRequest(
         model=plan.model,
         engine=EngineKind(plan.engine),
         server=ServerChoice.AUTO if plan.server is ServerChoice.VENV else plan.server,
         installation=plan.installation if layers.get("installation") is Layer.OVERRIDE else None,
-        patches=patches,
-        name=plan.name,
+        patches=plan.choice,
+        name=plan.name if layers.get("name") is Layer.OVERRIDE else None,
         overrides=Overrides.model_validate(given),
         keep=plan.keep,
     )

@@ -85,6 +85,7 @@ class VllmPlans:
             keep=bool(resolved["keep"]),
             installation=environment.id,
             patches=patches.planned,
+            choice=request.patches,
             findings=tuple(found),
             changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running),
             command=twin(request),

@@ -121,6 +121,7 @@ class LaunchPlan(Wire):
     keep: bool
     installation: str = Field("", description="vLLM: the environment that it runs in")
     patches: PlannedPatches | None = None
+    choice: PatchChoice = Field(PatchChoice(), description="what was asked of the patches")
     findings: tuple[Finding, ...]
     kv_types: dict[str, str] = Field(
         default_factory=dict,

@@ -6,6 +6,7 @@ from engine_host.protocol import (
     EngineState,
     LaunchPlan,
     Layer,
+    PatchChoice,
     PatchDecision,
     PatchReason,
     PlannedPatches,
@@ -15,7 +16,7 @@ from engine_host.protocol import (
 from sndr_gui.actions import request_of
 
 
-def test_a_start_of_vllm_is_asked_for_again_with_its_patches() -> None:
+def test_a_start_of_vllm_is_asked_for_again_as_it_was_asked_for() -> None:
     out = [("a", PatchReason.LEFT_OUT), ("b", PatchReason.WRONG_GPU)]
     plan = LaunchPlan(
         id="p",
@@ -30,6 +31,7 @@ def test_a_start_of_vllm_is_asked_for_again_with_its_patches() -> None:
         argv=(),
         environment={},
         settings=(
+            Setting(name="name", value="public", layer=Layer.MODEL),
             Setting(name="installation", value="0.26.0-cpu", layer=Layer.OVERRIDE),
             Setting(name="eager", value=False, layer=Layer.OVERRIDE),
             Setting(name="tool_parser", value="off", layer=Layer.OVERRIDE),
@@ -45,6 +47,7 @@ def test_a_start_of_vllm_is_asked_for_again_with_its_patches() -> None:
             chosen=("c",),
             left_out=tuple(PatchDecision(patch=name, reason=reason) for name, reason in out),
         ),
+        choice=PatchChoice(off=("a",)),
         findings=(),
         command="",
     )
@@ -64,6 +67,8 @@ def test_a_start_of_vllm_is_asked_for_again_with_its_patches() -> None:
         "0.26.0-cpu",
         ServerChoice.AUTO,
     )
-    assert (request.patches.off, request.patches.on) == (("a",), ("c",))
+    # What was on by the settings is for the settings to say again: a switch holds from the next start.
+    assert request.patches == PatchChoice(off=("a",))
+    assert request.name is None, "the model's own name needs no saying"
     given = request.overrides.model_dump(exclude_defaults=True)
     assert given == {"eager": False, "tool_parser": "off"}
