@@ -1,0 +1,102 @@
+"""Every rule of the advisor: when it speaks, and when it is silent."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from engine_host.fit.advisor import Situation, advice
+from engine_host.fit.estimate import estimate
+from engine_host.fit.parts import GIB
+from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.plans import EngineKind
+from tests.unit.fit.test_report import CARD, model, start
+
+
+def said(read: Model, asked: Start, **more: Any) -> set[str]:
+    return {one.id for one in advice(Situation(read, asked, estimate(read, asked), **more))}
+
+
+TWO = {"devices": (CARD, CARD)}
+NARROW = {"devices": (CARD, replace(CARD, pcie_lanes=4))}
+QUIET = {"prefix_caching": False}
+
+
+@pytest.mark.parametrize(
+    ("rule", "read", "asked", "silent"),
+    [
+        (
+            "cliff.tool_result",
+            model("dense"),
+            start(kv="turboquant_3bit_nc", context=65_536),
+            start(kv="turboquant_3bit_nc", context=65_536, **TWO),
+        ),
+        ("cliff.gdn_long_prompt", model("hybrid"), start(context=65_536), start(context=65_536, **TWO)),
+        ("cliff.reprefill", model("hybrid"), start(context=32_768), start(context=32_768, **QUIET)),
+        (
+            "cliff.false_ceiling",
+            model("dense", gguf=True),
+            start(EngineKind.LLAMA_CPP, context=262_144),
+            start(EngineKind.LLAMA_CPP, context=200_000),
+        ),
+        ("mtp_slows", model("mixture"), start(drafting=True, **TWO), start(drafting=True)),
+        ("kv_coarse", model("dense"), start(kv="turboquant_4bit_nc"), start(kv="fp8")),
+        (
+            "k8v4_keys_clamped",
+            model("dense"),
+            start(kv="turboquant_k8v4"),
+            start(kv="turboquant_k8v4", devices=(replace(CARD, sm="9.0"),)),
+        ),
+        ("prefix_cache_hybrid", model("hybrid"), start(drafting=True), start(drafting=True, **QUIET)),
+        ("eager", model("dense"), start(eager=True), start()),
+        ("pcie_x4", model("dense"), start(**NARROW), start(**TWO)),
+        ("power_cap", model("dense"), start(devices=(replace(CARD, power_share=0.6),)), start()),
+        (
+            "nvfp4_needs_blackwell",
+            replace(model("dense"), quantization="NVFP4"),
+            start(devices=(replace(CARD, sm="8.9"),)),
+            start(devices=(replace(CARD, sm="12.0"),)),
+        ),
+        (
+            "gpu_share_taken",
+            model("dense"),
+            start(devices=(replace(CARD, taken=6 * GIB),)),
+            start(devices=(replace(CARD, taken=GIB),)),
+        ),
+        ("fp8_with_windows", model("windows"), start(kv="fp8"), start()),
+        ("vllm_on_cpu", model("dense"), start(cpu=True, devices=(Device("memory", 64 * GIB),)), start()),
+    ],
+)
+def test_a_rule_speaks_where_it_applies_alone(rule: str, read: Model, asked: Start, silent: Start) -> None:
+    assert rule in said(read, asked)
+    assert rule not in said(read, silent)
+
+
+def test_a_sampler_that_makes_models_repeat_themselves() -> None:
+    assert "min_p" in said(model("dense"), start(), min_p=0.05)
+    assert "min_p" not in said(model("dense"), start(), min_p=0.0)
+    assert "min_p" not in said(model("dense"), start())
+
+
+def test_a_drafter_that_is_not_there() -> None:
+    assert "drafter_missing" in said(model("dense"), start(drafting=True), drafting_wanted=True)
+    assert "drafter_missing" not in said(model("hybrid"), start(drafting=True), drafting_wanted=True)
+
+
+def test_too_little_is_left_for_the_prefill_of_gated_delta_layers() -> None:
+    read, asked = model("hybrid"), start(context=4096)
+    found = estimate(read, asked)
+    tight = replace(found, room=found.needed + (10 << 20))
+    roomy = replace(found, room=found.needed + 4 * GIB)
+    for room, speaks in ((tight, True), (roomy, False)):
+        told = {one.id for one in advice(Situation(read, asked, room))}
+        assert ("gdn_prefill_oom" in told) is speaks
+
+
+def test_every_rule_has_a_fix_and_evidence_and_the_gravest_come_first() -> None:
+    read, asked = model("hybrid"), start(context=65_536, kv="turboquant_k8v4", drafting=True, eager=True)
+    told = advice(Situation(read, asked, estimate(read, asked), 0.1))
+    assert len(told) >= 5
+    assert all(one.message and one.fix and one.evidence for one in told)
+    order = ["error", "warning", "info"]
+    assert [order.index(one.severity) for one in told] == sorted(order.index(one.severity) for one in told)

@@ -1,0 +1,116 @@
+"""Predicted and measured: what is compared, and what is learnt from it."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine_host.fit.estimate import estimate
+from engine_host.fit.parts import GIB, MIB
+from engine_host.fit.roofline import roofline, step_bytes
+from engine_host.fit.start import Device
+from engine_host.fit.verified import KV_TOKENS, REST, Seen, Where, compare, corrections
+from engine_host.protocol.fit import Measured
+from tests.unit.fit.test_kv import demo
+from tests.unit.fit.test_llamacpp import demo_gguf
+from tests.unit.fit.test_llamacpp import start as llamacpp_start
+from tests.unit.fit.test_report import CARD, model, start
+
+HERE = Where("card", "vllm", "0.32.0", "d1")
+
+
+def measured(predicted: int, seen: int, part: str = "compute", where: Where = HERE) -> Measured:
+    return Measured(
+        at=1.0,
+        engine=where.engine,
+        version=where.version,
+        gpu=where.gpu,
+        patches=where.patches,
+        model="m",
+        part=part,
+        predicted=predicted,
+        measured=seen,
+    )
+
+
+def test_llama_cpps_buffers_are_summed_by_part() -> None:
+    buffers = {
+        "CPU_Mapped model": 12 * MIB,
+        "CPU KV": 4 * MIB,
+        "draft CPU KV": 2 * MIB,
+        "CPU compute": 9 * MIB,
+        "CPU output": MIB,
+        "CPU something new": 5 * MIB,
+    }
+    asked = llamacpp_start(streams=2, drafting=True)
+    found = {one.part: one for one in compare(demo_gguf(), asked, Seen(buffers), HERE, 5.0)}
+    assert set(found) == {"weights", "KV cache", "compute", "output"}
+    assert found["KV cache"].measured == found["KV cache"].predicted == 6 * MIB
+    assert found["KV cache"].error == 0
+    assert found["weights"].at == 5.0
+
+
+def test_vllms_tokens_are_those_of_the_cache_that_it_made() -> None:
+    asked = start(cpu=True, context=2048, devices=(Device("memory", 16 * GIB),), kv_cache=GIB)
+    read = replace(model("hybrid"), shape=demo())
+    seen = Seen({"KV": GIB, "model": 20 * MIB}, kv_tokens=465_920)
+    (one,) = compare(read, asked, seen, HERE, 1.0)
+    assert (one.part, one.predicted) == (KV_TOKENS, 465_920)
+
+
+def test_what_is_left_on_a_gpu_says_what_everything_else_took() -> None:
+    read, asked = model("dense"), start()
+    found = estimate(read, asked)
+    seen = Seen({"model": 5 * GIB, "KV": 14 * GIB}, kv_tokens=1000)
+    rest = next(one for one in compare(read, asked, seen, HERE, 1.0) if one.part == REST)
+    assert rest.measured == found.room - 19 * GIB
+    learnt = {one.part: one.factor for one in corrections([rest], HERE)}
+    again = estimate(read, asked, learnt)
+    estimated = [part for part in again.parts if part.name not in {"weights"}]
+    assert sum(part.bytes for part in estimated) == pytest.approx(rest.measured, rel=0.01)
+
+
+def test_the_median_is_learnt_and_one_wild_start_changes_nothing() -> None:
+    starts = [measured(100, seen) for seen in (110, 112, 108, 900, 111)]
+    (found,) = corrections(starts, HERE)
+    assert (found.part, found.factor, found.n) == ("compute", 1.11, 5)
+
+
+def test_only_starts_of_the_same_place_teach() -> None:
+    others = [replace(HERE, gpu="x"), replace(HERE, version="x"), replace(HERE, patches="x")]
+    assert corrections([measured(100, 200, where=one) for one in others], HERE) == ()
+    assert corrections([measured(100, 5000)], HERE) == (), "that is no error of an estimate"
+    assert corrections([], HERE) == ()
+
+
+def test_the_ceiling_of_decoding_is_bandwidth_over_what_a_step_reads() -> None:
+    read, asked = model("dense"), start(context=1)
+    found = roofline(read, asked)
+    assert found.decode == pytest.approx(936.2e9 / step_bytes(read, asked, 1))
+    assert found.prefill is None, "its arithmetic was not given"
+    deep = roofline(read, replace(asked, context=32_768)).decode
+    assert deep is not None
+    assert deep < (found.decode or 0)
+    both = roofline(read, replace(asked, devices=(CARD, CARD))).decode
+    assert both == pytest.approx(2 * (found.decode or 0), rel=0.01)
+
+
+def test_drafting_multiplies_by_its_length_and_reads_the_drafting_layers() -> None:
+    read, asked = model("hybrid"), start(context=1024)
+    plain = roofline(read, asked, 3.0).decode
+    drafting = roofline(read, replace(asked, drafting=True), 3.0).decode
+    assert plain is not None
+    assert drafting is not None
+    assert 2.0 * plain < drafting < 3.0 * plain
+
+
+def test_a_mixture_reads_more_experts_with_more_streams() -> None:
+    read, asked = model("mixture"), start(context=1)
+    one, many = (step_bytes(read, asked, streams) for streams in (1, 64))
+    assert one < 0.25 * read.weights.loaded(drafting=False)
+    assert 0.9 * read.weights.loaded(drafting=False) < many
+
+
+def test_an_unknown_bandwidth_is_named() -> None:
+    found = roofline(model("dense"), start(devices=(replace(CARD, bandwidth=None),)))
+    assert found.decode is None
+    assert "card" in found.why
