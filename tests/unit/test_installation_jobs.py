@@ -149,8 +149,12 @@ def test_what_stays_of_a_removed_one_is_told_and_the_next_removal_takes_it() -> 
                 assert kept["path"].endswith("vllm/__init__.py")
                 assert kept["path"].startswith(f"{built.home.parent}/.{CPU}.removed-")
                 assert job.error.cause == f"{kept['path']}: {kept['why']}."
-                assert not (await built.listed()).present
+                one = await built.listed()
+                assert (one.present, one.problem) == (False, None)
+                assert one.leftover is not None
+                assert one.leftover > 0
             job = await built.ended(built.jobs.remove(CPU))
+            assert (await built.listed()).leftover is None
             assert job.state is JobState.DONE
             assert list(built.home.parent.iterdir()) == []
 
