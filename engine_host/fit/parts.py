@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine_host.fit.kv import Pool, vllm_pool
-from engine_host.fit.shape import Layer, ModelShape
+from engine_host.fit.shape import ModelShape
 from engine_host.fit.weights import weights_of
 
 MIB = 2**20
@@ -124,12 +124,3 @@ def _nccl(start: Start) -> tuple[Part, ...]:
     if start.tp == 1:
         return ()
     return (Part("NCCL", 350 * MIB, 200 * MIB, 700 * MIB, Basis.ESTIMATE, "buffers between the GPUs"),)
-
-
-def kv_part(shape: ModelShape, start: Start, room: int) -> Part:
-    """The KV cache: vLLM takes all the room that is left."""
-    pool = start.pool(shape)
-    states = shape.count(Layer.GATED_DELTA)
-    about = f"{pool.block_tokens} tokens a block of {pool.block_bytes / MIB:.2f} MiB"
-    size = pool.blocks(max(0, room)) * pool.block_bytes
-    return Part("KV cache and states" if states else "KV cache", size, size, size, Basis.FORMULA, about)

@@ -224,3 +224,13 @@ def test_a_checkpoint_is_read_by_its_tensors(tmp_path: Any) -> None:
 def test_a_kv_type_of_unknown_size_is_refused() -> None:
     with pytest.raises(HostError, match="nvfp4"):
         estimate(model("dense"), start(kv="nvfp4"))
+
+
+def test_a_finer_cache_holds_less_and_a_coarser_one_more() -> None:
+    read = model("dense")
+    kinds = ("auto", "fp8", "turboquant_k8v4", "turboquant_4bit_nc")
+    found = [largest_context(read, start(kv=kind, streams=4)) for kind in kinds]
+    assert found == sorted(found)
+    assert found[1] == pytest.approx(2 * found[0], rel=0.02)
+    # Four of the 36 layers stay as they are.
+    assert found[2] == pytest.approx(36 * 512 / (32 * 196 + 4 * 512) * found[0], rel=0.02)
