@@ -50,13 +50,13 @@ class InstallationRow(QWidget):
         self.note.setVisible(one.recommended)
         set_text(self.about, about(one))
         self.about.setToolTip(one.path)
-        busy, connected = model.busy(one.id), model.session.link.connected
+        busy, connected = model.busy(one.id) or one.changing, model.session.link.connected
         self.install.setVisible(not one.present)
         self.install.setText("Install again" if one.problem is not None else "Install")
         self.install.setAccessibleName(f"{self.install.text()} {title_of(one)}")
         self.install.setEnabled(connected and not busy)
         self.install.setToolTip(tip(f"Install {title_of(one)}", "", command("install", one)))
-        self.remove.setVisible(self._can_remove and (one.present or one.problem is not None))
+        self.remove.setVisible(self._can_remove and (one.present or bool(one.problem or one.leftover)))
         self.remove.setAccessibleName(f"Remove {title_of(one)}")
         self.remove.setEnabled(connected and not busy and user is None)
         why = f"{user.name} runs from it." if user is not None else f"Remove {title_of(one)}"
@@ -193,6 +193,8 @@ class InstallationsCard(Card):
 def _state(one: Installation, used: bool) -> tuple[str, str]:
     if used:
         return "runs now", "good"
+    if one.changing:
+        return "changes now", "muted"
     if one.problem is not None:
         return "damaged", "bad"
     return ("installed", "good") if one.present else ("not installed", "muted")

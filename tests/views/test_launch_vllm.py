@@ -1,9 +1,11 @@
 """Launch with vLLM: fields of the engine that runs, environments, patches of a start, and how it ended."""
 
+from typing import Any
+
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine_host.protocol import EngineState, JobState, Problem, Reason, Verification
+from engine_host.protocol import EngineState, InstallationPage, JobState, Problem, Reason, Verification
 from engine_host.protocol.events import JobDoneEvent, ServersChangedEvent
 from sndr_gui.views.installations import RemoveDialog
 from sndr_gui.views.launch import LaunchView
@@ -256,3 +258,20 @@ async def test_an_environment_in_use_is_not_removed_and_a_damaged_one_says_so(st
     assert card.rows["0.32.0-cuda"].problem.isVisible()
     assert card.rows["0.32.0-cpu"].state.text() == "runs now"
     assert not card.rows["0.32.0-cpu"].remove.isEnabled()
+
+
+async def test_settings_show_what_cut_off_work_left_and_what_another_host_changes(stage: Stage) -> None:
+    stage.window.go("settings")
+    card = stage.window.page.vllm  # type: ignore[attr-defined]
+    absent: dict[str, Any] = {"present": False, "size": None, "path": "", "installed_at": None}
+    left = samples.installation(**absent, leftover=3 * 2**29)
+    changing = samples.installation("cuda", **absent, changing=True)
+    stage.host.installations = InstallationPage(seq=0, installations=(left, changing))
+    stage.pages.installations.load()
+    await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
+    row = card.rows["0.32.0-cpu"]
+    assert "frees 1.5 GiB that cut-off work left" in row.about.text()
+    assert (row.remove.isEnabled(), row.install.isEnabled()) == (True, True)
+    row = card.rows["0.32.0-cuda"]
+    assert row.state.text() == "changes now"
+    assert not row.install.isEnabled()
