@@ -170,7 +170,7 @@ class FitServices:
         found = _COUNTED.fullmatch(text.strip())
         count, name = (int(found["count"] or 1), found["name"]) if found else (1, text)
         entry = catalog.gpu(name).entry
-        return [_device(entry, number) for number in range(max(1, min(count, 64)))]
+        return [device_of(entry, number) for number in range(max(1, min(count, 64)))]
 
     async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
         catalog = await self._catalog()
@@ -180,7 +180,7 @@ class FitServices:
         devices = []
         for number, gpu in enumerate(gpus):
             entry = known.get(gpu.name)
-            base = _device(entry, number) if entry else Device(gpu.name, gpu.memory_total)
+            base = device_of(entry, number) if entry else Device(gpu.name, gpu.memory_total)
             devices.append(
                 replace(
                     base,
@@ -259,7 +259,7 @@ def _asked(gpu: FitGpu, number: int) -> Device:
     )
 
 
-def _device(entry: HardwareEntry, number: int) -> Device:
+def device_of(entry: HardwareEntry, number: int) -> Device:
     """A GPU of the catalogue, with a measured bandwidth before a published one."""
     bandwidth = entry.bandwidth_measured_gb_s or entry.bandwidth_gb_s
     flops = next((entry.tflops[kind] for kind in ("bf16", "fp16") if kind in entry.tflops), None)

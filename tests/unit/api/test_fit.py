@@ -1,0 +1,134 @@
+"""Fit over the control API, with the catalogue that ships."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.bundled import presets, resources
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.reader import Place, Reader
+from engine_host.fit.estimate import blocker, estimate
+from engine_host.fit.reading import model_of_config
+from engine_host.fit.report import start_of
+from engine_host.fit_services import device_of
+from engine_host.protocol.errors import ErrorAnswer, Reason
+from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, Verdict
+from engine_host.protocol.presets import EntryOrigin
+from tests.unit.api.door import Door, door
+from tests.unit.asynchronous import run
+
+pytestmark = pytest.mark.usefixtures("home")
+CONFIG = resources() / "models" / "sndr-demo" / "config.json"
+CARD = {"name": "card", "total": 24 << 30, "taken": 1 << 30, "sm": "8.6", "bandwidth": 9e11}
+
+
+async def fit(opened: Door, **body: Any) -> FitReport:
+    answer = await opened.client.post("/v1/fit", json=body)
+    assert answer.status_code == 200, answer.text
+    return FitReport.model_validate_json(answer.text)
+
+
+async def refused(opened: Door, **body: Any) -> ErrorAnswer:
+    answer = await opened.client.post("/v1/fit", json=body)
+    assert not answer.is_success
+    return ErrorAnswer.model_validate_json(answer.text)
+
+
+def test_a_model_of_the_catalogue_on_hardware_of_it() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model="qwen3.6-27b/int4-autoround", hardware="2x rtx-3090")
+            assert (report.tensor_parallel, len(report.devices)) == (2, 2)
+            assert report.devices[0].total == 24 << 30
+            assert report.roofline is not None
+            assert report.roofline.decode is not None
+            files = sum(part.size for part in report.devices[0].parts if part.name == "weights") * 2
+            assert files == pytest.approx(17.5e9, rel=0.06), (
+                "the size that is reported, without drafting layers"
+            )
+
+    run(test())
+
+
+def test_a_config_on_gpus_that_are_described() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model=str(CONFIG), gpus=[CARD], context=2048, streams=4, grid=True)
+            assert report.verdict is Verdict.FITS
+            assert report.grid
+            assert report.devices[0].taken == 1 << 30
+
+    run(test())
+
+
+def test_without_a_gpu_it_is_the_processor() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model=str(CONFIG), context=2048)
+            assert [device.name for device in report.devices] == ["processor"]
+            page = MeasuredPage.model_validate_json((await opened.client.get("/v1/fit/starts")).text)
+            assert page.starts == ()
+
+    run(test())
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"model": "qwen3.6-27b", "hardware": "rtx-9090"}, Reason.NOT_FOUND),
+        ({"model": "qwen3.6-27b/int1", "hardware": "rtx-3090"}, Reason.NOT_FOUND),
+        ({"model": "nobody"}, Reason.MODEL_FILE_MISSING),
+        ({"model": "/nowhere/config.json"}, Reason.MODEL_FILE_MISSING),
+        ({"model": "qwen3.6-27b", "hardware": "h200", "kv": "nvfp4"}, Reason.KV_TYPE_UNSUPPORTED),
+        ({"model": "qwen3.6-27b", "contxt": 5}, Reason.BAD_REQUEST),
+    ],
+)
+def test_what_is_not_known_is_refused_with_its_reason(body: dict[str, Any], reason: Reason) -> None:
+    async def test() -> None:
+        async with door() as opened:
+            assert (await refused(opened, **body)).error.reason is reason
+
+    run(test())
+
+
+def test_a_config_that_is_silent_names_the_key(tmp_path: Path) -> None:
+    config = json.loads(CONFIG.read_text(encoding="utf-8"))
+    del config["num_hidden_layers"]
+    (tmp_path / "config.json").write_text(json.dumps(config))
+
+    async def test() -> None:
+        async with door() as opened:
+            error = (await refused(opened, model=str(tmp_path / "config.json"))).error
+            assert (error.reason, error.evidence) == (Reason.UNSUPPORTED, {"key": "num_hidden_layers"})
+
+    run(test())
+
+
+def catalogue() -> Catalog:
+    return Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
+
+
+def test_every_variant_of_every_model_has_an_answer_on_all_hardware() -> None:
+    catalog, answers = catalogue(), 0
+    for name, loaded in catalog.models.items():
+        entry = loaded.entry
+        for variant in entry.variants:
+            read = model_of_config(
+                entry.shape,
+                f"{name}/{variant.id}",
+                gguf=variant.format == "gguf",
+                context=entry.context,
+                bits=variant.bits,
+                size=variant.size,
+            )
+            for hardware in catalog.hardware.values():
+                for count in (1, 2, 4, 8):
+                    devices = [device_of(hardware.entry, number) for number in range(count)]
+                    start = start_of(FitRequest(model=name), read, devices, cpu=False)
+                    if blocker(read, start) is None:
+                        found = estimate(read, start)
+                        assert found.needed > 0
+                    answers += 1
+    assert answers >= 1000
