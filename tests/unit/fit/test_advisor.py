@@ -17,9 +17,9 @@ def said(read: Model, asked: Start, **more: Any) -> set[str]:
     return {one.id for one in advice(Situation(read, asked, estimate(read, asked), **more))}
 
 
-TWO = {"devices": (CARD, CARD)}
-NARROW = {"devices": (CARD, replace(CARD, pcie_lanes=4))}
-QUIET = {"prefix_caching": False}
+TWO: dict[str, Any] = {"devices": (CARD, CARD)}
+NARROW: dict[str, Any] = {"devices": (CARD, replace(CARD, pcie_lanes=4))}
+QUIET: dict[str, Any] = {"prefix_caching": False}
 
 
 @pytest.mark.parametrize(
