@@ -194,8 +194,9 @@ class FitServices:
 
     def _learnt(self, start: Start) -> tuple[Correction, ...]:
         starts = self._starts()
-        newest = next((one for one in starts if one.gpu == _gpu_name(start)), None)
-        if newest is None or newest.engine != start.engine.value:
+        gpu, engine = _gpu_name(start), start.engine.value
+        newest = next((one for one in starts if (one.gpu, one.engine) == (gpu, engine)), None)
+        if newest is None:
             return ()
         where = Where(newest.gpu, newest.engine, newest.version, newest.patches)
         return corrections(starts, where)
