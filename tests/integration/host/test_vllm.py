@@ -169,6 +169,28 @@ def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) ->
     assert newest.generated_tokens > 10
 
 
+def test_the_book_shows_what_the_cache_served(served: Served) -> None:
+    prompt = "".join(f"def function_{number}(x):\n    return x + {number}\n\n\n" for number in range(75))
+    cached = []
+    # A hybrid's states are kept only when a beginning comes a second time, so the third finds them.
+    for stream in (False, False, False, True):
+        hits = served.metric("vllm:prefix_cache_hits_total")
+        answer = served.client.completions.create(
+            model="sndr-demo", prompt=prompt, max_tokens=4, temperature=0, stream=stream
+        )
+        if stream:
+            list(answer)
+        newest = served.requests().requests[0]
+        assert newest.state is RequestState.DONE
+        assert newest.cached_tokens == served.metric("vllm:prefix_cache_hits_total") - hits
+        assert newest.prompt_tokens is not None
+        assert newest.cached_tokens < newest.prompt_tokens
+        cached.append(newest.cached_tokens)
+    assert cached[0] == 0
+    assert cached[2] > 0
+    assert cached[3] > 0
+
+
 def test_code_is_completed_between_two_ends(served: Served) -> None:
     answer = served.client.completions.create(
         model="sndr-demo",
