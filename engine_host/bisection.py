@@ -15,7 +15,7 @@ from engine_host.launch.planner import Planner
 from engine_host.launch.twin import twin
 from engine_host.overlay.bisect import culprits
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.patches import BisectCheck, PatchChoice
 from engine_host.protocol.plans import (
@@ -51,21 +51,25 @@ class BisectService:
         self._planner = planner
         self._door = door
 
+    def refuse_others(self) -> None:
+        """Raises HostError(conflict) while a bisection runs: another start would end its trial unseen."""
+        for job in self._jobs.all():
+            if job.kind is JobKind.PATCH_BISECT and not job.ended:
+                raise HostError(
+                    Reason.CONFLICT,
+                    "A bisection is under way.",
+                    cause="It starts engines one after the other, and only one engine runs at a time.",
+                    fix=Fix(text="Wait for its end, or cancel it.", command=f"sndr jobs cancel {job.id}"),
+                    evidence={"job": job.id},
+                )
+
     async def start(self, asked: BisectRequest) -> Job:
         """Find the culprit as a job.
 
         Raises HostError: conflict while another bisection runs, bad_request for a check that cannot be run,
         unsupported for a start without patches, and what planning the start raises.
         """
-        for job in self._jobs.all():
-            if job.kind is JobKind.PATCH_BISECT and not job.ended:
-                raise HostError(
-                    Reason.CONFLICT,
-                    "A bisection is under way already.",
-                    cause="It starts engines one after the other, and only one engine runs at a time.",
-                    fix="Wait for its end, or cancel it.",
-                    evidence={"job": job.id},
-                )
+        self.refuse_others()
         check = StartCheck(asked.check)
         plan = await self._planner.plan(asked.launch)
         suspects = _suspects(plan)
@@ -151,7 +155,7 @@ class _Bisection:
             await fails(rest)
         named = "; ".join(" together with ".join(together) for together in found)
         one = len(guilty) == 1
-        then = f" All others pass without {'it' if one else 'them'}, and run now."
+        then = f" All others passed without {'it' if one else 'them'}."
         return self._result(
             BisectVerdict.FOUND,
             f"The culprit{' is' if one else 's are'} {named}.{then if self._trials[-1].passed else ''}",

@@ -94,7 +94,7 @@ _OPTIONS = (
     ),
     click.option(
         "--server",
-        type=click.Choice([choice.value for choice in ServerChoice]),
+        type=click.Choice([choice.value for choice in ServerChoice if choice is not ServerChoice.VENV]),
         default="auto",
         show_default=True,
         help="Which build of llama.cpp's server.",

@@ -43,6 +43,14 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
     """List the catalogue in order of application."""
     with find_or_start() as hold:
         page = hold.client.get("/v1/patches", PatchPage)
+    families = sorted({patch.family for patch in page.patches})
+    if family is not None and not any(one == family or one.startswith(f"{family}.") for one in families):
+        raise HostError(
+            Reason.PATCH_UNKNOWN,
+            f"There is no family {family}.",
+            cause=f"There are: {', '.join(families)}.",
+            evidence={"family": family},
+        )
     shown = [
         patch
         for patch in page.patches

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine_host._errors import HostError
 from engine_host.atomic_file import saving_failed
 from engine_host.engines.manager import EngineManager
 from engine_host.events import EventLog
@@ -153,7 +154,7 @@ class EnginePatchBook:
             if not followed.staged and role is ProcessRole.API_SERVER:
                 followed.staged = True
                 count = len(followed.planned.chosen)
-                self.stage(followed.engine.id, OVERLAY, f"{count} patch{'es' if count != 1 else ''}")
+                self.stage(followed.engine.id, OVERLAY, f"{count} patch{'es' if count != 1 else ''} chosen")
             self._check_required(followed, change.pid, result)
 
     def _check_required(self, followed: _Followed, pid: int, result: PatchResult) -> None:
@@ -200,8 +201,18 @@ class EnginePatchService:
         return self._book.get(self._engines.get(engine_id))
 
     async def probe(self, engine_id: str) -> EnginePatches:
-        """Ask its processes what is live. Raises HostError(not_found)."""
-        return await self._book.probe(self._engines.get(engine_id))
+        """Ask its processes what is live. Raises HostError(not_found), HostError(no_engine_runs)."""
+        engine = self._engines.get(engine_id)
+        if engine.pid is None:
+            raise HostError(
+                Reason.NO_ENGINE_RUNS,
+                f"{engine.name} does not run ({engine.state.value}): nobody can be asked what is live.",
+                fix=Fix(
+                    text="See what took effect while it ran.", command=f"sndr patches status {engine.id}"
+                ),
+                evidence={"engine": engine.id, "state": engine.state.value},
+            )
+        return await self._book.probe(engine)
 
     async def start_without(self, engine_id: str, patch: str) -> Engine:
         """Start the same again, without one patch. Raises HostError."""

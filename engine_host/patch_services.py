@@ -90,10 +90,12 @@ class PatchServices:
             # The switch of a patch that was retired can be taken back, and nothing else.
             if asked.to != "default" or name not in {*now.off, *now.on}:
                 catalogue.named(name)
+        # A family means all of it: a switch of one of its patches would win over the family's.
+        covered = frozenset().union(*(_members(catalogue, name) for name in asked.names))
         changed = self._settings.change(
             {
-                "patches.off": _with(now.off, asked.names, asked.to == "off"),
-                "patches.on": _with(now.on, asked.names, asked.to == "on"),
+                "patches.off": _with(catalogue, now.off, asked, covered, asked.to == "off"),
+                "patches.on": _with(catalogue, now.on, asked, covered, asked.to == "on"),
             }
         )
         if changed:
@@ -169,6 +171,25 @@ def read_switches(settings: SettingsFile) -> Switches:
     return Switches(off=patches.off, on=patches.on)
 
 
-def _with(now: tuple[str, ...], names: tuple[str, ...], wanted: bool) -> list[str] | None:
-    kept = [name for name in now if name not in names]
-    return ([*kept, *dict.fromkeys(names)] if wanted else kept) or None
+def _members(catalogue: Catalogue, name: str) -> frozenset[str]:
+    """The patches that a name means; none for the switch of a patch that was retired."""
+    try:
+        return catalogue.named(name)
+    except HostError:
+        return frozenset()
+
+
+def _with(
+    catalogue: Catalogue,
+    now: tuple[str, ...],
+    asked: SwitchPatches,
+    covered: frozenset[str],
+    wanted: bool,
+) -> list[str] | None:
+    """A list of switches after a change: without what the change covers, with its names where wanted."""
+    kept = [
+        name
+        for name in now
+        if name not in asked.names and not ((members := _members(catalogue, name)) and members <= covered)
+    ]
+    return ([*kept, *dict.fromkeys(asked.names)] if wanted else kept) or None

@@ -39,7 +39,9 @@ class ModelSettings(_Group):
 class EngineSettings(_Group):
     """Defaults for every start."""
 
-    server: ServerChoice = ServerChoice.AUTO
+    server: Literal[ServerChoice.AUTO, ServerChoice.BUILT, ServerChoice.PREBUILT, ServerChoice.OWN] = (
+        ServerChoice.AUTO
+    )
     own_server: str | None = None
     streams: int = Field(8, ge=1, le=256)
     context: int | None = Field(None, ge=128)

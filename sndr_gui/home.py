@@ -248,7 +248,8 @@ class HomeModel(QObject):
         """A program that talks to the endpoint, ready to paste."""
         endpoint, engine = self.endpoint, self.session.state.running
         url = (endpoint.url if endpoint else None) or "http://127.0.0.1:8020/v1"
-        model = engine.name if engine else "local"
+        demo = self.actions.demo_model()
+        model = engine.name if engine else demo.name if demo else "MODEL"
         if language == "curl":
             return (
                 f"curl {url}/chat/completions \\\n"

@@ -65,7 +65,7 @@ ENTRIES = (
         "llama.cpp server",
         "Automatic takes the fastest one that is here.",
         "choice",
-        tuple(c.value for c in ServerChoice),
+        tuple(c.value for c in ServerChoice if c is not ServerChoice.VENV),
     ),
     Entry(
         "engine.own_server",

@@ -19,6 +19,7 @@ def routes(services: Services) -> list[Route]:
 
     async def without(request: Request) -> Response:
         names = request.path_params
+        services.bisections.refuse_others()
         return answer(await services.engine_patches.start_without(names["id"], names["patch"]), 202)
 
     return [

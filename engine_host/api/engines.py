@@ -21,6 +21,7 @@ def routes(services: Services) -> list[Route]:
         asked = await body(request, StartRequest)
         plan = await services.planner.fresh(asked.plan)
         # Nothing is awaited from here to the start: no other start can come in between.
+        services.bisections.refuse_others()
         if not asked.replace:
             refuse_replacing(plan, services.engines.alive())
         return answer(services.engines.start(plan), 202)

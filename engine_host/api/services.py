@@ -156,6 +156,9 @@ class Presets(Protocol):
 class Bisections(Protocol):
     """The search for a patch that breaks a start."""
 
+    def refuse_others(self) -> None:
+        """No other start while one runs."""
+
     async def start(self, asked: BisectRequest) -> Job:
         """Find the culprit."""
 

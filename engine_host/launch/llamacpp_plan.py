@@ -75,7 +75,7 @@ class LlamaCppPlans:
             findings=tuple(findings),
             kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
             changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running),
-            command=twin(request),
+            command=twin(request, replaces=bool(running)),
         )
 
     async def fingerprint(self, plan: LaunchPlan, _request: LaunchRequest, model: ShelvedModel) -> str:

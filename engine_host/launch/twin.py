@@ -10,8 +10,8 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 _FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 
 
-def twin(request: LaunchRequest, verb: Sequence[str] = ("run",)) -> str:
-    """The command line that makes the same request; `verb` is the command that takes it."""
+def twin(request: LaunchRequest, verb: Sequence[str] = ("run",), *, replaces: bool = False) -> str:
+    """The command line that makes the same request; `verb` takes it, `replaces` what runs now."""
     words = ["sndr", *verb, request.model]
     if request.engine is not EngineKind.AUTO:
         words += ["--engine", request.engine.value]
@@ -40,4 +40,6 @@ def twin(request: LaunchRequest, verb: Sequence[str] = ("run",)) -> str:
         words += ["--without", "all"]
     if request.keep:
         words.append("--keep")
+    if replaces:
+        words.append("--replace")
     return shlex.join(words)

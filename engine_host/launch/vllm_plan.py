@@ -88,7 +88,7 @@ class VllmPlans:
             choice=request.patches,
             findings=tuple(found),
             changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running),
-            command=twin(request),
+            command=twin(request, replaces=bool(running)),
         )
 
     async def fingerprint(self, plan: LaunchPlan, request: LaunchRequest, model: ShelvedModel) -> str:

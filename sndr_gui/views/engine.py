@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QComboBox, QGridLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui import formats
 from sndr_gui.engine import EngineModel
@@ -19,6 +19,7 @@ from sndr_gui.views.engine_cards import (
     SpeculationCard,
     StartCard,
 )
+from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.graph_card import GraphCard, load_graphs
 from sndr_gui.views.parts import GAP, EmptyState, Page, ValueCard, button, restyle, row, set_text, text
 from sndr_gui.views.problems import ProblemBox
@@ -102,8 +103,7 @@ class EngineView(Page):
 
     def _make_tools(self, open_chat: Callable[[], None]) -> None:
         model = self.model
-        self.starts = QComboBox()
-        self.starts.setAccessibleName("Which engine is shown")
+        self.starts = ChoiceBox("Which engine is shown")
         self.starts.setToolTip("Look at another engine, or at a start that failed\nsndr status")
         self.starts.activated.connect(self._on_chosen)
         self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")

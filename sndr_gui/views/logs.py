@@ -2,12 +2,13 @@
 
 from PySide6.QtCore import QTimer
 from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPlainTextEdit, QStackedWidget
+from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidget
 
 from engine_host.protocol import LogLine, Severity
 from sndr_gui import formats, theme
 from sndr_gui.logs import KEPT, LogsModel, line_text
 from sndr_gui.views.copying import CommandLine, copy
+from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.parts import EmptyState, Page, button, row, set_text
 
 _LEVELS = (("All levels", Severity.INFO), ("Warnings", Severity.WARNING), ("Errors", Severity.ERROR))
@@ -19,11 +20,9 @@ class LogsView(Page):
     def __init__(self, model: LogsModel) -> None:
         super().__init__("Logs")
         self.model = model
-        self.sources = QComboBox()
-        self.sources.setAccessibleName("Source")
+        self.sources = ChoiceBox("Source")
         self.sources.setMinimumWidth(210)
-        self.levels = QComboBox()
-        self.levels.setAccessibleName("Level")
+        self.levels = ChoiceBox("Level")
         for name, _level in _LEVELS:
             self.levels.addItem(name)
         self.search = QLineEdit()

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
 from PySide6.QtCore import QPointF
-from PySide6.QtGui import QFont
+from PySide6.QtGui import QFont, QWheelEvent
 
 from sndr_gui import formats, theme
 from sndr_gui.monitor import Line
@@ -117,6 +117,10 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         tops = [max((y * self._scale for y in line.values if y is not None), default=0.0) for line in lines]
         top = self._top if self._top is not None else max(max([*tops, 0.0]) * 1.15, self.least) or 1.0
         plot.setYRange(0, top, padding=0)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # It does not zoom: the wheel is for the page.
+        event.ignore()
 
     def leaveEvent(self, event: object) -> None:
         super().leaveEvent(event)

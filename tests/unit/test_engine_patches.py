@@ -161,7 +161,7 @@ def test_the_stage_is_the_first_word_of_the_api_server(tmp_path: Path) -> None:
         assert desk.stages == []
         write(desk.folder(one), *(settled(8, name, role="APIServer") for name in ("one", "two")))
         await until(lambda: len(desk.events.results()) == 3)
-        assert desk.stages == [(one.id, OVERLAY, "2 patches")]
+        assert desk.stages == [(one.id, OVERLAY, "2 patches chosen")]
 
     at_a_desk(tmp_path, work)
 
