@@ -20,6 +20,7 @@ from engine_host.protocol.patches import (
     CheckVerdict,
     EnginePatches,
     Patch,
+    PatchCheck,
     PatchDetail,
     PatchEvidence,
     PatchOutcome,
@@ -29,6 +30,8 @@ from engine_host.protocol.patches import (
 )
 from engine_host.protocol.plans import BisectRequest, BisectResult, BisectVerdict, EngineKind, LaunchRequest
 from engine_host.protocol.presets import ResolvePreset
+
+_FINE = {CheckVerdict.APPLIES, CheckVerdict.OUT_OF_RANGE, CheckVerdict.UPSTREAM_MERGED}
 
 
 @click.group()
@@ -91,8 +94,9 @@ def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
 @click.option("--vllm", help="Version, environment, venv or wheel; the one that would run without this.")
 @command
 def check(out: Output, vllm: str | None) -> Exit | None:
-    """Say of each patch whether it fits a vLLM, without starting it; 5 when one has drifted."""
+    """Say of each patch whether it fits a vLLM, without starting it; 5 when one does not or is unusable."""
     with find_or_start() as hold:
+        faults = hold.client.get("/v1/patches", PatchPage).faults
         page = hold.client.get("/v1/patches/check", CheckPage, {"vllm": _meant(vllm)})
     lines = [f"vLLM {page.vllm} ({page.source})", ""]
     lines += table(
@@ -104,9 +108,10 @@ def check(out: Output, vllm: str | None) -> Exit | None:
             if operation.verdict is not CheckVerdict.APPLIES:
                 lines += ["", f"{one.patch}: {operation.target}: {operation.detail}"]
                 lines += [f"  {line}" for line in operation.nearest.splitlines()]
+    for fault in faults:
+        lines += ["", f"Not usable: {fault.problem.message}"]
     out.result(page, lines)
-    fine = {CheckVerdict.APPLIES, CheckVerdict.OUT_OF_RANGE, CheckVerdict.UPSTREAM_MERGED}
-    return None if all(one.verdict in fine for one in page.checks) else Exit.ENGINE
+    return None if not faults and all(one.verdict in _FINE for one in page.checks) else Exit.ENGINE
 
 
 @patches.command("plan")
@@ -129,6 +134,7 @@ def plan(
         raise click.UsageError("Give either a MODEL or --preset.")
     if preset is None and (hardware or count):
         raise click.UsageError("--hardware and --count go with --preset.")
+    checked: tuple[PatchCheck, ...] = ()
     with find_or_start() as hold:
         if preset is not None:
             resolve = ResolvePreset(
@@ -137,11 +143,17 @@ def plan(
             planned = hold.client.post("/v1/patches/plan-preset", PlannedPatches, resolve)
         else:
             request = _for_vllm(options.request(model or ""))
+            where = {"vllm": request.installation}
+            checked = hold.client.get("/v1/patches/check", CheckPage, where).checks
             planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
+    wrong = {one.patch: _verdict(one.verdict) for one in checked if one.verdict not in _FINE}
     count = len(planned.chosen)
     lines = [
         f"{count} patch{'es' if count != 1 else ''}, in this order:",
-        *(f"  {name}" for name in planned.chosen),
+        *(
+            f"  {name}{f'  (left out there: {wrong[name]})' if name in wrong else ''}"
+            for name in planned.chosen
+        ),
     ]
     if planned.left_out:
         rows = [(one.patch, one.reason, one.detail) for one in planned.left_out]
@@ -165,6 +177,8 @@ def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit
     lines = [*_about(detail.patch), ""]
     if decision is not None:
         lines.append(f"It would be left out: {decision.reason} ({decision.detail}).")
+    elif detail.check is not None and detail.check.verdict not in _FINE:
+        lines.append("It would be part of the start, and every process would leave it out.")
     else:
         lines.append("It would be applied.")
     if detail.check is not None:

@@ -358,6 +358,17 @@ class PatchesModel(QObject):
         patches = self.page.patches if self.page else ()
         return next((patch for patch in patches if patch.id == self.chosen), None)
 
+    @property
+    def why_left_out(self) -> str:
+        """Why the start that runs is without the chosen patch; empty where it is not."""
+        engine = self.engine
+        planned = engine.plan.patches if engine else None
+        for one in planned.left_out if planned else ():
+            if one.patch == self.chosen:
+                detail = f" ({one.detail})" if one.detail else ""
+                return f"Left out of this start: {REASONS[one.reason]}{detail}."
+        return ""
+
     def needed_by(self) -> tuple[str, ...]:
         """The patches that need the chosen one."""
         patches = self.page.patches if self.page else ()

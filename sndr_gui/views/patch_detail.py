@@ -156,7 +156,8 @@ class PatchPane(QWidget):
         results = self.model.in_processes()
         self._facts.addWidget(text("In every process", name="h2"))
         if not results:
-            self._facts.addWidget(text("No process has reported this patch.", "muted", wrap=True))
+            why = self.model.why_left_out or "No process has reported this patch."
+            self._facts.addWidget(text(why, "muted", wrap=True))
         for name, result in results:
             self._facts.addLayout(row(text(name), badge(result.outcome, TONES[result.outcome]), None))
             if words := _story(result):

@@ -149,6 +149,24 @@ def test_a_switch_the_other_way_leaves_no_trace_of_the_first(tmp_path: Path) -> 
     at_a_desk(tmp_path, work)
 
 
+def test_a_family_and_all_mean_all_of_it(tmp_path: Path) -> None:
+    """A switch of one patch would win over its family's: what the wider switch covers is taken back."""
+
+    async def work(desk: Desk) -> None:
+        await desk.services.switch(SwitchPatches(names=("two",), to="on"))
+        page = await desk.services.switch(SwitchPatches(names=("attention",), to="off"))
+        assert states(page)["two"] == ("off", "attention")
+        assert read_switches(desk.settings) == Switches(off=("attention",), on=())
+        await desk.services.switch(SwitchPatches(names=("one",), to="on"))
+        page = await desk.services.switch(SwitchPatches(names=("all",), to="off"))
+        assert states(page) == {"one": ("off", "all"), "two": ("off", "all")}
+        page = await desk.services.switch(SwitchPatches(names=("all",), to="default"))
+        assert states(page) == {"one": ("on", "default"), "two": ("on", "default")}
+        assert read_switches(desk.settings) == Switches(off=(), on=())
+
+    at_a_desk(tmp_path, work)
+
+
 def test_a_switch_that_changes_nothing_tells_nobody(tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
         for _ in range(2):

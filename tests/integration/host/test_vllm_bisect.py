@@ -19,8 +19,10 @@ from engine_host.protocol.plans import (
     BisectResult,
     BisectVerdict,
     EngineKind,
+    LaunchPlan,
     LaunchRequest,
     Overrides,
+    StartRequest,
 )
 from tests.conftest import processes_of
 from tests.integration.host.conftest import RunningHost, wait_for
@@ -106,6 +108,10 @@ def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
     with pytest.raises(HostError) as second:
         client.post("/v1/patches/bisect", Job, asked(check))
     assert second.value.reason is Reason.CONFLICT
+    other = client.post("/v1/plans", LaunchPlan, asked(check).launch)
+    with pytest.raises(HostError, match="bisection is under way") as start:
+        client.post("/v1/engines", Engine, StartRequest(plan=other.id))
+    assert start.value.reason is Reason.CONFLICT
 
     def ended() -> Job | None:
         now = client.get(f"/v1/jobs/{job.id}", Job)

@@ -14,9 +14,11 @@ from pathlib import Path
 import httpx
 import pytest
 
+from engine_host._errors import HostError
 from engine_host.control_client import ControlClient
 from engine_host.engines.vllm_installations import tree_hash
 from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import (
     EnginePatches,
     PatchOutcome,
@@ -264,6 +266,9 @@ def test_killed_while_starting_it_leaves_a_clear_message_and_nothing_else(starts
     assert not (starts.host.folders.run / f"{plan.id}.tmp").exists()
     assert not (starts.host.folders.run / "ledger" / plan.id).exists()
     assert starts.patches(failed).summary, "the last summary stays with the failed engine"
+    with pytest.raises(HostError, match="does not run") as caught:
+        starts.client.post(f"/v1/engines/{failed.id}/patches/probe", EnginePatches)
+    assert caught.value.reason is Reason.NO_ENGINE_RUNS
 
 
 def signal_to(pid: int) -> None:

@@ -81,6 +81,7 @@ def test_a_path_is_meant_from_where_the_person_stands(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     page = {"seq": 0, "vllm": "0.32.0", "source": "a wheel", "checks": [APPLIES]}
+    host.answers["GET /v1/patches"] = (200, {**PAGE, "faults": []})
     host.answers["GET /v1/patches/check"] = (200, page)
     for given, asked in (("./venv", tmp_path / "venv"), ("a.whl", tmp_path / "a.whl"), ("0.32.0", "0.32.0")):
         assert sndr("patches", "check", "--vllm", given)[0] == 0
@@ -119,6 +120,7 @@ def test_check_ends_with_5_when_one_has_drifted(
     host: FakeHost, sndr: Sndr, second: dict[str, Any], expected: int
 ) -> None:
     page = {"seq": 0, "vllm": "0.32.0", "source": "a wheel", "checks": [APPLIES, second]}
+    host.answers["GET /v1/patches"] = (200, {**PAGE, "faults": []})
     host.answers["GET /v1/patches/check"] = (200, page)
     code, out, _ = sndr("patches", "check")
     assert code == expected
@@ -126,13 +128,31 @@ def test_check_ends_with_5_when_one_has_drifted(
     assert ("two: vllm.b: the anchor is there 0 times, 1 wanted\n  -was\n  +is" in out) is (expected == 5)
 
 
+def test_a_folder_that_cannot_be_used_is_told_by_check_too(host: FakeHost, sndr: Sndr) -> None:
+    page = {"seq": 0, "vllm": "0.32.0", "source": "a wheel", "checks": [APPLIES]}
+    host.answers["GET /v1/patches"] = (200, PAGE)
+    host.answers["GET /v1/patches/check"] = (200, page)
+    code, out, _ = sndr("patches", "check")
+    assert code == 5
+    assert "Not usable: /p/three/patch.toml is wrong at id." in out
+
+
+def test_a_family_that_is_not_there_is_named(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/patches"] = (200, PAGE)
+    code, out, err = sndr("patches", "list", "--family", "nosuch")
+    assert (code, out) == (4, "")
+    assert "kv.cache, kvm" in err
+
+
 def test_plan_asks_for_vllm_and_says_why_each_other_is_out(host: FakeHost, sndr: Sndr) -> None:
+    page = {"seq": 0, "vllm": "0.32.0", "source": "a venv", "checks": [{**DRIFT, "patch": "one"}]}
+    host.answers["GET /v1/patches/check"] = (200, page)
     host.answers["POST /v1/patches/plan"] = (200, PLANNED)
     code, out, _ = sndr("patches", "plan", "demo", "--without", "kv")
     assert code == 0
     sent = host.asked[-1][2]
     assert (sent["engine"], sent["patches"]["off"]) == ("vllm", ["kv"])
-    assert "1 patch, in this order:\n  one" in out
+    assert "1 patch, in this order:\n  one  (left out there: anchor drift)" in out
     assert "wrong_gpu" in out
 
 
