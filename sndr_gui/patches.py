@@ -32,6 +32,8 @@ from sndr_gui.patch_rows import ALL, FACETS, HERE, Facets, PatchRow, columns, pa
 from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
 
+# Its modules are not imported in that process, and often never will be.
+_SAID = {"pending": "not used here"}
 # What the host calls every patch at once.
 ALL_PATCHES = "all"
 _WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
@@ -84,7 +86,10 @@ class ProcessCard:
     @property
     def sentence(self) -> str:
         """The outcomes that occurred."""
-        return ", ".join(f"{count} {name}" for name, count in self.counts if count) or "none yet"
+        return (
+            ", ".join(f"{count} {_SAID.get(name, name)}" for name, count in self.counts if count)
+            or "none yet"
+        )
 
 
 def process_name(process: ProcessPatches) -> str:

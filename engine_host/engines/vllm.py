@@ -36,6 +36,12 @@ OWNED_FLAGS = frozenset(
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
+# vllm/config/cache.py, CacheDType, of both pins; vLLM itself refuses what only the newer one has.
+KV_CACHE_DTYPES = (
+    "auto", "float16", "bfloat16", "fp8", "fp8_e4m3", "fp8_e5m2", "fp8_inc", "fp8_ds_mla", "nvfp4_ds_mla",
+    "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
+    "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
+)  # fmt: skip
 # sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
 _LONGEST_SOCKET = 103
 
@@ -191,6 +197,14 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
 
 
 def _check(settings: VllmSettings, build: str, socket: Path) -> None:
+    if settings.kv_cache_dtype not in KV_CACHE_DTYPES:
+        raise HostError(
+            Reason.KV_TYPE_UNSUPPORTED,
+            f"vLLM has no KV cache of type {settings.kv_cache_dtype}.",
+            cause=f"It has {', '.join(KV_CACHE_DTYPES)}.",
+            fix="Choose one of these, or auto.",
+            evidence={"kv_cache_dtype": settings.kv_cache_dtype},
+        )
     refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
     speculation_method(settings.speculation)
     if len(os.fsencode(socket)) > _LONGEST_SOCKET:

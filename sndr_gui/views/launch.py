@@ -92,12 +92,12 @@ class LaunchView(Page):
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        narrow = self.width() < 900
-        # The form says both of the chosen model.
+        # The form says both of the chosen model; its name needs the room.
+        narrow = self.width() < 1200
         for place in (2, 3):
             self.table.setColumnHidden(place, narrow)
-        self.table.setColumnWidth(4, 118 if narrow else 150)
-        self.filter.setFixedWidth(180 if narrow else 230)
+        self.table.setColumnWidth(4, 118 if self.width() < 900 else 150)
+        self.filter.setFixedWidth(180 if self.width() < 900 else 230)
 
     def focus_filter(self) -> None:
         self.filter.setFocus()

@@ -9,6 +9,8 @@ from engine_host.protocol import Finding, Problem
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Picture, button, clear, restyle, row, set_text, text
 
+# A longer fix is a sentence above its button: the button would widen the page.
+_BUTTON = 30
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 
 
@@ -86,9 +88,9 @@ class ProblemBox(QFrame):
         self._mend.setVisible(fix is not None and fix.action is not None)
         if fix is not None and fix.action is not None:
             label_text = fix.text.rstrip(".")
-            self._mend.setText(label_text if len(label_text) < 40 else "Do it")
+            self._mend.setText(label_text if len(label_text) < _BUTTON else "Do it")
             self._mend.setAccessibleName(fix.text)
-            self._fix.setVisible(len(label_text) >= 40)
+            self._fix.setVisible(len(label_text) >= _BUTTON)
         tail = "\n".join(lines[-8:])
         self._lines.set_content(tail)
         self._lines.setVisible(bool(tail))
