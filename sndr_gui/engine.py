@@ -6,14 +6,13 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QTimer, Signal
-
 from engine_host.protocol import Engine, EngineKind, EnginePatches, EngineState, Problem, Readings
 from sndr_gui import engine_figures, formats
 from sndr_gui.actions import Actions
 from sndr_gui.engine_figures import LatencyRow, Speculation
 from sndr_gui.home import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
 from sndr_gui.link import Phase
+from sndr_gui.live_model import LiveModel
 from sndr_gui.monitor import Line
 from sndr_gui.patches import REASONS, ProcessCard, process_cards, process_name
 from sndr_gui.readings import EngineNumbers, Value
@@ -53,14 +52,8 @@ class Share:
     state: str
 
 
-class EngineModel(QObject):
-    """What the page shows of one engine: the newest, or the one that was chosen.
-
-    Signals:
-        changed: something shown is new
-    """
-
-    changed = Signal()
+class EngineModel(LiveModel):
+    """What the page shows of one engine: the newest, or the one that was chosen."""
 
     def __init__(self, session: Session, actions: Actions, home: HomeModel) -> None:
         super().__init__()
@@ -78,29 +71,9 @@ class EngineModel(QObject):
             self.stopping.changed,
         ):
             signal.connect(self.changed)
-        # Samples, requests and patch results come in bursts; the page is drawn four times a second.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(250)
-        self._soon.timeout.connect(self.changed)
-        self.trends.changed.connect(self._on_news)
-        state.applied.connect(self._on_news)
-        state.request_changed.connect(self._on_news)
-        # Durations of a running start count up without any event.
-        self._clock = QTimer(self)
-        self._clock.setInterval(1000)
-        self._clock.timeout.connect(self.changed)
-
-    def set_shown(self, shown: bool) -> None:
-        """Count time only while somebody looks."""
-        if shown:
-            self._clock.start()
-        else:
-            self._clock.stop()
-
-    def _on_news(self, _news: object = None) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
+        self.trends.changed.connect(self.soon.ask)
+        state.applied.connect(self.soon.ask)
+        state.request_changed.connect(self.soon.ask)
 
     # Which engine.
 

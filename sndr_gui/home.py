@@ -5,8 +5,6 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from PySide6.QtCore import QObject, QTimer, Signal
-
 from engine_host.protocol import (
     Endpoint,
     Engine,
@@ -25,6 +23,7 @@ from engine_host.protocol import (
 from sndr_gui import formats
 from sndr_gui.actions import Actions
 from sndr_gui.link import Phase
+from sndr_gui.live_model import LiveModel
 from sndr_gui.readings import EngineNumbers, Value
 from sndr_gui.session import Session
 from sndr_gui.stopping import Stopping
@@ -94,14 +93,8 @@ def start_failed(engine: Engine) -> bool:
     return engine.state is EngineState.FAILED and engine.ready_at is None
 
 
-class HomeModel(QObject):
-    """What Home shows.
-
-    Signals:
-        changed: something shown is new
-    """
-
-    changed = Signal()
+class HomeModel(LiveModel):
+    """What Home shows."""
 
     def __init__(self, session: Session, actions: Actions) -> None:
         super().__init__()
@@ -120,28 +113,8 @@ class HomeModel(QObject):
         ):
             signal.connect(self.changed)
         self.numbers = EngineNumbers(session)
-        # Samples and requests come ten times a second; the page is drawn four times.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(250)
-        self._soon.timeout.connect(self.changed)
-        self.numbers.changed.connect(self._on_news)
-        state.request_changed.connect(self._on_news)
-        # Durations of a running start count up, and ages grow, without any event.
-        self._clock = QTimer(self)
-        self._clock.setInterval(1000)
-        self._clock.timeout.connect(self.changed)
-
-    def set_shown(self, shown: bool) -> None:
-        """Count time only while somebody looks."""
-        if shown:
-            self._clock.start()
-        else:
-            self._clock.stop()
-
-    def _on_news(self, _news: object = None) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
+        self.numbers.changed.connect(self.soon.ask)
+        state.request_changed.connect(self.soon.ask)
 
     # What is shown.
 

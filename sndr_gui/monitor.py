@@ -6,13 +6,14 @@ import re
 import time
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import Request, RequestState, Sample, TelemetryPage
 from sndr_gui import formats
 from sndr_gui.client import HostClient
 from sndr_gui.rows import Column, RowsModel
 from sndr_gui.session import Session
+from sndr_gui.soon import Soon
 from sndr_gui.state import OPEN_REQUESTS
 
 RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
@@ -123,10 +124,7 @@ class MonitorModel(QObject):
         self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(250)
-        self._soon.timeout.connect(self._fill_requests)
+        self._soon = Soon(self, 250, self._fill_requests)
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
@@ -226,8 +224,8 @@ class MonitorModel(QObject):
     # Requests.
 
     def _on_request(self, _request: Request) -> None:
-        if self._shown and not self._soon.isActive():
-            self._soon.start()
+        if self._shown:
+            self._soon.ask()
 
     def _fill_requests(self) -> None:
         rows = sorted(self.session.state.requests.values(), key=lambda entry: entry.created_at, reverse=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from PySide6.QtCore import QObject, QTimer, Signal
+from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import (
     Engine,
@@ -31,6 +31,7 @@ from sndr_gui.installations import InstallationsModel
 from sndr_gui.patch_rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
 from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
+from sndr_gui.soon import Soon
 
 # Its modules are not imported in that process, and often never will be.
 _SAID = {"pending": "not used here"}
@@ -169,12 +170,9 @@ class PatchesModel(QObject):
         self._shown = False
         self._asked = ""
         # A start reports hundreds of results in a second; the table is drawn ten times in it.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(100)
-        self._soon.timeout.connect(self._fill)
+        self._soon = Soon(self, 100, self._fill)
         state = session.state
-        state.applied.connect(self._on_applied)
+        state.applied.connect(self._soon.ask)
         state.engines_changed.connect(self._on_engine)
         state.outdated.connect(self._on_outdated)
         self.bisection.changed.connect(self.changed)
@@ -198,10 +196,6 @@ class PatchesModel(QObject):
     def _on_outdated(self, part: str) -> None:
         if part in ("patches", "all") and self.session.link.connected:
             self.load()
-
-    def _on_applied(self, _patches: EnginePatches) -> None:
-        if not self._soon.isActive():
-            self._soon.start()
 
     def _on_engine(self) -> None:
         engine = self.engine

@@ -1,7 +1,7 @@
 """One start on one machine: its parts, whether they fit, and why not."""
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine_host.fit import llamacpp, vllm
@@ -119,22 +119,28 @@ def holds(found: Estimate) -> bool:
 
 def largest_context(model: Model, start: Start, corrections: Corrections | None = None) -> int:
     """The longest context that all streams of this start can have; 0 when there is none."""
-    fits, fails = 0, (model.context or LONGEST) + 1
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
-        if holds(estimate(model, dataclasses.replace(start, context=middle), corrections)):
-            fits = middle
-        else:
-            fails = middle
-    return fits
+
+    def room(context: int) -> bool:
+        return holds(estimate(model, dataclasses.replace(start, context=context), corrections))
+
+    return _most(model.context or LONGEST, room)
 
 
 def most_streams(model: Model, start: Start, corrections: Corrections | None = None) -> int:
     """The most streams of this context, up to 4096; 0 when there is no room for one."""
-    fits, fails = 0, 4097
+
+    def room(streams: int) -> bool:
+        return holds(estimate(model, dataclasses.replace(start, streams=streams), corrections))
+
+    return _most(4096, room)
+
+
+def _most(limit: int, room: Callable[[int], bool]) -> int:
+    """The largest number up to `limit` that there is room for, where less never needs more; 0 for none."""
+    fits, fails = 0, limit + 1
     while fails - fits > 1:
         middle = (fits + fails) // 2
-        if holds(estimate(model, dataclasses.replace(start, streams=middle), corrections)):
+        if room(middle):
             fits = middle
         else:
             fails = middle

@@ -221,6 +221,9 @@ class Exchange:
                     piece = usage.feed(piece)
             if first:
                 self._entry.first_content()
+            if self._meter.over:
+                # Clients leave, or ask again, as soon as they have read this piece.
+                self._finish(self._meter.figures())
             if piece:
                 await self._put(piece)
             now = clock()
@@ -229,15 +232,17 @@ class Exchange:
             if now - last < breath / 4 or piece.count(b"\n\n") > 3:
                 upstream.breathe(breath)
             last = now
+        self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._put(infill.end())
         if usage is not None and (rest := usage.end()):
             await self._put(rest)
-        self._finish(infill.figures() if infill is not None else self._meter.figures())
         await self._close()
 
     def _finish(self, figures: Figures) -> None:
-        """Close the entry and free the slot before the client reads the end and asks again."""
+        """Close the entry and free the slot before the client reads the end; only the first call counts."""
+        if self._entry.ended:
+            return
         if figures.error is not None:
             fault = faults.EndpointError(500, "engine_error", figures.error, Reason.ENGINE_CRASHED)
             self._entry.failed(fault.problem(), figures)
@@ -249,6 +254,9 @@ class Exchange:
         """The engine's connection ended early: say why, where somebody still listens."""
         figures = self._meter.figures()
         if self._stopped is Stop.CLIENT_LEFT:
+            # Some clients leave with the finish reason, before the frames that follow it.
+            if figures.finish is not None:
+                self._finish(figures)
             self._entry.cancelled(figures)
             return
         if self._stopped is Stop.CANCELLED:

@@ -5,6 +5,7 @@ are parsed once, after the end. Nothing of the text is kept.
 """
 
 import json
+import re
 from collections import deque
 from dataclasses import dataclass
 from typing import Any
@@ -21,6 +22,9 @@ _CONTENT_TYPES = {
     "response.function_call_arguments.delta",
     "content_block_delta",
 }
+_LAST_FRAME = re.compile(
+    rb"^data: ?\[DONE\]|^event: ?(?:message_stop|response\.(?:completed|incomplete|failed))", re.MULTILINE
+)
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
 
 
@@ -46,11 +50,16 @@ class Meter:
 
     def __init__(self) -> None:
         self.content_seen = False
+        self.over = False
+        """Whether the frame was fed after which no client reads on."""
+        self._last_begun = False
         self._pieces: deque[bytes] = deque(maxlen=_TAIL_PIECES)
 
     def feed(self, data: bytes) -> bool:
         """Take one piece of the stream; True when it holds the first content."""
         self._pieces.append(data)
+        self._last_begun = self._last_begun or _LAST_FRAME.search(data) is not None
+        self.over = self._last_begun and data.endswith(b"\n\n")
         if self.content_seen:
             return False
         self.content_seen = any(_has_content(payload) for payload in frames(data))

@@ -11,6 +11,7 @@ from packaging.version import Version
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.inject.signatures import of_source
 from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_code import read_code
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.overlay.sources import VllmSource
 from engine_host.protocol.patches import (
@@ -59,13 +60,8 @@ def check_patch(
         )
     edited: dict[str, str] = {}
     checks = [_text(edit, source, texts, edited) for edit in in_version(patch.file.text, base)]
-    checks += [_rebind(rebind, source, texts | edited) for rebind in in_version(patch.file.rebind, base)]
-    checks += [
-        OperationCheck(
-            kind=PatchKind.HOOK, target=f"{hook.point}:{hook.function}", verdict=CheckVerdict.APPLIES
-        )
-        for hook in in_version(patch.file.hook, base)
-    ]
+    checks += [_rebind(patch, one, source, texts | edited) for one in in_version(patch.file.rebind, base)]
+    checks += [_hook(patch, one) for one in in_version(patch.file.hook, base)]
     if not checks:
         return PatchCheck(
             patch=patch.id,
@@ -100,13 +96,13 @@ def operations(patch: LoadedPatch, source: VllmSource | None) -> tuple[PatchOper
         target = f"{one.module}:{one.target}"
         found.append(
             PatchOperation(
-                kind=PatchKind.REBIND, target=target, vllm=one.vllm, diff=_code(patch, one.replacement)
+                kind=PatchKind.REBIND, target=target, vllm=one.vllm, diff=_shown(patch, one.replacement)
             )
         )
     for hook in in_version(patch.file.hook, base):
         found.append(
             PatchOperation(
-                kind=PatchKind.HOOK, target=hook.point, vllm=hook.vllm, diff=_code(patch, hook.function)
+                kind=PatchKind.HOOK, target=hook.point, vllm=hook.vllm, diff=_shown(patch, hook.function)
             )
         )
     return tuple(found)
@@ -177,45 +173,46 @@ def nearest(anchor: str, text: str) -> str:
     )
 
 
-def _rebind(rebind: Rebind, source: VllmSource, texts: Mapping[str, str]) -> OperationCheck:
+def _rebind(
+    patch: LoadedPatch, rebind: Rebind, source: VllmSource, texts: Mapping[str, str]
+) -> OperationCheck:
     target = f"{rebind.module}:{rebind.target}"
+
+    def wrong(verdict: CheckVerdict, reason: PatchReason, detail: str) -> OperationCheck:
+        return OperationCheck(
+            kind=PatchKind.REBIND, target=target, verdict=verdict, reason=reason, detail=detail
+        )
+
     text = texts.get(rebind.module) or source.read(rebind.module)
     if text is None:
-        return OperationCheck(
-            kind=PatchKind.REBIND,
-            target=target,
-            verdict=CheckVerdict.TARGET_MISSING,
-            reason=PatchReason.MODULE_MISSING,
-            detail="this vLLM has no such module",
-        )
+        why = "this vLLM has no such module"
+        return wrong(CheckVerdict.TARGET_MISSING, PatchReason.MODULE_MISSING, why)
     try:
         function = find_function(text, rebind.target)
     except SyntaxError as error:
-        return OperationCheck(
-            kind=PatchKind.REBIND,
-            target=target,
-            verdict=CheckVerdict.TARGET_MISSING,
-            reason=PatchReason.TARGET_MISSING,
-            detail=f"line {error.lineno} of the module, with the edits so far, is not Python: {error.msg}",
-        )
+        why = f"line {error.lineno} of the module, with the edits so far, is not Python: {error.msg}"
+        return wrong(CheckVerdict.TARGET_MISSING, PatchReason.TARGET_MISSING, why)
     if function is None:
-        return OperationCheck(
-            kind=PatchKind.REBIND,
-            target=target,
-            verdict=CheckVerdict.TARGET_MISSING,
-            reason=PatchReason.TARGET_MISSING,
-            detail=f"the module has no {rebind.target}",
-        )
+        why = f"the module has no {rebind.target}"
+        return wrong(CheckVerdict.TARGET_MISSING, PatchReason.TARGET_MISSING, why)
     signature = of_source(function)
     if signature != rebind.signature:
-        return OperationCheck(
-            kind=PatchKind.REBIND,
-            target=target,
-            verdict=CheckVerdict.SIGNATURE_CHANGED,
-            reason=PatchReason.SIGNATURE_CHANGED,
-            detail=f"it is {signature}, the patch was written for {rebind.signature}",
-        )
+        why = f"it is {signature}, the patch was written for {rebind.signature}"
+        return wrong(CheckVerdict.SIGNATURE_CHANGED, PatchReason.SIGNATURE_CHANGED, why)
+    if fault := read_code(patch, rebind.replacement).fault:
+        return wrong(CheckVerdict.CODE_BROKEN, PatchReason.RAISED, fault)
     return OperationCheck(kind=PatchKind.REBIND, target=target, verdict=CheckVerdict.APPLIES)
+
+
+def _hook(patch: LoadedPatch, hook: Hook) -> OperationCheck:
+    fault = read_code(patch, hook.function).fault
+    return OperationCheck(
+        kind=PatchKind.HOOK,
+        target=f"{hook.point}:{hook.function}",
+        verdict=CheckVerdict.CODE_BROKEN if fault else CheckVerdict.APPLIES,
+        reason=PatchReason.RAISED if fault else None,
+        detail=fault,
+    )
 
 
 def find_function(text: str, dotted: str) -> Function | None:
@@ -271,14 +268,6 @@ def _edit_diff(edit: TextEdit, text: str | None) -> str:
     )
 
 
-def _code(patch: LoadedPatch, reference: str) -> str:
-    stem, _, name = reference.partition(":")
-    try:
-        text = (patch.folder / f"{stem}.py").read_text(encoding="utf-8")
-        tree = ast.parse(text)
-    except (OSError, SyntaxError, UnicodeDecodeError) as error:
-        return f"{stem}.py cannot be read: {error}"
-    for node in tree.body:
-        if isinstance(node, Function | ast.ClassDef) and node.name == name:
-            return ast.get_source_segment(text, node) or ""
-    return f"{stem}.py has no {name}"
+def _shown(patch: LoadedPatch, reference: str) -> str:
+    code = read_code(patch, reference)
+    return code.fault or code.source

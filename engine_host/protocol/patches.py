@@ -146,6 +146,7 @@ class CheckVerdict(StrEnum):
     APPLIES = "applies"
     OUT_OF_RANGE = "out_of_range"
     ANCHOR_DRIFT = "anchor_drift"
+    CODE_BROKEN = "code_broken"
     SIGNATURE_CHANGED = "signature_changed"
     TARGET_MISSING = "target_missing"
     UPSTREAM_MERGED = "upstream_merged"

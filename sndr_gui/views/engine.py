@@ -2,13 +2,13 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui import formats
 from sndr_gui.engine import EngineModel
 from sndr_gui.readings import Value
+from sndr_gui.soon import Soon
 from sndr_gui.trends import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.engine_cards import (
@@ -21,8 +21,9 @@ from sndr_gui.views.engine_cards import (
 )
 from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.graph_card import GraphCard, load_graphs
-from sndr_gui.views.parts import GAP, EmptyState, Page, ValueCard, button, restyle, row, set_text, text
+from sndr_gui.views.parts import GAP, EmptyState, Page, ValueCard, button, row, set_text, text
 from sndr_gui.views.problems import ProblemBox
+from sndr_gui.views.stop_button import StopButton
 
 _EMPTY = {
     "connecting": "Starting the engine host",
@@ -94,10 +95,7 @@ class EngineView(Page):
             self.body.addWidget(part)
         self.body.addStretch(1)
         # Two drawings of the graphs a second are plenty.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(500)
-        self._soon.timeout.connect(self._draw)
+        self._soon = Soon(self, 500, self._draw)
         model.changed.connect(self._on_changed)
         self.refresh()
 
@@ -108,7 +106,7 @@ class EngineView(Page):
         self.starts.activated.connect(self._on_chosen)
         self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")
         self.log = button("Log", self._on_log, icon="terminal", hint="What the engine printed")
-        self.stop = button("Stop", model.stop, shortcut="Ctrl+Shift+S")
+        self.stop = StopButton(model.stop)
         self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
         self._choice = QWidget()
         self._choice.setLayout(row(text("Start", "muted"), self.starts, None))
@@ -139,8 +137,7 @@ class EngineView(Page):
         # A page that nobody sees is drawn when it is shown.
         if self.isVisible():
             self.refresh()
-            if not self._soon.isActive():
-                self._soon.start()
+            self._soon.ask()
 
     def _on_log(self) -> None:
         engine = self.model.engine
@@ -252,16 +249,9 @@ class EngineView(Page):
 
     def _refresh_stop(self, stopping: bool) -> None:
         model = self.model
-        label = "Stopping…" if stopping else model.stopping.question or "Stop"
-        if self.stop.text() != label:
-            self.stop.setText(label)
-            self.stop.setAccessibleName(label)
-            self.stop.setProperty("danger", "true" if model.stopping.question else "")
-            restyle(self.stop)
-        self.stop.setEnabled(model.session.link.connected and not stopping)
+        self.stop.show_state(model.stopping.question, stopping, model.session.link.connected)
         if model.engine is not None:
-            twin = f"sndr stop {model.engine.name}"
-            self.stop.setToolTip(f"Finish what runs, then stop  (Ctrl+Shift+S)\n{twin}")
+            self.stop.show_twin(f"sndr stop {model.engine.name}")
 
     def _refresh_failure(self, mode: str) -> None:
         engine, problem = self.model.engine, self.model.problem()

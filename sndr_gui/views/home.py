@@ -22,7 +22,6 @@ from sndr_gui.views.parts import (
     button,
     clear,
     column,
-    restyle,
     row,
     set_text,
     set_tone,
@@ -30,6 +29,7 @@ from sndr_gui.views.parts import (
 )
 from sndr_gui.views.problems import ProblemBox
 from sndr_gui.views.stages import JobView, StageList
+from sndr_gui.views.stop_button import StopButton
 from sndr_gui.views.trend import Trend
 
 _MODES = {
@@ -48,13 +48,7 @@ class HomeView(Page):
         super().__init__("Home", scrolls=True)
         self.model = model
         self._open_logs = open_logs
-        self.stop = button(
-            "Stop",
-            model.stop,
-            shortcut="Ctrl+Shift+S",
-            hint="Finish what runs, then stop",
-            command="sndr stop",
-        )
+        self.stop = StopButton(model.stop)
         self.relaunch = button(
             "Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R", hint="Start the same again"
         )
@@ -132,14 +126,8 @@ class HomeView(Page):
         model = self.model
         connected = model.session.link.connected
         stopping = mode == "stopping" or model.actions.pending("stop")
-        label = "Stopping…" if stopping else model.stopping.question or "Stop"
-        if self.stop.text() != label:
-            self.stop.setText(label)
-            self.stop.setAccessibleName(label)
-            self.stop.setProperty("danger", "true" if model.stopping.question else "")
-            restyle(self.stop)
+        self.stop.show_state(model.stopping.question, stopping, connected)
         self.stop.setVisible(mode in ("running", "stopping"))
-        self.stop.setEnabled(connected and not stopping)
         relaunching = model.actions.pending("relaunch")
         self.relaunch.setText("Relaunching…" if relaunching else "Relaunch")
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidg
 from engine_host.protocol import LogLine, Severity
 from sndr_gui import formats, theme
 from sndr_gui.logs import KEPT, LogsModel, line_text
+from sndr_gui.soon import Soon
 from sndr_gui.views.copying import CommandLine, copy
 from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.parts import EmptyState, Page, button, row, set_text
@@ -54,10 +55,7 @@ class LogsView(Page):
         self._waiting: list[LogLine] = []
         self._count = 0
         # Lines may come by the hundred a second; they are drawn ten times a second.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(100)
-        self._soon.timeout.connect(self._draw_waiting)
+        self._soon = Soon(self, 100, self._draw_waiting)
         self._typed = QTimer(self)
         self._typed.setSingleShot(True)
         self._typed.setInterval(150)
@@ -122,8 +120,7 @@ class LogsView(Page):
 
     def _on_appended(self, lines: list[LogLine]) -> None:
         self._waiting.extend(lines)
-        if not self._soon.isActive():
-            self._soon.start()
+        self._soon.ask()
 
     def _draw_waiting(self) -> None:
         lines, self._waiting = self._waiting[-KEPT:], []

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from PySide6.QtCore import QTimer
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout
 
 from sndr_gui import formats
 from sndr_gui.monitor import RANGES, MonitorModel
+from sndr_gui.soon import Soon
 from sndr_gui.state import OPEN_REQUESTS
 from sndr_gui.views.copying import Switcher
 from sndr_gui.views.graph_card import GraphCard, load_graphs
@@ -55,10 +55,7 @@ class MonitorView(Page):
         model.requests_changed.connect(self._on_requests)
         model.changed.connect(self._on_changed)
         # Two drawings a second are plenty; samples may come faster.
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(500)
-        self._soon.timeout.connect(self._draw)
+        self._soon = Soon(self, 500, self._draw)
         self._on_requests()
         self._on_changed()
 
@@ -97,8 +94,8 @@ class MonitorView(Page):
         self.model.set_range(RANGES[self.ranges.place][1])
 
     def _draw_soon(self) -> None:
-        if self.isVisible() and not self._soon.isActive():
-            self._soon.start()
+        if self.isVisible():
+            self._soon.ask()
 
     def _draw(self) -> None:
         model, seconds = self.model, float(self.model.range_seconds)

@@ -71,6 +71,8 @@ BETWEEN_SERVICES = {
     ("engine_host/bench/*", "engine_host.gateway"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.gateway.*"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.engines.llamacpp"): "in front of a bare server",
+    ("engine_host/bench/overlay_cost.py", "engine_host.engines.vllm_installations"): "it measures in vLLM",
+    ("engine_host/bench/overlay_cost.py", "engine_host.overlay.*"): "the overlay itself, without a host",
     ("engine_host/bench/*", "engine_host.engines.llamacpp_servers"): "that is found",
     ("engine_host/bench/*", "engine_host.engines.temporary_server"): "and started as every other",
 }

@@ -2,6 +2,7 @@
 
 import _thread
 import sys
+import time
 
 from .targets import TARGETS
 
@@ -21,11 +22,12 @@ class SndrOverlayFinder:
             return None
         # What the overlay itself imports must not come back here; other threads import meanwhile.
         self._busy.add(me)
+        began = time.perf_counter()
         try:
             from .process import PROCESS
 
             if fullname == ROOT:
-                PROCESS.begin(path)
+                PROCESS.begin(path, began)
                 return None
             return PROCESS.spec(fullname, path)
         except Exception as error:  # noqa: BLE001 - the border to the engine: nothing of ours may stop its imports

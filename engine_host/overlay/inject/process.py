@@ -33,13 +33,16 @@ class Process:
         self.settled = Settled({}, {}, {})
         self._shadows = os.environ.get("SNDR_OVERLAY_SHADOW", "")
 
-    def begin(self, path: Any = None) -> None:
-        """vLLM is about to be imported: read the manifest and settle."""
+    def begin(self, path: Any = None, began: "float | None" = None) -> None:
+        """vLLM is about to be imported: read the manifest and settle.
+
+        `began` is when the overlay's own modules began to be imported: they count as its cost.
+        """
         with self._lock:
             if self._begun:
                 return
             self._begun = True
-            began = time.perf_counter()
+            began = began or time.perf_counter()
             spec = importlib.machinery.PathFinder.find_spec("vllm", path)
             places = list(spec.submodule_search_locations or ()) if spec is not None else []
             manifest = _manifest()

@@ -60,6 +60,42 @@ def test_a_whole_answer_passes_unchanged(world: Any) -> None:
     asyncio.run(go())
 
 
+@pytest.mark.parametrize(
+    ("last", "whole"),
+    [
+        (b"data: [DONE]", True),
+        (b"event: message_stop\ndata: {}", True),
+        (b"event: response.completed\ndata: {}", True),
+        (b": nothing more", False),
+    ],
+)
+def test_a_client_that_leaves_with_the_last_frame_was_answered(
+    world: Any, scripts: Any, last: bytes, whole: bool
+) -> None:
+    async def slow_to_close(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        end = {"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}
+        writer.write(scripts.stream_head + scripts.chunk("a "))
+        writer.write(scripts.chunk("", **end) + scripts.http_chunk(last + b"\n\n"))
+        await writer.drain()
+        await asyncio.Event().wait()
+
+    async def go() -> None:
+        async with world(slow_to_close) as made, httpx.AsyncClient(base_url=made.url) as client:
+            async with client.stream("POST", CHAT, json=BODY) as answer:
+                async for line in answer.aiter_lines():
+                    if line == last.decode().split("\n")[0]:
+                        break
+                if whole:
+                    assert made.gateway.book.requests()[0].state is RequestState.DONE
+                    assert made.gateway.book.active("e1") == 0
+            await until(lambda: made.engine.active == 0)
+            await until(lambda: made.gateway.book.requests()[0].state is RequestState.DONE)
+            assert made.gateway.book.requests()[0].finish == "length"
+            assert made.states()[-1] is RequestState.DONE
+
+    asyncio.run(go())
+
+
 def test_who_waits_is_told_and_served_in_order(world: Any) -> None:
     async def go() -> None:
         async with world(slots=1) as made, httpx.AsyncClient(base_url=made.url) as client:

@@ -62,6 +62,7 @@ def checked(place: Path, source: VllmSource) -> dict[str, PatchCheck]:
     return {one.patch: one for one in check(catalogue, source)}
 
 
+CODE = "def replacement(original):\n    return original\n"
 FITTING = "return waited + self.limit"
 STEP = "(self, tokens = ..., *, wait)"
 VERDICTS = {
@@ -109,9 +110,37 @@ VERDICTS = {
 @pytest.mark.parametrize("name", VERDICTS)
 def test_verdicts(place: Path, source: VllmSource, name: str) -> None:
     operation, verdict, reason = VERDICTS[name]
-    write_patch(place, name, operation)
+    write_patch(place, name, operation, CODE)
     found = checked(place, source)[name]
     assert (found.verdict, found.reason) == (verdict, reason)
+
+
+@pytest.mark.parametrize("operation", [rebind("vllm.s", "Scheduler.step", STEP), hook("general_plugins")])
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [("def replacement(:\n", "cannot be read"), ("other = 1\n", "patch.py has no ")],
+    ids=["no-python", "no-such-function"],
+)
+def test_code_that_cannot_work_is_told_before_a_start(
+    place: Path, source: VllmSource, operation: str, code: str, said: str
+) -> None:
+    write_patch(place, "one", operation, code)
+    found = checked(place, source)["one"]
+    assert (found.verdict, found.reason) == (CheckVerdict.CODE_BROKEN, PatchReason.RAISED)
+    assert said in found.operations[0].detail
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "from math import sin as replacement\n",
+        "replacement = print\n",
+        "if True:\n    def replacement(original):\n        return original\n",
+    ],
+)
+def test_a_function_may_come_from_elsewhere(place: Path, source: VllmSource, code: str) -> None:
+    write_patch(place, "one", rebind("vllm.s", "Scheduler.step", STEP), code)
+    assert checked(place, source)["one"].verdict is CheckVerdict.APPLIES
 
 
 def test_another_version_is_out_of_range(place: Path, source: VllmSource) -> None:
@@ -141,14 +170,14 @@ def test_a_signature_is_looked_for_in_what_edits_made_of_it(place: Path, source:
     wider = text("vllm.s", "tokens: int = 3, *, wait: bool", "tokens, wait, more=1")
     fits = rebind("vllm.s", "Scheduler.step", "(self, tokens, wait, more = ...)")
     write_patch(place, "a-wider", wider)
-    write_patch(place, "b-after", fits)
-    write_patch(place, "c-before", rebind("vllm.s", "Scheduler.step", STEP))
+    write_patch(place, "b-after", fits, CODE)
+    write_patch(place, "c-before", rebind("vllm.s", "Scheduler.step", STEP), CODE)
     found = checked(place, source)
     assert found["b-after"].verdict is CheckVerdict.APPLIES
     assert found["c-before"].verdict is CheckVerdict.SIGNATURE_CHANGED
     alone = Catalogue.load((place,))
     assert check_patch(alone, alone.get("b-after"), source, {}).verdict is CheckVerdict.SIGNATURE_CHANGED
-    write_patch(place, "both", wider + fits)
+    write_patch(place, "both", wider + fits, CODE)
     alone = Catalogue.load((place,))
     assert check_patch(alone, alone.get("both"), source, {}).verdict is CheckVerdict.APPLIES
 

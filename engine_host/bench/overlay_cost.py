@@ -1,4 +1,4 @@
-"""What the overlay costs a process of vLLM: `python tools/overlay_cost.py [--runs N] [--environment ID]`.
+"""What the overlay costs a process of vLLM: `python -m engine_host.bench.overlay_cost [--runs N]`.
 
 Each run starts Python three times, in turns: without the overlay, with the overlay there but nothing asked of
 it, and with all patches for this version. The process imports what vLLM's own processes import. CPU seconds
@@ -12,18 +12,19 @@ import os
 import resource
 import statistics
 import subprocess
-import sys
 import tempfile
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
-
-from engine_host.engines.vllm_installations import VllmInstallations
+from engine_host.engines.vllm_installations import VllmEnvironment, VllmInstallations
 from engine_host.folders import Folders
 from engine_host.overlay.bundle import Bundle, write_bundle
 from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.selection import Circumstances, gate
+from engine_host.protocol.patches import PatchReason
 
 # What an API server, an EngineCore and a worker import between them.
 IMPORTS = """
@@ -55,26 +56,34 @@ def start(python: Path, variables: dict[str, str], ledger: Path) -> Run:
     return Run(spent, max(own) if own else None)
 
 
-def measure(python: Path, bundle: Bundle, runs: int, scratch: Path) -> dict[str, list[Run]]:
-    """The three ways in turns; one round before is not counted: it fills the disk's cache."""
+def every_patch(environment: VllmEnvironment) -> list[LoadedPatch]:
+    """Every patch for this version and platform, whatever the model: more than any one start has."""
+    here = Circumstances(vllm=environment.version, platform=environment.build)
+    elsewhere = {PatchReason.OUT_OF_RANGE, PatchReason.WRONG_PLATFORM}
+    return [
+        patch
+        for patch in Catalogue.load().patches.values()
+        if (decision := gate(patch, here)) is None or decision.reason not in elsewhere
+    ]
+
+
+def rounds(python: Path, bundle: Bundle, scratch: Path) -> Iterator[dict[str, Run]]:
+    """One start in each of `WAYS`, again and again; a round before the first fills the disk's cache."""
     ledger = scratch / "ledger"
     ledger.mkdir()
     plain = {
         name: value for name, value in os.environ.items() if not name.startswith(("VLLM_", "SNDR_", "PYTHON"))
     }
     plain |= {"VLLM_NO_USAGE_STATS": "1", "HF_HUB_OFFLINE": "1", "VLLM_CACHE_ROOT": str(scratch / "vllm")}
-    ways = {
-        "without": {**plain, "PYTHONNOUSERSITE": "1"},
+    variables = {
+        "without": plain,
         "nothing asked": {**plain, "PYTHONPATH": str(bundle.folder)},
         "all patches": plain | bundle.environment(ledger, in_own_venv=False),
     }
-    found: dict[str, list[Run]] = {way: [] for way in WAYS}
-    for number in range(runs + 1):
-        for way, variables in ways.items():
-            run = start(python, variables, ledger)
-            if number:
-                found[way].append(run)
-    return found
+    for way in WAYS:
+        start(python, variables[way], ledger)
+    while True:
+        yield {way: start(python, variables[way], ledger) for way in WAYS}
 
 
 def main() -> None:
@@ -87,26 +96,18 @@ def main() -> None:
     arguments = parser.parse_args()
     cache = Folders.resolve().cache
     environment = VllmInstallations(cache / "vllm-environments", lambda: False).find(arguments.environment)
-    here = Circumstances(vllm=environment.version, platform=environment.build)
-    catalogue = Catalogue.load()
-    # Every patch for this version and platform, whatever the model: more than any one start has.
-    patches = [
-        patch
-        for patch in catalogue.patches.values()
-        if (decision := gate(patch, here)) is None
-        or decision.reason not in {"out_of_range", "wrong_platform"}
-    ]
+    patches = every_patch(environment)
     with tempfile.TemporaryDirectory(prefix="sndr-cost-") as folder:
         bundle = write_bundle(patches, environment.version, Path(folder))
-        found = measure(environment.python, bundle, arguments.runs, Path(folder))
+        found = list(islice(rounds(environment.python, bundle, Path(folder)), arguments.runs))
     print(
         f"{environment.label}, {len(patches)} patches, {arguments.runs} runs in turns; CPU seconds a process"
     )
     print(f"{'':<14}{'lowest':>9}{'median':>9}{'highest':>9}{'more (lowest)':>15}{'own clock':>12}")
-    base = min(run.seconds for run in found["without"])
-    for way, runs in found.items():
-        seconds = sorted(run.seconds for run in runs)
-        own = [run.own_ms for run in runs if run.own_ms is not None]
+    base = min(one["without"].seconds for one in found)
+    for way in WAYS:
+        seconds = sorted(one[way].seconds for one in found)
+        own = [ms for one in found if (ms := one[way].own_ms) is not None]
         more = f"{1000 * (seconds[0] - base):+.0f} ms" if way != "without" else ""
         clock = f"{statistics.median(own):.1f} ms" if own else "—"
         middle = statistics.median(seconds)

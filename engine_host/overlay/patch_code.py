@@ -1,0 +1,44 @@
+"""The functions of a patch as its folder has them, read and never run."""
+
+import ast
+from dataclasses import dataclass
+
+from engine_host.overlay.loaded_patch import LoadedPatch
+
+
+@dataclass(frozen=True, slots=True)
+class PatchCode:
+    """The source of one function of a patch; `fault` says what is wrong with it, where something is."""
+
+    source: str = ""
+    fault: str = ""
+
+
+def read_code(patch: LoadedPatch, reference: str) -> PatchCode:
+    """What `stem:name` means in a patch's folder; a name that is imported or assigned has no source here."""
+    stem, _, name = reference.partition(":")
+    file = f"{stem}.py"
+    try:
+        text = (patch.folder / file).read_text(encoding="utf-8")
+        tree = ast.parse(text)
+    except (OSError, SyntaxError, ValueError) as error:
+        return PatchCode(fault=f"{file} cannot be read: {error}")
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:
+            return PatchCode(source=ast.get_source_segment(text, node) or "")
+    if name in _bound(tree):
+        return PatchCode()
+    return PatchCode(fault=f"{file} has no {name}")
+
+
+def _bound(tree: ast.Module) -> set[str]:
+    """Names that imports, assignments and definitions below `if` and `try` bind."""
+    found: set[str] = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Import | ast.ImportFrom):
+            found |= {alias.asname or alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found
