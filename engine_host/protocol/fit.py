@@ -44,9 +44,11 @@ class FitRequest(Command):
     """What to compute. With neither `gpus` nor `hardware` it is this machine.
 
     `hardware` names an entry of the catalogue, with a count before it where there are several: `2x rtx-3090`.
+    With a `preset`, model, engine and settings are those that it resolves to there, but for what is set here.
     """
 
-    model: str
+    model: str = ""
+    preset: str | None = None
     engine: EngineKind = EngineKind.AUTO
     server: ServerChoice = ServerChoice.AUTO
     hardware: str | None = None

@@ -68,9 +68,13 @@ class Overrides(Command):
 
 
 class LaunchRequest(Command):
-    """What to start; `model` is a model id or a path."""
+    """What to start: a model (an id or a path), a preset, or a preset with this file for its model.
 
-    model: str
+    A preset's settings lie below `overrides`; its engine and its patches hold where none are given here.
+    """
+
+    model: str = ""
+    preset: str | None = None
     engine: EngineKind = EngineKind.AUTO
     server: ServerChoice = ServerChoice.AUTO
     installation: str | None = Field(None, description="vLLM: which installed environment, e.g. 0.32.0-cpu")
@@ -108,6 +112,7 @@ class LaunchPlan(Wire):
     created_at: Seconds
     model: str
     model_path: str
+    preset: str = ""
     name: str
     engine: str
     server: ServerChoice

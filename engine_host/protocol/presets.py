@@ -17,6 +17,8 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import Verdict
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import Finding, Layer, Overrides
 
@@ -225,6 +227,39 @@ class ImportedPreset(Wire):
     written: tuple[str, ...]
     unchanged: tuple[str, ...] = ()
     faults: tuple[CatalogFault, ...] = ()
+
+
+class JudgePresets(Command):
+    """Ask for the verdict on every preset; without `hardware` for this machine, with what is free there."""
+
+    hardware: str | None = None
+    count: int | None = Field(None, ge=1, le=8)
+
+
+class PresetVerdict(Wire):
+    """One preset on one machine: whether it would work, how well at most, and what is missing to start it.
+
+    `decode` is the ceiling of one stream in tokens a second; None where a figure for it is not known.
+    `missing` names what has to be fetched or installed first.
+    """
+
+    preset: str
+    verdict: Verdict
+    reason: Reason | None = None
+    why: str = ""
+    needed: int | None = Field(None, description="bytes on the fullest device")
+    room: int | None = Field(None, description="bytes that the engine may use of it")
+    largest_context: int | None = None
+    decode: float | None = None
+    model: str | None = Field(None, description="id of the model on this machine that it would run")
+    missing: tuple[Finding, ...] = ()
+
+
+class PresetVerdicts(Wire):
+    """Every usable preset, what will work best first."""
+
+    hardware: str = Field(description="what the verdicts are for, for people")
+    verdicts: tuple[PresetVerdict, ...]
 
 
 class PresetForm(Wire):
