@@ -13,7 +13,7 @@ import resource
 import statistics
 import subprocess
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -67,8 +67,10 @@ def every_patch(environment: VllmEnvironment) -> list[LoadedPatch]:
     ]
 
 
-def rounds(python: Path, bundle: Bundle, scratch: Path) -> Iterator[dict[str, Run]]:
-    """One start in each of `WAYS`, again and again; a round before the first fills the disk's cache."""
+def rounds(
+    python: Path, bundle: Bundle, scratch: Path, ways: Sequence[str] = WAYS
+) -> Iterator[dict[str, Run]]:
+    """One start in each of these ways, again and again; a round before the first fills the disk's cache."""
     ledger = scratch / "ledger"
     ledger.mkdir()
     plain = {
@@ -80,10 +82,10 @@ def rounds(python: Path, bundle: Bundle, scratch: Path) -> Iterator[dict[str, Ru
         "nothing asked": {**plain, "PYTHONPATH": str(bundle.folder)},
         "all patches": plain | bundle.environment(ledger, in_own_venv=False),
     }
-    for way in WAYS:
+    for way in ways:
         start(python, variables[way], ledger)
     while True:
-        yield {way: start(python, variables[way], ledger) for way in WAYS}
+        yield {way: start(python, variables[way], ledger) for way in ways}
 
 
 def main() -> None:

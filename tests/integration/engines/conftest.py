@@ -184,7 +184,7 @@ def built_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheels = CACHE / "llama.cpp" / "wheels" / build_key(find_toolchain(), patch_files())
     wheel = next(iter(wheels.glob("*.whl")), None)
     if wheel is None:
-        pytest.skip("llama.cpp is not built: python -m engine_host.engines.llamacpp_build --out DIR")
+        pytest.fail("llama.cpp is not built: python -m engine_host.engines.llamacpp_build --out DIR")
     folder = tmp_path_factory.mktemp("engine") / "llama.cpp"
     install_wheel(wheel, folder, lambda _share, _detail: None)
     return folder
@@ -198,5 +198,5 @@ def server(request: pytest.FixtureRequest) -> ServerCapabilities:
     else:
         command = prebuilt_command()
     if command is None:
-        pytest.skip(f"the {request.param} server is not installed")
+        pytest.fail(f"the {request.param} server is not installed: make setup")
     return asyncio.run(ServerProber().probe(command))
