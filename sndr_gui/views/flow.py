@@ -13,9 +13,11 @@ class Flow(QWidget):
     It places its children itself: a layout of one's own in Python outlives its items in Qt.
     """
 
-    def __init__(self, *widgets: QWidget, spacing: int = 8) -> None:
+    def __init__(self, *widgets: QWidget, spacing: int = 8, lines: int | None = None) -> None:
+        """`lines`: the room between two lines, where it is another than between two widgets."""
         super().__init__()
         self._spacing = spacing
+        self._lines = spacing if lines is None else lines
         self._widgets: list[QWidget] = []
         policy = QSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         policy.setHeightForWidth(True)
@@ -65,7 +67,7 @@ class Flow(QWidget):
         for widget in self._shown():
             size = widget.sizeHint().boundedTo(widget.maximumSize()).expandedTo(widget.minimumSize())
             if left and left + size.width() > self.width():
-                left, top, line = 0, top + line + self._spacing, 0
+                left, top, line = 0, top + line + self._lines, 0
             widget.setGeometry(left, top, min(size.width(), max(1, self.width())), size.height())
             left += size.width() + self._spacing
             line = max(line, size.height())

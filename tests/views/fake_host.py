@@ -9,7 +9,7 @@ import json
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +25,8 @@ from engine_host.protocol import (
     EnginePage,
     EnginePatches,
     EngineState,
+    FitReport,
+    FitRequest,
     HostInfo,
     InstallationPage,
     Job,
@@ -46,7 +48,7 @@ from engine_host.protocol import (
 )
 from engine_host.protocol import Request as EngineRequest
 from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
-from tests.views import samples
+from tests.views import fit_samples, samples
 
 
 class _Server(uvicorn.Server):
@@ -78,6 +80,8 @@ class FakeHost:
         self.telemetry: TelemetryPage = samples.telemetry()
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
+        self.fit: Callable[[FitRequest], FitReport] = fit_samples.report
+        self.fit_seconds = 0.0
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.keys: list[str] = []
@@ -154,6 +158,7 @@ class FakeHost:
             Route("/v1/installations", self._page("installations")),
             Route("/v1/installations/{installation}", self._command, methods=["POST", "DELETE"]),
             Route("/v1/plans", self._command, methods=["POST"]),
+            Route("/v1/fit", self._fit, methods=["POST"]),
             Route("/v1/engines", self._engines),
             Route("/v1/engines", self._command, methods=["POST"]),
             Route("/v1/engines/{engine}", self._command, methods=["DELETE"]),
@@ -222,6 +227,12 @@ class FakeHost:
         if (refusal := self._refusal(path)) is not None:
             return refusal
         return self._answer(self._done(method, path, request))
+
+    async def _fit(self, request: HttpRequest) -> Response:
+        asked = FitRequest.model_validate_json(await request.body())
+        self.received.append(("POST", request.url.path, asked.model_dump(mode="json")))
+        await asyncio.sleep(self.fit_seconds)
+        return self._refusal(request.url.path) or self._answer(self.fit(asked))
 
     def _done(self, method: str, path: str, request: HttpRequest) -> BaseModel:
         match method, path:
