@@ -12,6 +12,7 @@ from engine_host.cli_engine import engine, jobs
 from engine_host.cli_fit import fit
 from engine_host.cli_output import MEANINGS, Exit, Output, command
 from engine_host.cli_patches import patches
+from engine_host.cli_preset_edit import set_values, vary
 from engine_host.cli_presets import presets
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
@@ -66,6 +67,8 @@ for _command in (
     version,
 ):
     root.add_command(_command)
+for _command in (vary, set_values):
+    presets.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -86,7 +86,7 @@ def list_presets(
     lines = (
         table(("preset", "status", "engine", "needs", "", ""), rows) if rows else ["No preset is like that."]
     )
-    lines += _fault_lines(page.faults)
+    lines += fault_lines(page.faults)
     out.result(page.model_copy(update={"presets": shown}), lines)
     return None
 
@@ -176,7 +176,7 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
                 faults += [_conflict(conflict.by, conflict.message) for conflict in found.conflicts]
     wrong = [fault for fault in faults if strict or fault.severity is Severity.ERROR]
     count = len(texts) if files else len(page.presets)
-    lines = _fault_lines(faults) or [f"Nothing is wrong in {count} preset{'' if count == 1 else 's'}."]
+    lines = fault_lines(faults) or [f"Nothing is wrong in {count} preset{'' if count == 1 else 's'}."]
     out.result({"presets": count, "faults": [fault.model_dump(mode="json") for fault in faults]}, lines)
     return Exit.USAGE if wrong else None
 
@@ -221,7 +221,7 @@ def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) ->
     lines = [
         f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
     ]
-    out.result(found, [*lines, *_fault_lines(found.faults)])
+    out.result(found, [*lines, *fault_lines(found.faults)])
     return None
 
 
@@ -236,12 +236,12 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
         checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
         if checked.preset is None:
             faults = [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
-            out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, _fault_lines(faults))
+            out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
             return Exit.USAGE
         path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
         seen = _seen(hold.client, path) if replace else None
         saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=seen))
-    out.result(saved, [f"{saved.id} is saved ({saved.file}).", *_fault_lines(saved.faults)])
+    out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
     return None
 
 
@@ -343,7 +343,8 @@ def _conflict(by: SetBy, message: str) -> CatalogFault:
     return CatalogFault(severity=Severity.ERROR, file=by.file, line=by.line, key=by.key, message=message)
 
 
-def _fault_lines(faults: list[CatalogFault] | tuple[CatalogFault, ...]) -> list[str]:
+def fault_lines(faults: list[CatalogFault] | tuple[CatalogFault, ...]) -> list[str]:
+    """What is wrong, each with its place and what to do."""
     lines = []
     for fault in faults:
         place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"

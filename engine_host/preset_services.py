@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -10,9 +11,10 @@ from pydantic import TypeAdapter
 from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
-from engine_host.catalog.drafts import Draft, lint
+from engine_host.catalog.drafts import Draft, edited, lint
 from engine_host.catalog.entries import digest
 from engine_host.catalog.exchange import arrive, export, refuse
+from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.recognise import recognise
 from engine_host.catalog.resolve import Machine, UserValues, resolve
@@ -24,6 +26,8 @@ from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
     CatalogPage,
+    EditedPreset,
+    EditPreset,
     EntryOrigin,
     ExportedPreset,
     ImportedPreset,
@@ -156,6 +160,38 @@ class PresetServices:
         found = resolve(catalog, asked.preset, machine, self._user(), asked.overrides)
         return found.model_copy(update={"seq": self._events.seq})
 
+    async def resolve_for(
+        self, preset_id: str, machine: Machine | None, overrides: Overrides | None = None
+    ) -> ResolvedPreset:
+        """What a preset comes to on a machine; every start and every verdict is made from this.
+
+        Raises HostError(not_found).
+        """
+        return resolve(await self.catalog(), preset_id, machine, self._user(), overrides)
+
+    async def machine_here(self) -> Machine:
+        """The GPUs of this machine, also of a kind that the catalogue does not know."""
+        gpus = await asyncio.to_thread(self._gpus)
+        found = recognise(await self.catalog(), gpus)
+        if found is None:
+            return Machine(None, 0)
+        if found.hardware is not None:
+            return Machine(found.hardware, found.count)
+        seen = next(gpu for gpu in gpus if gpu.name == found.name)
+        return Machine(None, found.count, card_seen(seen))
+
+    async def machine_of(self, hardware: str | None, count: int | None) -> Machine:
+        """The GPUs that are meant: of the catalogue, or without a name those of this machine.
+
+        Raises HostError(not_found).
+        """
+        if hardware in {None, HERE}:
+            here = await self.machine_here()
+            return here if count is None else replace(here, count=min(count, here.count))
+        assert hardware is not None
+        (await self.catalog()).gpu(hardware)
+        return Machine(hardware, count or 1)
+
     async def resolved_on(self, asked: ResolvePreset) -> tuple[ResolvedPreset, str | None]:
         """The same with the compute capability of its GPUs; without hardware, of those it is known to run on.
 
@@ -175,6 +211,10 @@ class PresetServices:
         name = asked.id or "preset"
         path = file.path if file else self._own.root / f"{name}.yaml"
         return lint(catalog, asked.text, path, self._own.name(path), file.document.text if file else "")
+
+    async def edit(self, asked: EditPreset) -> EditedPreset:
+        """A text with values changed, comments kept. Raises HostError(preset_invalid)."""
+        return EditedPreset(text=await asyncio.to_thread(edited, asked.text, asked.changes))
 
     async def save(self, preset_id: str, asked: SavePreset) -> SavedPreset:
         """Save a person's preset.

@@ -17,6 +17,8 @@ from engine_host.protocol import (
     Action,
     BisectRequest,
     CatalogPage,
+    EditedPreset,
+    EditPreset,
     Engine,
     EnginePage,
     EnginePatches,
@@ -38,6 +40,7 @@ from engine_host.protocol import (
     ModelPage,
     PatchDetail,
     PatchPage,
+    PresetChange,
     PresetDetail,
     PresetFile,
     PresetForm,
@@ -60,6 +63,7 @@ from engine_host.protocol import (
     Version,
     Wire,
 )
+from engine_host.protocol.fit import MeasuredPage
 from sndr_gui.errors import HostGone, HostMismatch, HostRefused, HostUnreachable
 from sndr_gui.local_http import LocalTransport
 from sndr_gui.sse import SseMessage, messages
@@ -196,6 +200,10 @@ class HostClient:
         """What a model needs on a machine, and whether it fits."""
         return await self._command("POST", "/v1/fit", FitReport, request.model_dump(mode="json"))
 
+    async def fit_starts(self) -> MeasuredPage:
+        """Starts whose prediction was compared with what was measured, newest first."""
+        return await self._get("/v1/fit/starts", MeasuredPage)
+
     async def start(self, plan: str) -> Engine:
         """Start a plan, replacing what runs."""
         return await self._command("POST", "/v1/engines", Engine, StartRequest(plan=plan).model_dump())
@@ -257,6 +265,11 @@ class HostClient:
         """What is wrong in a text, and what saving it as this preset would change."""
         asked = LintPreset(text=text, id=preset)
         return await self._command("POST", "/v1/presets/lint", PresetLint, asked.model_dump(mode="json"))
+
+    async def edit_preset(self, text: str, changes: tuple[PresetChange, ...]) -> str:
+        """A preset's text with values changed; nothing is saved."""
+        asked = EditPreset(text=text, changes=changes).model_dump(mode="json")
+        return (await self._command("POST", "/v1/presets/edit", EditedPreset, asked)).text
 
     async def save_preset(self, preset: str, text: str, digest: str | None) -> SavedPreset:
         """Save a person's preset; the digest is that of the file it replaces, None for a new one."""

@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
-from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
+from engine_host.protocol.presets import EditPreset, ImportPreset, LintPreset, ResolvePreset, SavePreset
 
 
 def routes(services: Services) -> list[Route]:
@@ -34,6 +34,9 @@ def routes(services: Services) -> list[Route]:
     async def lint(request: Request) -> Response:
         return answer(await presets.lint(await body(request, LintPreset)))
 
+    async def edit(request: Request) -> Response:
+        return answer(await presets.edit(await body(request, EditPreset)))
+
     async def save(request: Request) -> Response:
         return answer(await presets.save(request.path_params["id"], await body(request, SavePreset)))
 
@@ -51,6 +54,7 @@ def routes(services: Services) -> list[Route]:
         Route("/v1/catalog/form", form),
         Route("/v1/presets", known),
         Route("/v1/presets/lint", lint, methods=["POST"]),
+        Route("/v1/presets/edit", edit, methods=["POST"]),
         Route("/v1/presets/resolve", resolve, methods=["POST"]),
         Route("/v1/presets/import", take_in, methods=["POST"]),
         Route("/v1/presets/{id}", one),

@@ -27,6 +27,8 @@ from engine_host.protocol.patches import (
 from engine_host.protocol.plans import BisectRequest, LaunchRequest
 from engine_host.protocol.presets import (
     CatalogPage,
+    EditedPreset,
+    EditPreset,
     ExportedPreset,
     ImportedPreset,
     ImportPreset,
@@ -139,6 +141,9 @@ class Presets(Protocol):
 
     async def lint(self, asked: LintPreset) -> PresetLint:
         """Check a text."""
+
+    async def edit(self, asked: EditPreset) -> EditedPreset:
+        """Change values in a text."""
 
     async def save(self, preset_id: str, asked: SavePreset) -> SavedPreset:
         """Save a person's own."""

@@ -11,6 +11,7 @@ from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import check_one
 from engine_host.catalog.entries import Loaded, check, fault_of
 from engine_host.catalog.resolve import resolve
+from engine_host.catalog.yaml_edit import remove_value, set_value
 from engine_host.catalog.yaml_file import parse
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
@@ -20,7 +21,13 @@ from engine_host.protocol.catalog import (
     PresetVariation,
     ProfileEntry,
 )
-from engine_host.protocol.presets import CatalogFault, EntryOrigin, PresetLint, ResolvedPreset
+from engine_host.protocol.presets import (
+    CatalogFault,
+    EntryOrigin,
+    PresetChange,
+    PresetLint,
+    ResolvedPreset,
+)
 
 Draft = Loaded[PresetEntry] | Loaded[PresetVariation]
 
@@ -39,11 +46,21 @@ def lint(catalog: Catalog, text: str, path: Path, file: str, saved: str = "") ->
     found = read_draft(text, path, file)
     diff = _diff(saved, text, path.name)
     if isinstance(found, tuple):
-        return PresetLint(faults=found, diff=diff)
+        return PresetLint(faults=found, diff=diff, data=_data(text, file))
     faults, resolved = judge(catalog, found)
     usable = all(fault.severity is not Severity.ERROR for fault in faults)
     preset = resolved.preset if resolved and usable else None
-    return PresetLint(faults=faults, preset=preset, resolved=resolved, diff=diff)
+    return PresetLint(faults=faults, preset=preset, resolved=resolved, diff=diff, data=found.document.data)
+
+
+def edited(text: str, changes: Iterable[PresetChange]) -> str:
+    """A text with values changed. Raises HostError(preset_invalid) where the text is no YAML."""
+    for change in changes:
+        if change.remove:
+            text = remove_value(text, change.path, "the text")
+        else:
+            text = set_value(text, change.path, change.value, "the text")
+    return text
 
 
 def judge(
@@ -96,6 +113,14 @@ def added(catalog: Catalog, entries: Iterable[Loaded[Any]]) -> Catalog:
             else:
                 presets[name] = one
     return replace(catalog, models=models, profiles=profiles, presets=presets, variations=variations)
+
+
+def _data(text: str, file: str) -> dict[str, Any] | None:
+    """What a text says that cannot be a preset; None where it is no YAML."""
+    try:
+        return parse(text, file).data
+    except HostError:
+        return None
 
 
 def _diff(saved: str, text: str, name: str) -> str:

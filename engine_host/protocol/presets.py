@@ -181,11 +181,33 @@ class PresetLint(Wire):
     preset: PresetEntry | None = None
     resolved: ResolvedPreset | None = None
     diff: str = Field("", description="unified diff from the saved file")
+    data: dict[str, Any] | None = Field(None, description="what the text says; None where it is no YAML")
 
     @property
     def usable(self) -> bool:
         """Whether it could be saved."""
         return all(fault.severity is not Severity.ERROR for fault in self.faults)
+
+
+class PresetChange(Command):
+    """One value of a preset's text, by its path of keys; `remove` takes the key out."""
+
+    path: tuple[str, ...] = Field(min_length=1, max_length=8)
+    value: Any = None
+    remove: bool = False
+
+
+class EditPreset(Command):
+    """Change values in a text; comments and everything else stay as they are."""
+
+    text: str
+    changes: tuple[PresetChange, ...] = Field(max_length=200)
+
+
+class EditedPreset(Wire):
+    """The changed text; nothing is saved."""
+
+    text: str
 
 
 class SavePreset(Command):

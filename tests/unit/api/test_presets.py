@@ -11,6 +11,7 @@ from engine_host.protocol.events import PresetsChangedEvent
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.presets import (
     CatalogPage,
+    EditedPreset,
     EntryOrigin,
     ExportedPreset,
     ImportedPreset,
@@ -294,5 +295,33 @@ def test_the_patches_of_a_preset_are_those_of_its_hardware() -> None:
         assert other.reason is Reason.UNSUPPORTED
         nobody = await api.refused("POST", "/v1/patches/plan-preset", preset="nope")
         assert nobody.reason is Reason.NOT_FOUND
+
+    through(work)
+
+
+def test_values_are_changed_in_a_text_and_comments_stay() -> None:
+    async def work(api: Api) -> None:
+        text = MINE.replace("4096", "4096  # enough")
+        changes = [
+            {"path": ["settings", "context"], "value": 2048},
+            {"path": ["summary"], "value": "a: b"},
+            {"path": ["settings", "streams"], "remove": True},
+        ]
+        edited = await api.ask("POST", "/v1/presets/edit", EditedPreset, text=text, changes=changes)
+        assert edited.text == text.replace("4096", "2048") + "summary: 'a: b'\n"
+        problem = await api.refused("POST", "/v1/presets/edit", text="[", changes=changes)
+        assert problem.reason is Reason.PRESET_INVALID
+        assert not api.own.exists()
+
+    through(work)
+
+
+def test_a_lint_tells_what_a_text_says_even_where_it_cannot_be_used() -> None:
+    async def work(api: Api) -> None:
+        found = await api.ask("POST", "/v1/presets/lint", PresetLint, text=MINE.replace("4096", "many"))
+        assert found.preset is None
+        assert found.data is not None
+        assert found.data["settings"] == {"context": "many"}
+        assert (await api.ask("POST", "/v1/presets/lint", PresetLint, text="[")).data is None
 
     through(work)

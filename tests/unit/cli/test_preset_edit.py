@@ -1,0 +1,76 @@
+"""`sndr presets vary` and `set` against a host of canned answers, which the real catalogue gave."""
+
+import asyncio
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.bundled import presets
+from engine_host.events import EventLog
+from engine_host.preset_services import PresetServices
+from engine_host.protocol.presets import EditPreset, LintPreset, SavePreset
+from engine_host.settings import SettingsFile
+from tests.unit.cli.fake_host import FakeHost
+
+Sndr = Callable[..., tuple[int, str, str]]
+MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096  # mine\n"
+
+
+@pytest.fixture
+def served(host: FakeHost, tmp_path: Path) -> PresetServices:
+    """The real catalogue behind the canned routes that edit, check and save."""
+    services = PresetServices(
+        presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
+    )
+
+    def said(answer: Any) -> tuple[int, Any]:
+        return 200, asyncio.run(answer).model_dump(mode="json")
+
+    def asked() -> Any:
+        return host.asked[-1][2]
+
+    host.answers["POST /v1/presets/edit"] = lambda: said(services.edit(EditPreset.model_validate(asked())))
+    host.answers["POST /v1/presets/lint"] = lambda: said(services.lint(LintPreset.model_validate(asked())))
+    host.answers["PUT /v1/presets/mine"] = lambda: said(
+        services.save("mine", SavePreset.model_validate(asked()))
+    )
+    host.answers["GET /v1/presets/mine/file"] = lambda: said(services.file("mine"))
+    host.answers["GET /v1/presets/demo-llamacpp/file"] = lambda: said(services.file("demo-llamacpp"))
+    return services
+
+
+@pytest.mark.usefixtures("served")
+def test_a_variation_says_only_what_is_different(sndr: Sndr, tmp_path: Path) -> None:
+    code, out, _ = sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "context=4096")
+    assert (code, out.split(" (")[0]) == (0, "mine is saved")
+    saved = (tmp_path / "own" / "mine.yaml").read_text()
+    assert saved == "format: 1\nid: mine\ntitle: mine\nextends: demo-llamacpp\nsettings:\n  context: 4096\n"
+    code, out, _ = sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "context=9000000", "--dry-run")
+    assert code == 2
+    assert "at most" in out
+
+
+@pytest.mark.usefixtures("served")
+def test_single_values_change_and_comments_stay(sndr: Sndr, tmp_path: Path) -> None:
+    path = tmp_path / "own" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text(MINE)
+    code, out, _ = sndr("presets", "set", "mine", "context=2048", "title=My own", "--dry-run")
+    assert code == 0
+    assert "+  context: 2048  # mine" in out
+    assert path.read_text() == MINE
+    assert sndr("presets", "set", "mine", "context=2048", "streams=2")[0] == 0
+    assert path.read_text() == MINE.replace("4096", "2048") + "  streams: 2\n"
+    assert sndr("presets", "set", "mine", "--unset", "context")[0] == 0
+    assert "context" not in path.read_text()
+
+
+@pytest.mark.usefixtures("served")
+def test_a_shipped_preset_stays_and_the_way_is_named(sndr: Sndr) -> None:
+    code, _, err = sndr("presets", "set", "demo-llamacpp", "context=2048")
+    assert code != 0
+    assert "sndr presets vary demo-llamacpp my-demo-llamacpp" in err
+    assert sndr("presets", "set", "mine")[0] == 2
+    assert sndr("presets", "set", "mine", "context")[0] == 2
