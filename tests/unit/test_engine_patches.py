@@ -31,7 +31,8 @@ from engine_host.protocol.patches import (
     PlannedPatches,
     ProcessRole,
 )
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, ServerChoice
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest
+from tests.plan_samples import engine_of, vllm_plan
 from tests.unit.asynchronous import run, turns, until
 from tests.unit.overlay.ledger_files import line, result, settled, write
 
@@ -39,37 +40,8 @@ PLANNED = PlannedPatches(digest="d", chosen=("one", "two"), required=("two",))
 
 
 def engine(name: str = "demo", planned: PlannedPatches | None = PLANNED) -> Engine:
-    plan = LaunchPlan(
-        id=f"plan-{name}",
-        fingerprint="f",
-        created_at=0,
-        model="m",
-        model_path="/models/m",
-        name=name,
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="0.32.0",
-        argv=("vllm",),
-        environment={},
-        settings=(),
-        streams=1,
-        context=128,
-        speculation="off",
-        keep=False,
-        findings=(),
-        patches=planned,
-        command=f"sndr run {name}",
-    )
-    return Engine(
-        id=f"engine-{name}",
-        name=name,
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="0.32.0",
-        state=EngineState.STARTING,
-        plan=plan,
-        created_at=0,
-    )
+    plan = vllm_plan(id=f"plan-{name}", name=name, argv=("vllm",), patches=planned)
+    return engine_of(plan, EngineState.STARTING, id=f"engine-{name}")
 
 
 class Told(EventLog):

@@ -19,11 +19,11 @@ from engine_host.folders import Folders
 from engine_host.installation_jobs import InstallationJobs
 from engine_host.jobs import JobRunner
 from engine_host.log_book import LogBook
-from engine_host.protocol.engines import Engine, EngineState, Installation
+from engine_host.protocol.engines import Engine, Installation
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from engine_host.store import Store
+from tests.plan_samples import engine_of, vllm_plan
 from tests.unit.asynchronous import run, until
 from tests.unit.engines.tiny_vllm import OTHER, PIN, TinyVllm
 from tests.unit.engines.undeletable import undeletable
@@ -88,37 +88,7 @@ async def desk() -> AsyncIterator[Desk]:
 
 def engine(installation: str) -> Engine:
     """An engine that runs from an environment."""
-    plan = LaunchPlan(
-        id="plan-1",
-        fingerprint="f",
-        created_at=0,
-        model="m",
-        model_path="/m",
-        name="coder",
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="vLLM",
-        argv=(),
-        environment={},
-        settings=(),
-        streams=1,
-        context=128,
-        speculation="off",
-        keep=False,
-        installation=installation,
-        findings=(),
-        command="sndr run m",
-    )
-    return Engine(
-        id="engine-1",
-        name="coder",
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="vLLM",
-        state=EngineState.READY,
-        plan=plan,
-        created_at=0,
-    )
+    return engine_of(vllm_plan(name="coder", installation=installation))
 
 
 def test_a_removed_one_is_gone_and_its_size_is_told() -> None:

@@ -17,8 +17,9 @@ from engine_host.overlay.selection import Switches
 from engine_host.patch_services import PatchServices, read_switches
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import CheckVerdict, PatchPage, PlannedPatches, SwitchPatches
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, ServerChoice
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest
 from engine_host.settings import SettingsFile
+from tests.plan_samples import plain_plan, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.overlay.patch_folders import write_patch
 
@@ -30,27 +31,8 @@ class FakePlanner(Planner):
         self._patches = patches
 
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
-        return LaunchPlan(
-            id="p",
-            fingerprint="f",
-            created_at=0,
-            model=request.model,
-            model_path="/models/m",
-            name=request.model,
-            engine="vllm" if self._patches else "llama.cpp",
-            server=ServerChoice.VENV,
-            server_version="0.32.0",
-            argv=(),
-            environment={},
-            settings=(),
-            streams=1,
-            context=128,
-            speculation="off",
-            keep=False,
-            findings=(),
-            patches=self._patches,
-            command="sndr run m",
-        )
+        make = vllm_plan if self._patches else plain_plan
+        return make(model=request.model, name=request.model, patches=self._patches)
 
 
 @dataclass

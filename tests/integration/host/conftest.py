@@ -3,10 +3,12 @@
 import contextlib
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -20,6 +22,7 @@ from engine_host.control_client import ControlClient
 from engine_host.folders import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, StartRequest
+from tests.conftest import processes_of
 
 T = TypeVar("T")
 PATIENCE = 60.0
@@ -81,20 +84,26 @@ class RunningHost:
         engine = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
         return self.until(engine.id, EngineState.READY) if wait else engine
 
+    def launch(self, request: LaunchRequest, seconds: float = PATIENCE) -> Engine:
+        """Plan, start, and wait until it is ready."""
+        plan = self.client.post("/v1/plans", LaunchPlan, request)
+        engine = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        return self.until(engine.id, EngineState.READY, seconds=seconds)
+
     def engine(self, engine_id: str) -> Engine:
         """One engine now."""
         return self.client.get(f"/v1/engines/{engine_id}", Engine)
 
-    def until(self, engine_id: str, *states: EngineState) -> Engine:
+    def until(self, engine_id: str, *states: EngineState, seconds: float = PATIENCE) -> Engine:
         """Wait for one of these states; a failure that was not waited for ends the wait."""
 
         def look() -> Engine | None:
             engine = self.engine(engine_id)
             if engine.state is EngineState.FAILED and EngineState.FAILED not in states:
-                raise AssertionError(engine.problem)
+                raise AssertionError((engine.problem, engine.last_lines[-60:]))
             return engine if engine.state in states else None
 
-        return wait_for(look, f"engine in {states}")
+        return wait_for(look, f"engine in {states}", seconds)
 
     def end(self, number: signal.Signals = signal.SIGTERM) -> int:
         """Signal the host and wait for its end."""
@@ -116,6 +125,16 @@ def alive(pid: int) -> bool:
         return psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
     except psutil.NoSuchProcess:
         return False
+
+
+@contextlib.contextmanager
+def home_left_empty(prefix: str) -> Iterator[Path]:
+    """A folder with a short name, for sockets; no process may be at work in it in the end."""
+    folder = Path(tempfile.mkdtemp(prefix=prefix))
+    yield folder
+    left = processes_of(folder)
+    shutil.rmtree(folder, ignore_errors=True)
+    assert not left
 
 
 def files_below(folder: Path) -> list[str]:

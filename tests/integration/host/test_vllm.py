@@ -1,8 +1,6 @@
 """The bundled checkpoint in the real vLLM, through a real host: one start, shared by all tests here."""
 
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -13,9 +11,8 @@ import psutil
 import pytest
 
 from engine_host.protocol.engines import Engine, EngineState, RequestPage, RequestState
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
-from tests.conftest import processes_of
-from tests.integration.host.conftest import RunningHost, alive, files_below, wait_for
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
+from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.vllm_environment import vllm_venv
 
@@ -36,9 +33,8 @@ class Served:
         self.client = openai.OpenAI(
             base_url=f"http://127.0.0.1:{self.host.port}/v1", api_key="any", max_retries=0, timeout=120
         )
-        self.plan = self.host.client.post("/v1/plans", LaunchPlan, self.request())
-        started = self.host.client.post("/v1/engines", Engine, StartRequest(plan=self.plan.id))
-        self.engine = self.until_ready(started.id)
+        self.engine = self.host.launch(self.request(), START)
+        self.plan = self.engine.plan
         assert self.engine.pid is not None
         leader = psutil.Process(self.engine.pid)
         self.pids = [leader.pid, *(child.pid for child in leader.children(recursive=True))]
@@ -53,17 +49,6 @@ class Served:
             installation=str(vllm_venv()),
             overrides=Overrides(context=2048, streams=2, kv_cache_gib=1),
         )
-
-    def until_ready(self, engine_id: str) -> Engine:
-        """Wait for the start."""
-
-        def look() -> Engine | None:
-            engine = self.host.engine(engine_id)
-            if engine.state is EngineState.FAILED:
-                raise AssertionError((engine.problem, engine.last_lines[-60:]))
-            return engine if engine.state is EngineState.READY else None
-
-        return wait_for(look, "vLLM", START)
 
     def requests(self) -> RequestPage:
         """The requests so far, newest first."""
@@ -99,13 +84,10 @@ def shared_memory_of(pids: list[int]) -> set[Path]:
 @pytest.fixture(scope="module")
 def served() -> Iterator[Served]:
     """vLLM at work; what a test leaves is found by the last test of this file."""
-    folder = Path(tempfile.mkdtemp(prefix="sndr-v-"))
-    found = Served(folder)
-    yield found
-    found.end()
-    left = processes_of(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    assert not left
+    with home_left_empty("sndr-v-") as folder:
+        found = Served(folder)
+        yield found
+        found.end()
 
 
 def test_it_is_ready_and_says_how_it_got_there(served: Served) -> None:

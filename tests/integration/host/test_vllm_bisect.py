@@ -1,11 +1,8 @@
 """A bisection over starts of the real vLLM: one of two patches keeps the engine from starting."""
 
 import os
-import shutil
 import sys
-import tempfile
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -24,8 +21,7 @@ from engine_host.protocol.plans import (
     Overrides,
     StartRequest,
 )
-from tests.conftest import processes_of
-from tests.integration.host.conftest import RunningHost, wait_for
+from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for
 from tests.vllm_environment import vllm_venv
 
 TRIALS = 600.0
@@ -70,24 +66,21 @@ raise SystemExit(os.environ["SNDR_MODEL"] not in names)
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
     """A host with two patches of the person's; nothing may be left of it."""
-    home = Path(tempfile.mkdtemp(prefix="sndr-b-"))
-    monkeypatch.setenv("SNDR_HOME", str(home))
-    monkeypatch.delenv("SNDR_CACHE", raising=False)
-    made = RunningHost().connect()
-    for name, target, signature, code in (
-        ("a-deadly", "__init__", INIT, DEADLY),
-        ("b-harmless", "has_requests", "(self)", HARMLESS),
-    ):
-        folder = made.folders.config / "patches" / name
-        folder.mkdir(parents=True)
-        text = PATCH.format(name=name, target=target, signature=signature)
-        (folder / "patch.toml").write_text(text, encoding="utf-8")
-        (folder / "patch.py").write_text(code, encoding="utf-8")
-    yield made
-    made.end()
-    left = processes_of(home)
-    shutil.rmtree(home, ignore_errors=True)
-    assert not left
+    with home_left_empty("sndr-b-") as home:
+        monkeypatch.setenv("SNDR_HOME", str(home))
+        monkeypatch.delenv("SNDR_CACHE", raising=False)
+        made = RunningHost().connect()
+        for name, target, signature, code in (
+            ("a-deadly", "__init__", INIT, DEADLY),
+            ("b-harmless", "has_requests", "(self)", HARMLESS),
+        ):
+            folder = made.folders.config / "patches" / name
+            folder.mkdir(parents=True)
+            text = PATCH.format(name=name, target=target, signature=signature)
+            (folder / "patch.toml").write_text(text, encoding="utf-8")
+            (folder / "patch.py").write_text(code, encoding="utf-8")
+        yield made
+        made.end()
 
 
 def asked(check: BisectCheck) -> BisectRequest:

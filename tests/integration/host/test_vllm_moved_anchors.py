@@ -14,11 +14,9 @@ import pytest
 
 from engine_host.overlay.bundle import write_bundle
 from engine_host.overlay.inject.settle import settle
-from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.patches import EnginePatches, PatchOutcome, PatchReason
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
-from tests.conftest import processes_of
-from tests.integration.host.conftest import RunningHost, wait_for
+from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides
+from tests.integration.host.conftest import RunningHost, home_left_empty
 from tests.overlay_engine import PATCHES, load_patches
 from tests.vllm_environment import site_packages, vllm_venv, vllm_version
 
@@ -113,15 +111,12 @@ def drifted_vllm() -> Iterator[Path]:
 @pytest.fixture
 def host(monkeypatch: pytest.MonkeyPatch) -> Iterator[RunningHost]:
     """A host in folders of its own."""
-    home = Path(tempfile.mkdtemp(prefix="sndr-m-"))
-    monkeypatch.setenv("SNDR_HOME", str(home))
-    monkeypatch.delenv("SNDR_CACHE", raising=False)
-    made = RunningHost().connect()
-    yield made
-    made.end()
-    left = processes_of(home)
-    shutil.rmtree(home, ignore_errors=True)
-    assert not left
+    with home_left_empty("sndr-m-") as home:
+        monkeypatch.setenv("SNDR_HOME", str(home))
+        monkeypatch.delenv("SNDR_CACHE", raising=False)
+        made = RunningHost().connect()
+        yield made
+        made.end()
 
 
 def test_vllm_starts_and_answers_without_them(host: RunningHost, drifted_vllm: Path) -> None:
@@ -131,19 +126,11 @@ def test_vllm_starts_and_answers_without_them(host: RunningHost, drifted_vllm: P
         installation=str(drifted_vllm),
         overrides=Overrides(context=512, streams=1, kv_cache_gib=0.5, eager=True),
     )
-    plan = host.client.post("/v1/plans", LaunchPlan, request)
-    started = host.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
-
-    def ready() -> Engine | None:
-        engine = host.engine(started.id)
-        assert engine.state is not EngineState.FAILED, (engine.problem, engine.last_lines[-40:])
-        return engine if engine.state is EngineState.READY else None
-
-    engine = wait_for(ready, "vLLM", START)
+    engine = host.launch(request, START)
     assert engine.verified is not None
     assert engine.verified.token_generated
-    assert plan.patches is not None
-    with_text = {name for name, _ in EDITS} & set(plan.patches.chosen)
+    assert engine.plan.patches is not None
+    with_text = {name for name, _ in EDITS} & set(engine.plan.patches.chosen)
     assert with_text
     found = host.client.get(f"/v1/engines/{engine.id}/patches", EnginePatches)
     for process in found.processes:

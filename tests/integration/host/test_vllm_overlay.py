@@ -5,9 +5,7 @@ compiled, the third is the same without that patch.
 """
 
 import os
-import shutil
 import signal
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -26,8 +24,7 @@ from engine_host.protocol.patches import (
     ProcessRole,
 )
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
-from tests.conftest import processes_of
-from tests.integration.host.conftest import RunningHost, alive, wait_for
+from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import site_packages, vllm_venv
 
 START = 500.0
@@ -100,7 +97,7 @@ class Starts:
         self.probed = self.client.post(f"/v1/engines/{self.second.id}/patches/probe", EnginePatches)
         without = f"/v1/engines/{self.second.id}/patches/halved-logits/start-without"
         started = self.client.post(without, Engine)
-        self.third = self.until_ready(started.id)
+        self.third = self.host.until(started.id, EngineState.READY, seconds=START)
         self.third_patches = self.patches(self.third)
         self.third_logprobs = self._logprobs(self.third)
         self.hash_after = tree_hash(site_packages() / "vllm")
@@ -114,21 +111,8 @@ class Starts:
         """The apply summary of an engine."""
         return self.client.get(f"/v1/engines/{engine.id}/patches", EnginePatches)
 
-    def until_ready(self, engine_id: str) -> Engine:
-        """Wait for a start."""
-
-        def look() -> Engine | None:
-            engine = self.host.engine(engine_id)
-            if engine.state is EngineState.FAILED:
-                raise AssertionError((engine.problem, engine.last_lines[-60:]))
-            return engine if engine.state is EngineState.READY else None
-
-        return wait_for(look, "vLLM", START)
-
     def _start(self) -> tuple[Engine, EnginePatches, dict[str, float]]:
-        plan = self.client.post("/v1/plans", LaunchPlan, REQUEST)
-        started = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
-        engine = self.until_ready(started.id)
+        engine = self.host.launch(REQUEST, START)
         logprobs = self._logprobs(engine)
         return engine, self.patches(engine), logprobs
 
@@ -157,13 +141,10 @@ class Starts:
 @pytest.fixture(scope="module")
 def starts() -> Iterator[Starts]:
     """Three starts of vLLM; what they leave is found at the end."""
-    folder = Path(tempfile.mkdtemp(prefix="sndr-o-"))
-    found = Starts(folder)
-    yield found
-    found.end()
-    left = processes_of(folder)
-    shutil.rmtree(folder, ignore_errors=True)
-    assert not left
+    with home_left_empty("sndr-o-") as folder:
+        found = Starts(folder)
+        yield found
+        found.end()
 
 
 def test_three_processes_say_what_took_effect(starts: Starts) -> None:

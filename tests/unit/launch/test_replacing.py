@@ -6,41 +6,13 @@ from engine_host._errors import HostError
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import LaunchPlan, ServerChoice
+from tests.plan_samples import engine_of, plain_plan
 
-PLAN = LaunchPlan(
-    id="plan-1",
-    fingerprint="",
-    created_at=0,
-    model="m",
-    model_path="/m.gguf",
-    name="new",
-    engine="llama.cpp",
-    server=ServerChoice.PREBUILT,
-    server_version="",
-    argv=(),
-    environment={},
-    settings=(),
-    streams=1,
-    context=512,
-    speculation="off",
-    keep=False,
-    findings=(),
-    command="sndr run m",
-)
+PLAN = plain_plan()
 
 
 def running(state: EngineState) -> Engine:
-    return Engine(
-        id="engine-1",
-        name="old",
-        engine="llama.cpp",
-        server=ServerChoice.PREBUILT,
-        server_version="",
-        state=state,
-        plan=PLAN,
-        created_at=0,
-    )
+    return engine_of(PLAN, state, name="old")
 
 
 @pytest.mark.parametrize("state", [EngineState.PREPARING, EngineState.STARTING, EngineState.READY])

@@ -1,10 +1,8 @@
 """What "start it again" asks for: the same model in the same engine, with what was given for that start."""
 
 from engine_host.protocol import (
-    Engine,
     EngineKind,
     EngineState,
-    LaunchPlan,
     Layer,
     PatchChoice,
     PatchDecision,
@@ -14,22 +12,14 @@ from engine_host.protocol import (
     Setting,
 )
 from sndr_gui.actions import request_of
+from tests.plan_samples import engine_of, vllm_plan
 
 
 def test_a_start_of_vllm_is_asked_for_again_as_it_was_asked_for() -> None:
     out = [("a", PatchReason.LEFT_OUT), ("b", PatchReason.WRONG_GPU)]
-    plan = LaunchPlan(
-        id="p",
-        fingerprint="",
-        created_at=0,
-        model="m",
+    plan = vllm_plan(
         model_path="/m",
         name="public",
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="",
-        argv=(),
-        environment={},
         settings=(
             Setting(name="name", value="public", layer=Layer.MODEL),
             Setting(name="installation", value="0.26.0-cpu", layer=Layer.OVERRIDE),
@@ -39,8 +29,6 @@ def test_a_start_of_vllm_is_asked_for_again_as_it_was_asked_for() -> None:
         ),
         streams=8,
         context=1024,
-        speculation="off",
-        keep=False,
         installation="0.26.0-cpu",
         patches=PlannedPatches(
             digest="d",
@@ -48,20 +36,8 @@ def test_a_start_of_vllm_is_asked_for_again_as_it_was_asked_for() -> None:
             left_out=tuple(PatchDecision(patch=name, reason=reason) for name, reason in out),
         ),
         choice=PatchChoice(off=("a",)),
-        findings=(),
-        command="",
     )
-    engine = Engine(
-        id="e",
-        name="public",
-        engine="vllm",
-        server=ServerChoice.VENV,
-        server_version="",
-        state=EngineState.FAILED,
-        plan=plan,
-        created_at=0,
-    )
-    request = request_of(engine)
+    request = request_of(engine_of(plan, EngineState.FAILED))
     assert (request.engine, request.installation, request.server) == (
         EngineKind.VLLM,
         "0.26.0-cpu",
