@@ -1,7 +1,8 @@
 """The llama.cpp adapter: settings of one start, and the command line they become on a given server."""
 
 import os
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import psutil
@@ -86,17 +87,29 @@ def command(
     `kv_type_unsupported`, `setting_invalid`; the evidence lists what the server offers.
     """
     _check_socket(server, socket)
-    threads = str(settings.threads or default_threads())
+    # An engine is started elsewhere: a path relative to us would name another file there.
+    model = str(settings.model.absolute())
+    settings = replace(settings, threads=settings.threads or default_threads())
+    return (*server.command.argv, *serve(settings, server, model, ("--host", str(socket)))), {}
+
+
+def serve(
+    settings: LlamaCppSettings, server: ServerCapabilities, model: str, listen: Sequence[str]
+) -> tuple[str, ...]:
+    """The arguments alone, for wherever the server runs; without `threads` it counts the cores there itself.
+
+    `model` is the file's path there, `listen` the arguments that say where it answers. Raises HostError as
+    `command` does.
+    """
     argv = [
-        *server.command.argv,
-        # An engine is started elsewhere: a path relative to us would name another file there.
-        *("--model", str(settings.model.absolute())),
+        *("--model", model),
         *("--alias", settings.alias),
-        *("--host", str(socket)),
+        *listen,
         *("--ctx-size", str(settings.context * settings.streams)),
         *("--parallel", str(settings.streams)),
-        *("--threads", threads, "--threads-batch", threads),
     ]
+    if settings.threads:
+        argv += ["--threads", str(settings.threads), "--threads-batch", str(settings.threads)]
     for flag in ("--slots", "--metrics", "--jinja"):
         argv.append(_need(server, flag))
     argv += _optional(server, "--no-ui", "--no-webui")
@@ -120,7 +133,7 @@ def command(
     if not settings.weight_repacking:
         argv.append(_need(server, "--no-repack"))
     argv += _extra(settings.extra_arguments, server)
-    return tuple(argv), {}
+    return tuple(argv)
 
 
 def _check_socket(server: ServerCapabilities, socket: Path) -> None:

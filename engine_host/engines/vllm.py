@@ -3,7 +3,7 @@
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,7 +31,7 @@ OWNED_FLAGS = frozenset(
         "--enable-prefix-caching", "--no-enable-prefix-caching", "--speculative-config", "-sc",
         "--load-format", "--skip-tokenizer-init", "--tool-call-parser", "--enable-auto-tool-choice",
         "--reasoning-parser", "--runner", "--convert", "--middleware", "--additional-config",
-        "--disable-uvicorn-access-log", "--api-key", "--ssl-keyfile", "--ssl-certfile",
+        "--disable-uvicorn-access-log", "--revision", "--api-key", "--ssl-keyfile", "--ssl-certfile",
         "--enable-prompt-tokens-details", "--no-enable-prompt-tokens-details",
     }
 )  # fmt: skip
@@ -74,6 +74,7 @@ class VllmSettings:
     reasoning_parser: str | None = None
     embeddings: bool = False
     gpus: tuple[str, ...] = ()
+    revision: str | None = None
     extra_arguments: tuple[str, ...] = ()
 
 
@@ -94,13 +95,26 @@ def command(
     caller removes variables that begin with `STRIPPED_ENVIRONMENT`. Raises HostError(kv_cache_unsafe),
     HostError(setting_invalid).
     """
-    _check(settings, build, socket)
+    _check_socket(socket)
+    model = str(settings.model.absolute())
+    argv, environment = serve(settings, build, model, ("--uds", str(socket)), str(cache), additions)
+    return (str(python), *argv), {**_temporary(socket), **environment}
+
+
+def serve(
+    settings: VllmSettings, build: str, model: str, listen: Sequence[str], cache: str, additions: Additions
+) -> tuple[tuple[str, ...], dict[str, str]]:
+    """The same without an interpreter, for wherever it runs.
+
+    `model` is what vLLM there finds it by (a path, or a repository), `listen` the arguments that say where it
+    answers. Raises HostError(kv_cache_unsafe), HostError(setting_invalid).
+    """
+    _check(settings, build)
     argv = [
-        str(python),
         *ENTRY,
-        str(settings.model.absolute()),
+        model,
         *("--served-model-name", settings.alias),
-        *("--uds", str(socket)),
+        *listen,
         *("--max-model-len", str(settings.context)),
         *("--max-num-seqs", str(settings.streams)),
         "--disable-uvicorn-access-log",
@@ -108,6 +122,7 @@ def command(
         "--enable-prompt-tokens-details",
     ]
     argv += _given("--kv-cache-dtype", settings.kv_cache_dtype, "auto")
+    argv += _given("--revision", settings.revision, None)
     argv += _given("--dtype", settings.dtype, "auto")
     argv += _given("--tensor-parallel-size", settings.tensor_parallel, 1)
     argv += _given("--gpu-memory-utilization", settings.gpu_memory, None)
@@ -127,7 +142,7 @@ def command(
     argv += _given("--reasoning-parser", settings.reasoning_parser, None)
     if settings.embeddings:
         argv += ["--runner", "pooling", "--convert", "embed"]
-    environment = _environment(cache) | _temporary(socket)
+    environment = _environment(cache)
     if settings.kv_cache_gib is not None:
         if build == "cpu":
             environment["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(settings.kv_cache_gib)))
@@ -196,7 +211,7 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
     )
 
 
-def _check(settings: VllmSettings, build: str, socket: Path) -> None:
+def _check(settings: VllmSettings, build: str) -> None:
     if settings.kv_cache_dtype not in KV_CACHE_DTYPES:
         raise HostError(
             Reason.KV_TYPE_UNSUPPORTED,
@@ -207,14 +222,6 @@ def _check(settings: VllmSettings, build: str, socket: Path) -> None:
         )
     refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
     speculation_method(settings.speculation)
-    if len(os.fsencode(socket)) > _LONGEST_SOCKET:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"vLLM cannot listen on {socket}.",
-            cause=f"A socket's path may have at most {_LONGEST_SOCKET} bytes.",
-            fix="Set a shorter run folder.",
-            evidence={"socket": str(socket)},
-        )
     for argument in settings.extra_arguments:
         name = argument.partition("=")[0]
         if name in OWNED_FLAGS:
@@ -224,6 +231,17 @@ def _check(settings: VllmSettings, build: str, socket: Path) -> None:
                 fix="Use the setting of that name.",
                 evidence={"argument": argument},
             )
+
+
+def _check_socket(socket: Path) -> None:
+    if len(os.fsencode(socket)) > _LONGEST_SOCKET:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"vLLM cannot listen on {socket}.",
+            cause=f"A socket's path may have at most {_LONGEST_SOCKET} bytes.",
+            fix="Set a shorter run folder.",
+            evidence={"socket": str(socket)},
+        )
 
 
 def _given(flag: str, value: object, default: object) -> list[str]:
@@ -242,7 +260,7 @@ def _temporary(socket: Path) -> dict[str, str]:
     return {"TMPDIR": str(folder)} if len(os.fsencode(folder)) + 37 <= _LONGEST_SOCKET else {}
 
 
-def _environment(cache: Path) -> dict[str, str]:
+def _environment(cache: str) -> dict[str, str]:
     return {
         # Nothing leaves the machine unasked: no usage statistics, no look at a model hub.
         "VLLM_NO_USAGE_STATS": "1",
@@ -254,5 +272,5 @@ def _environment(cache: Path) -> dict[str, str]:
         "VLLM_LOGGING_COLOR": "0",
         "NO_COLOR": "1",
         "PYTHONUNBUFFERED": "1",
-        "VLLM_CACHE_ROOT": str(cache),
+        "VLLM_CACHE_ROOT": cache,
     }

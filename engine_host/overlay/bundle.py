@@ -83,28 +83,32 @@ class Bundle:
         return tuple(words)
 
 
-def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bundle:
-    """Write the bundle of these patches, in this order, for one version of vLLM; an existing one is used.
+@dataclass(frozen=True)
+class Contents:
+    """What a bundle consists of, wherever it will lie: files by their path in it, and what a start names."""
 
-    Raises HostError(disk_full), HostError(not_writable), HostError(patch_invalid).
-    """
+    digest: str
+    files: dict[str, bytes]
+    middleware: tuple[str, ...]
+    plugins: tuple[str, ...]
+
+    def at(self, folder: Path, shadows: Path, cache_root: Path) -> Bundle:
+        """The bundle in a folder; nothing is written."""
+        return Bundle(folder, self.digest, shadows, cache_root, self.middleware, self.plugins)
+
+
+def contents(patches: Sequence[LoadedPatch], vllm: str) -> Contents:
+    """The bundle of these patches, in order, for one version of vLLM. Raises HostError(patch_invalid)."""
     version = Version(vllm).base_version
     specs = [_spec(patch, version) for patch in patches]
     files = _files(patches, specs)
     digest = _digest(version, specs, files)
-    folder = cache / "overlay" / digest
     manifest = {"format": FORMAT, "vllm": version, "digest": digest, "patches": specs}
     files["manifest.json"] = json.dumps(manifest, indent=1).encode()
-    if not _is_whole(folder, files):
-        _write(folder, files)
-    else:
-        os.utime(folder)
     hooks = [(spec["id"], hook) for spec in specs for hook in spec["hooks"]]
-    return Bundle(
-        folder,
+    return Contents(
         digest,
-        cache / "overlay" / "shadow",
-        cache / "vllm" / digest,
+        files,
         tuple(
             f"sndr_overlay.middleware.{_hook_name(patch, hook)}"
             for patch, hook in hooks
@@ -112,6 +116,20 @@ def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bund
         ),
         tuple(f"sndr-{patch}" for patch, hook in hooks if hook["point"] == "endpoint_plugins"),
     )
+
+
+def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bundle:
+    """Write the bundle of these patches, in this order, for one version of vLLM; an existing one is used.
+
+    Raises HostError(disk_full), HostError(not_writable), HostError(patch_invalid).
+    """
+    made = contents(patches, vllm)
+    folder = cache / "overlay" / made.digest
+    if not _is_whole(folder, made.files):
+        _write(folder, made.files)
+    else:
+        os.utime(folder)
+    return made.at(folder, cache / "overlay" / "shadow", cache / "vllm" / made.digest)
 
 
 def install_pth(site_packages: Path) -> None:
