@@ -183,6 +183,7 @@ class FitReport(Wire):
     """The answer."""
 
     model: str
+    preset: str = ""
     engine: EngineKind
     kv: str
     context: int
@@ -206,6 +207,31 @@ class FitReport(Wire):
     roofline: Roofline | None = None
     corrections: tuple[Correction, ...] = ()
     unknown: tuple[str, ...] = Field((), description="what the model's files do not say")
+
+
+class ReadFromHub(Command):
+    """Ask Hugging Face for a model's config.json and the sizes of its files, which leaves this machine."""
+
+    repository: str = Field(description="organisation/model")
+    revision: str = "main"
+
+
+class HubModel(Wire):
+    """A config that was read from Hugging Face; `model` is its name for a FitRequest, at this commit."""
+
+    model: str
+    repository: str
+    revision: str
+    endpoint: str
+    read_at: Seconds
+    size: int | None = Field(None, description="bytes of the weights, where the hub says it")
+
+
+class HubPage(Wire):
+    """Configs that were read before, newest first, and where another one would be asked for."""
+
+    endpoint: str
+    models: tuple[HubModel, ...]
 
 
 class MeasuredPage(Wire):

@@ -1,0 +1,247 @@
+"""What Hugging Face says of a model before any download: its config.json and the sizes of its files.
+
+Nothing is asked of the network but by `read`, which somebody has to ask for. `HF_ENDPOINT`, `HF_TOKEN` and
+`HF_HUB_OFFLINE` mean what they mean to the hub's own tools.
+"""
+
+import json
+import re
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NoReturn
+from urllib.parse import quote
+
+import httpx
+
+from engine_host import atomic_file
+from engine_host._errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+
+ENDPOINT = "https://huggingface.co"
+_NAME = re.compile(r"\w[\w.-]{0,95}/\w[\w.-]{0,95}", re.ASCII)
+_REVISION = re.compile(r"[\w./-]{1,120}", re.ASCII)
+_COMMIT = re.compile(r"[0-9a-f]{40}")
+# Consolidated copies of the weights, adapters and optimizer states lie beside them.
+_WEIGHTS = re.compile(r"(?!consolidated|adapter_|optimizer|training_)[^/]+\.safetensors", re.IGNORECASE)
+_TIMEOUT = httpx.Timeout(20, connect=10)
+_MOST_BYTES = 16 << 20
+_TRUE = {"1", "true", "yes", "on"}
+
+
+@dataclass(frozen=True, slots=True)
+class HubConfig:
+    """A model's config at one commit; `size` is of its weights in bytes, None where the hub does not say."""
+
+    repository: str
+    revision: str
+    endpoint: str
+    read_at: float
+    config: Mapping[str, Any]
+    size: int | None
+
+    @property
+    def name(self) -> str:
+        """The model at this commit."""
+        return f"{self.repository}@{self.revision}"
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can be `organisation/model`, with or without `@revision`."""
+    name, _, revision = text.partition("@")
+    return bool(_NAME.fullmatch(name)) and (not revision or bool(_REVISION.fullmatch(revision)))
+
+
+class Hub:
+    """Reads configs of models from the hub, and remembers them in a folder."""
+
+    def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
+        self._folder = folder
+        self._environment = environment
+
+    @property
+    def endpoint(self) -> str:
+        """Where requests go."""
+        return (self._environment.get("HF_ENDPOINT") or ENDPOINT).rstrip("/")
+
+    def known(self, name: str) -> HubConfig | None:
+        """What was read before of `organisation/model[@revision]`: the newest that fits. Sends nothing."""
+        repository, _, revision = name.partition("@")
+        if not _NAME.fullmatch(repository):
+            return None
+        fitting = (
+            one
+            for one in self._remembered(self._place(repository))
+            if one.repository == repository and (not revision or one.revision.startswith(revision))
+        )
+        return max(fitting, key=lambda one: one.read_at, default=None)
+
+    def all_known(self) -> tuple[HubConfig, ...]:
+        """Everything that was read before, newest first."""
+        folders = sorted(self._folder.iterdir()) if self._folder.is_dir() else []
+        found = [one for folder in folders for one in self._remembered(folder)]
+        return tuple(sorted(found, key=lambda one: -one.read_at))
+
+    async def read(self, repository: str, revision: str = "main") -> HubConfig:
+        """Ask the hub: two requests, for config.json and for the list of files with their sizes.
+
+        Raises HostError: bad_request for what is no name, not_found, unauthorized for a gated or private
+        model, download_failed when the hub cannot be reached, model_file_damaged for a config that is none.
+        """
+        if not _NAME.fullmatch(repository) or not _REVISION.fullmatch(revision):
+            raise HostError(
+                Reason.BAD_REQUEST,
+                f"{f'{repository}@{revision}'[:120]!r} is no name of a model on Hugging Face.",
+                fix="Write it as organisation/model, such as Qwen/Qwen3-8B.",
+            )
+        if self._environment.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
+            raise HostError(
+                Reason.DOWNLOAD_FAILED,
+                "Nothing was asked: HF_HUB_OFFLINE is set.",
+                cause="Whoever set it wants no request to leave this machine.",
+                fix="Start the engine host without it, or give the path of a config.json.",
+            )
+        token = self._environment.get("HF_TOKEN", "").strip()
+        headers = {"User-Agent": "sndr", **({"Authorization": f"Bearer {token}"} if token else {})}
+        async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=True, headers=headers) as client:
+            place = f"{self.endpoint}/{repository}/resolve/{quote(revision, safe='')}/config.json"
+            answer = await self._get(client, place, repository, revision)
+            config = _object(answer, f"{repository}'s config.json")
+            commit = answer.headers.get("X-Repo-Commit", "")
+            if not _COMMIT.fullmatch(commit):
+                commit = revision
+            info = f"{self.endpoint}/api/models/{repository}/revision/{quote(commit, safe='')}?blobs=true"
+            size = _weights(_object(await self._get(client, info, repository, revision), "the list of files"))
+        found = HubConfig(repository, commit, self.endpoint, time.time(), config, size)
+        self._remember(found)
+        return found
+
+    async def _get(
+        self, client: httpx.AsyncClient, address: str, repository: str, revision: str
+    ) -> httpx.Response:
+        try:
+            async with client.stream("GET", address) as answer:
+                body = bytearray()
+                async for part in answer.aiter_bytes():
+                    body += part
+                    if len(body) > _MOST_BYTES:
+                        raise HostError(
+                            Reason.MODEL_FILE_DAMAGED,
+                            f"{address} is larger than any such file.",
+                            fix="Check HF_ENDPOINT.",
+                        )
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            raise HostError(
+                Reason.DOWNLOAD_FAILED,
+                f"{self.endpoint} could not be reached; nothing of {repository} was read.",
+                cause=f"{type(error).__name__}: {error}".rstrip(": ") + ".",
+                fix="Check the network, a proxy (HTTPS_PROXY) and HF_ENDPOINT; a config.json on this machine "
+                "does the same.",
+                evidence={"address": address},
+            ) from error
+        if not answer.is_success:
+            _refuse(answer, repository, revision, has_token="authorization" in client.headers)
+        return httpx.Response(answer.status_code, headers=_plain(answer.headers), content=bytes(body))
+
+    def _place(self, repository: str) -> Path:
+        return self._folder / repository.replace("/", "--")
+
+    def _remember(self, found: HubConfig) -> None:
+        written = {
+            "repository": found.repository,
+            "revision": found.revision,
+            "endpoint": found.endpoint,
+            "read_at": found.read_at,
+            "size": found.size,
+            "config": found.config,
+        }
+        name = found.revision.replace("/", "--")
+        atomic_file.write(self._place(found.repository) / f"{name}.json", json.dumps(written), 0o644)
+
+    def _remembered(self, folder: Path) -> list[HubConfig]:
+        found = []
+        for path in sorted(folder.glob("*.json")):
+            try:
+                found.append(HubConfig(**json.loads(path.read_text(encoding="utf-8"))))
+            except (OSError, ValueError, TypeError):
+                continue  # Of another version of this program, or half deleted: it can be read again.
+        return found
+
+
+def _plain(headers: httpx.Headers) -> dict[str, str]:
+    """Only the header that is looked at: the body is no longer compressed as the others say."""
+    return {"X-Repo-Commit": headers["X-Repo-Commit"]} if "X-Repo-Commit" in headers else {}
+
+
+def _object(answer: httpx.Response, what: str) -> dict[str, Any]:
+    try:
+        found = json.loads(answer.content)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise HostError(
+            Reason.MODEL_FILE_DAMAGED,
+            f"{what} is not what it should be: no JSON object.",
+            fix="Check HF_ENDPOINT: perhaps another program answers there.",
+        )
+    return found
+
+
+def _weights(info: Mapping[str, Any]) -> int | None:
+    files = info.get("siblings")
+    sizes = [
+        file.get("size")
+        for file in (files if isinstance(files, list) else [])
+        if isinstance(file, dict) and _WEIGHTS.fullmatch(str(file.get("rfilename", "")))
+    ]
+    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    return sum(known) if known and len(known) == len(sizes) else None
+
+
+def _refuse(answer: httpx.Response, repository: str, revision: str, *, has_token: bool) -> NoReturn:
+    said = answer.headers.get("X-Error-Code", "")
+    evidence = {"status": answer.status_code, "said": said, "address": str(answer.url)}
+    page = f"{answer.url.scheme}://{answer.url.netloc.decode('ascii')}/{repository}"
+    if said == "GatedRepo":
+        raise HostError(
+            Reason.UNAUTHORIZED,
+            f"{repository} is gated: its licence has to be accepted first.",
+            cause="The token that was sent may not read it." if has_token else "No token was sent.",
+            fix=Fix(
+                text=f"Accept the licence at {page}, then start the engine host with HF_TOKEN set.",
+                command="HF_TOKEN=hf_… sndr serve",
+            ),
+            evidence=evidence,
+        )
+    if said == "EntryNotFound":
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{repository} has no config.json at {revision}.",
+            cause="A repository of GGUF files often has none.",
+            fix="Name the repository of the original weights; a GGUF file can be read on this machine.",
+            evidence=evidence,
+        )
+    if said == "RevisionNotFound":
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{repository} has no revision {revision}.",
+            fix="Leave the revision out to take the newest.",
+            evidence=evidence,
+        )
+    if answer.status_code in (401, 403, 404):
+        # Without a token the hub answers the same for what is private and for what does not exist.
+        raise HostError(
+            Reason.NOT_FOUND if answer.status_code == 404 or not has_token else Reason.UNAUTHORIZED,
+            f"There is no public model {repository} on Hugging Face.",
+            cause="The name is wrong, or the model is private.",
+            fix="Check the name; for a private model start the engine host with HF_TOKEN set.",
+            evidence=evidence,
+        )
+    raise HostError(
+        Reason.DOWNLOAD_FAILED,
+        f"Hugging Face answered with status {answer.status_code}; nothing of {repository} was read.",
+        cause="It asks for fewer requests." if answer.status_code == 429 else "",
+        fix="Try again in a minute.",
+        evidence=evidence,
+    )

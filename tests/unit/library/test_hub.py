@@ -1,0 +1,117 @@
+"""Configs from the hub, of a fake of huggingface.co on a real socket: only asked for, pinned, kept."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.library.hub import Hub, is_name
+from engine_host.protocol.errors import Reason
+from tests.unit.asynchronous import run
+from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
+
+CONFIG = {"model_type": "qwen3", "num_hidden_layers": 2}
+FILES = {"model-1.safetensors": 10, "model-2.safetensors": 20, "consolidated.safetensors": 30, "a.txt": 1}
+
+
+@pytest.fixture
+def served() -> Iterator[FakeHub]:
+    """A fake hub with one model."""
+    with fake_hub() as made:
+        made.models["org/name"] = (CONFIG, FILES)
+        yield made
+
+
+def hub(served: FakeHub, folder: Path, **environment: str) -> Hub:
+    return Hub(folder, {"HF_ENDPOINT": served.endpoint, **environment})
+
+
+def refusal(work: Hub, name: str, revision: str = "main") -> HostError:
+    with pytest.raises(HostError) as caught:
+        run(work.read(name, revision))
+    return caught.value
+
+
+def test_reads_the_config_pins_the_commit_and_adds_up_the_weights(served: FakeHub, tmp_path: Path) -> None:
+    found = run(hub(served, tmp_path).read("org/name"))
+    assert (found.config, found.revision, found.size) == (CONFIG, COMMIT, 30)
+    assert found.endpoint == served.endpoint
+    assert served.paths == [
+        "/org/name/resolve/main/config.json",
+        f"/api/models/org/name/revision/{COMMIT}?blobs=true",
+    ]
+
+
+def test_what_was_read_is_remembered_and_asks_for_nothing(served: FakeHub, tmp_path: Path) -> None:
+    found = run(hub(served, tmp_path).read("org/name"))
+    served.asked.clear()
+    again = hub(served, tmp_path)
+    assert again.known("org/name") == found
+    assert again.known(found.name) == found
+    assert again.known(f"org/name@{COMMIT[:8]}") == found
+    assert again.known("org/name@ffff") is None
+    assert again.known("org/other") is None
+    assert again.known("../name") is None
+    assert again.all_known() == (found,)
+    (tmp_path / "org--name" / "broken.json").write_text("{")
+    assert again.known("org/name") == found
+    assert served.asked == []
+
+
+def test_without_all_sizes_none_is_made_up(served: FakeHub, tmp_path: Path) -> None:
+    served.models["org/name"] = (CONFIG, {"a.safetensors": 10, "b.safetensors": 0})
+    assert run(hub(served, tmp_path).read("org/name")).size is None
+
+
+def test_a_token_is_sent_when_there_is_one(served: FakeHub, tmp_path: Path) -> None:
+    run(hub(served, tmp_path, HF_TOKEN="hf_x").read("org/name"))
+    run(hub(served, tmp_path).read("org/name"))
+    assert [token for _path, token in served.asked] == ["Bearer hf_x", "Bearer hf_x", "", ""]
+
+
+@pytest.mark.parametrize(
+    ("status", "code", "reason", "says"),
+    [
+        (401, "GatedRepo", Reason.UNAUTHORIZED, "licence"),
+        (403, "GatedRepo", Reason.UNAUTHORIZED, "licence"),
+        (401, "RepoNotFound", Reason.NOT_FOUND, "no public model"),
+        (404, "EntryNotFound", Reason.NOT_FOUND, "no config.json"),
+        (404, "RevisionNotFound", Reason.NOT_FOUND, "no revision main"),
+        (404, "", Reason.NOT_FOUND, "no public model"),
+        (429, "", Reason.DOWNLOAD_FAILED, "status 429"),
+        (500, "", Reason.DOWNLOAD_FAILED, "status 500"),
+    ],
+)
+def test_each_refusal_says_what_to_do(
+    served: FakeHub, tmp_path: Path, status: int, code: str, reason: Reason, says: str
+) -> None:
+    served.errors["org/name"] = (status, code)
+    error = refusal(hub(served, tmp_path), "org/name")
+    assert error.reason is reason
+    assert says in error.problem.message
+    assert error.problem.fix is not None
+    assert not list(tmp_path.iterdir())
+
+
+def test_offline_is_said_and_asks_for_nothing(served: FakeHub, tmp_path: Path) -> None:
+    error = refusal(hub(served, tmp_path, HF_HUB_OFFLINE="1"), "org/name")
+    assert (error.reason, served.asked) == (Reason.DOWNLOAD_FAILED, [])
+    nowhere = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9"})
+    error = refusal(nowhere, "org/name")
+    assert error.reason is Reason.DOWNLOAD_FAILED
+    assert "could not be reached" in error.problem.message
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[1]", b""])
+def test_an_answer_that_is_no_config_is_said(served: FakeHub, tmp_path: Path, body: bytes) -> None:
+    served.bodies["org/name"] = body
+    assert refusal(hub(served, tmp_path), "org/name").reason is Reason.MODEL_FILE_DAMAGED
+
+
+@pytest.mark.parametrize("name", ["name", "a/b/c", "../b", "org/name?x", "org/na me", "http://x/y"])
+def test_what_is_no_name_is_never_sent(served: FakeHub, tmp_path: Path, name: str) -> None:
+    error = refusal(hub(served, tmp_path), name)
+    assert (error.reason, served.asked) == (Reason.BAD_REQUEST, [])
+    assert is_name("org/name@main")
+    assert not is_name(name)
