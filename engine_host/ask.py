@@ -11,6 +11,8 @@ from engine_host.control_client import chunks, error_in
 from engine_host.protocol.errors import Fix, Reason
 
 _ANSWER = 300.0
+_SHORTEST_TIMED = 0.02
+"""Seconds below which a text came in one go, and its rate would be of the network."""
 
 
 @dataclass
@@ -44,12 +46,14 @@ class Answer:
 def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None, began: float) -> Answer:
     """Put a streamed answer together, showing its text as it comes; Ctrl+C ends it and keeps what came."""
     answer = Answer()
-    first: float | None = None
+    first = last = None
+    told = False
     try:
         for chunk in stream:
             if timings := chunk.get("timings"):
                 # The engine's own clock: ours would measure how its text was bundled on the way.
                 answer.decode_rate = timings.get("predicted_per_second")
+                told = True
             if usage := chunk.get("usage"):
                 answer.prompt_tokens = usage.get("prompt_tokens")
                 answer.generated_tokens = usage.get("completion_tokens")
@@ -59,7 +63,8 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
                 reasoning = delta.get("reasoning_content") or ""
                 calls = delta.get("tool_calls") or ()
                 if text or reasoning or calls:
-                    first = first or time.monotonic()
+                    last = time.monotonic()
+                    first = first or last
                 answer.text += text
                 answer.reasoning += reasoning
                 answer.tool_calls.extend(calls)
@@ -68,8 +73,11 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
                     show(text)
     except KeyboardInterrupt:
         answer.interrupted = True
-    if first is not None:
+    if first is not None and last is not None:
         answer.ttft = first - began
+        # vLLM tells no rate: then it is the rate at which the text came here.
+        if not told and (answer.generated_tokens or 0) > 1 and last - first > _SHORTEST_TIMED:
+            answer.decode_rate = ((answer.generated_tokens or 0) - 1) / (last - first)
     return answer
 
 

@@ -27,9 +27,10 @@ _LOOK_BACK = 10_000
 
 
 @click.command()
+@click.option("--all", "everything", is_flag=True, help="Also every start that ended.")
 @command
-def status(out: Output) -> Exit | None:
-    """Say what runs: the host, its endpoint, its engines."""
+def status(out: Output, everything: bool) -> Exit | None:
+    """Say what runs: the host, its endpoint, its engines, and a last start that failed."""
     with connected() as client:
         host = client.get("/v1/host", HostInfo)
         engines = client.get("/v1/engines", EnginePage).engines
@@ -49,8 +50,21 @@ def status(out: Output) -> Exit | None:
     width = max(len(name) for name, _ in rows)
     click.echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
     click.echo()
-    click.echo("\n".join(_engines(engines)) if engines else "No engine runs. `sndr run --demo` starts one.")
+    shown = engines if everything else _of_now(engines)
+    click.echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
+    if ended := len(engines) - len(shown):
+        click.echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
     return None
+
+
+def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
+    """What lives, and the newest start where it failed."""
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    return tuple(
+        engine
+        for engine in engines
+        if engine.state not in _GONE or (engine is newest and engine.state is EngineState.FAILED)
+    )
 
 
 def _no_gpu(host: HostInfo) -> str:
