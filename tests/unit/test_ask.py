@@ -36,7 +36,7 @@ def test_the_rate_is_that_at_which_the_text_came(monkeypatch: pytest.MonkeyPatch
 def test_the_engines_own_rate_goes_first_also_when_it_is_none() -> None:
     timed = [text("a"), text("b", timings={"predicted_per_second": 50.0}), USAGE]
     assert collect(timed, None, 0.0).decode_rate == 50.0
-    silent = [text("a"), text("b", timings={}), USAGE]
+    silent = [text("a"), text("b", timings={"predicted_per_second": None}), USAGE]
     assert collect(silent, None, 0.0).decode_rate is None
 
 
