@@ -143,6 +143,7 @@ def setup(app: QApplication, choice: ThemeChoice) -> None:
     font.setHintingPreference(QFont.HintingPreference.PreferNoHinting)
     # Tabular digits: numbers that change must not jump.
     font.setFeature(QFont.Tag("tnum"), 1)
+    _plain_characters(font)
     app.setFont(font)
     app.setWindowIcon(QIcon(str(resource("icons", "sndr.svg"))))
     choose(choice)
@@ -167,7 +168,14 @@ def mono_font(pixels: int = 12) -> QFont:
     font = QFont(_mono_family[0])
     font.setPixelSize(pixels)
     font.setStyleHint(QFont.StyleHint.Monospace)
+    _plain_characters(font)
     return font
+
+
+def _plain_characters(font: QFont) -> None:
+    """Draw `!=` and `->` as they are typed: what is copied out of a command line or code must be what is seen."""
+    for feature in ("calt", "liga"):
+        font.setFeature(QFont.Tag(feature), 0)
 
 
 _style_text: list[str] = []
