@@ -17,6 +17,7 @@ from engine_host.cli_presets import presets
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
 from engine_host.cli_settings import settings
+from engine_host.cli_verdicts import verdicts
 from engine_host.cli_watch import events, logs, models, status
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -67,7 +68,7 @@ for _command in (
     version,
 ):
     root.add_command(_command)
-for _command in (vary, set_values):
+for _command in (vary, set_values, verdicts):
     presets.add_command(_command)
 
 

@@ -7,10 +7,18 @@ import click
 from engine_host.cli_launch import resolved
 from engine_host.cli_output import Exit, Output, command, size, table
 from engine_host.host_start import find_or_start
-from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, Roofline, Verdict
+from engine_host.protocol.fit import (
+    FitReport,
+    FitRequest,
+    HubModel,
+    MeasuredPage,
+    ReadFromHub,
+    Roofline,
+    Verdict,
+)
 from engine_host.protocol.plans import EngineKind
 
-_SAID = {
+VERDICTS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "tight",
     Verdict.DOES_NOT_FIT: "does not fit",
@@ -19,52 +27,79 @@ _SAID = {
 
 
 @click.command()
-@click.argument("model")
+@click.argument("model", required=False)
+@click.option("--preset", metavar="ID", help="The start of this preset; what is given here wins over it.")
 @click.option(
     "--hardware", metavar="[N x ]ID", help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware)."
 )
 @click.option("--cpu", is_flag=True, help="The processor alone.")
 @click.option("--engine", type=click.Choice([kind.value for kind in EngineKind]), default="auto")
 @click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream.")
-@click.option("--streams", type=click.IntRange(1, 4096), default=1, show_default=True)
+@click.option("--streams", type=click.IntRange(1, 4096), help="Requests in parallel (default: 1).")
 @click.option("--kv", help="KV type: auto, fp8, turboquant_k8v4 …; llama.cpp: f16, q8_0, q4_0 …")
 @click.option("--tp", type=click.IntRange(1, 64), help="GPUs that share each layer (default: all).")
-@click.option("--gpu-memory", type=click.FloatRange(0.05, 1), default=0.9, show_default=True)
+@click.option("--gpu-memory", type=click.FloatRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
 @click.option("--batched-tokens", type=click.IntRange(1), help="vLLM: tokens of a prompt read in one step.")
-@click.option("--speculation", is_flag=True, help="The model's own drafting layers run.")
-@click.option("--draft-tokens", type=click.IntRange(1, 64), default=3, show_default=True)
-@click.option(
-    "--acceptance-length", type=click.FloatRange(1), default=1.0, help="Tokens a drafted step yields."
-)
+@click.option("--speculation/--no-speculation", default=None, help="The model's own drafting layers run.")
+@click.option("--draft-tokens", type=click.IntRange(1, 64), help="Drafted a step (default: 3).")
+@click.option("--acceptance-length", type=click.FloatRange(1), help="Tokens a drafted step yields.")
 @click.option("--bits", type=click.FloatRange(1, 32), help="Bits of a weight, for a config without files.")
-@click.option("--eager", is_flag=True, help="vLLM: without CUDA graphs.")
+@click.option("--eager/--no-eager", default=None, help="vLLM: without CUDA graphs.")
+@click.option(
+    "--online", is_flag=True, help="First read the config.json of organisation/model from Hugging Face."
+)
 @click.option("--starts", is_flag=True, help="Show how well starts on this machine were predicted, instead.")
 @command
 def fit(
-    out: Output, /, model: str, hardware: str | None, tp: int | None, starts: bool, **given: object
+    out: Output,
+    /,
+    model: str | None,
+    preset: str | None,
+    tp: int | None,
+    cpu: bool,
+    starts: bool,
+    online: bool,
+    **given: object,
 ) -> Exit | None:
-    """Say what MODEL needs in memory, and how far it can go.
+    """Say what MODEL, or the start of a preset, needs in memory, and how far it can go.
 
     MODEL is a name of this machine's list, a path of a GGUF file, folder or config.json, or a model of the
-    catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`). No weights are loaded.
+    catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`), or organisation/model on Hugging Face, of
+    which --online reads the config.json once. No weights are loaded.
     """
-    path = Path(model).expanduser()
-    name = str(path.absolute()) if path.suffix in {".json", ".gguf"} and path.is_file() else resolved(model)
+    if model is None and preset is None and not starts:
+        raise click.UsageError("Give a MODEL, or a preset with --preset ID.")
+    # Of a preset only what was given here is said; without one, the rest are the usual values.
+    named = {"model": _name(model), "preset": preset, "tensor_parallel": tp, "cpu": cpu or None, **given}
     request = FitRequest.model_validate(
-        {"model": name, "hardware": hardware, "tensor_parallel": tp, "grid": out.as_json, **given}
+        {"grid": out.as_json} | {name: value for name, value in named.items() if value is not None}
     )
     with find_or_start() as hold:
         if starts:
             page = hold.client.get("/v1/fit/starts", MeasuredPage)
             out.result(page, _starts(page))
             return None
+        if online:
+            repository, _, revision = request.model.partition("@")
+            asked = ReadFromHub(repository=repository, revision=revision or "main")
+            found = hold.client.post("/v1/fit/hub", HubModel, asked)
+            request = request.model_copy(update={"model": found.model})
         report = hold.client.post("/v1/fit", FitReport, request)
     out.result(report, _lines(report))
     return None
 
 
+def _name(model: str | None) -> str | None:
+    """The model as the host finds it; None where the preset says which."""
+    if model is None:
+        return None
+    path = Path(model).expanduser()
+    return str(path.absolute()) if path.suffix in {".json", ".gguf"} and path.is_file() else resolved(model)
+
+
 def _lines(report: FitReport) -> list[str]:
-    head = f"{report.model} with {report.engine.value}, KV {report.kv}: {_SAID[report.verdict]}."
+    of = f"{report.preset}: " if report.preset else ""
+    head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}."
     lines = [f"{head} {report.why}".rstrip()]
     shown = f"{report.streams} × {report.context:,} tokens"
     for device in report.devices[:1]:
@@ -110,7 +145,12 @@ def _lines(report: FitReport) -> list[str]:
 
 def _kv(report: FitReport) -> list[str]:
     rows = [
-        (choice.kv, f"{choice.bytes_per_token:,.0f} B", f"{choice.largest_context:,}", _SAID[choice.verdict])
+        (
+            choice.kv,
+            f"{choice.bytes_per_token:,.0f} B",
+            f"{choice.largest_context:,}",
+            VERDICTS[choice.verdict],
+        )
         for choice in report.kv_choices
     ]
     return ["", *table(("KV type", "a token", "longest context", ""), rows)]

@@ -10,19 +10,35 @@ from pathlib import Path
 from pydantic import ValidationError
 
 from engine_host._errors import HostError
-from engine_host.catalog.catalog import Catalog, missing
+from engine_host.bundled import resources
+from engine_host.catalog.catalog import missing
+from engine_host.catalog.needs import Card
+from engine_host.catalog.resolve import Machine
 from engine_host.fit.reading import model_of, model_of_config
 from engine_host.fit.report import report, start_of
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import Seen, Where, compare, corrections
 from engine_host.library.checkpoint import read_json
+from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
-from engine_host.protocol.catalog import HardwareEntry
+from engine_host.preset_fit import ENGINES, judged, overrides_of, question
+from engine_host.preset_services import PresetServices
+from engine_host.protocol.catalog import HardwareEntry, ModelEntry, Variant
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import Correction, FitGpu, FitReport, FitRequest, Measured, MeasuredPage
+from engine_host.protocol.fit import (
+    Correction,
+    FitGpu,
+    FitReport,
+    FitRequest,
+    Measured,
+    MeasuredPage,
+    Verdict,
+)
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.models import ModelFile
 from engine_host.protocol.plans import EngineKind, LaunchPlan
+from engine_host.protocol.presets import ResolvedPreset
 from engine_host.store import Store
 
 _KIND = "fit"
@@ -37,32 +53,95 @@ class FitServices:
     def __init__(
         self,
         find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]],
-        catalog: Callable[[], Awaitable[Catalog]],
+        list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
+        presets: PresetServices,
         gpus: Callable[[], Sequence[Gpu]],
         memory: Callable[[], tuple[int, int]],
         given_back: Callable[[], int],
         running: Callable[[], Sequence[Engine]],
         store: Store,
+        of_hub: Callable[[str, float | None], Model | None] = lambda _name, _bits: None,
     ) -> None:
         """`memory` tells total and free bytes of main memory; `given_back` the bytes of VRAM that end with
-        the engine that runs."""
+        the engine that runs; `of_hub` a model whose config was read from Hugging Face before."""
         self._find_model = find_model
-        self._catalog = catalog
+        self._list_models = list_models
+        self._presets = presets
+        self._catalog = presets.catalog
         self._gpus = gpus
         self._memory = memory
         self._given_back = given_back
         self._running = running
         self._store = store
+        self._of_hub = of_hub
         self._read: dict[tuple[str, float | None], tuple[ModelInfo, Model]] = {}
         self._compared: set[str] = set()
         self._remembered: tuple[Measured, ...] | None = None
 
     async def fit(self, request: FitRequest) -> FitReport:
-        """The answer. Raises HostError for an unknown model, hardware or KV type."""
+        """The answer. Raises HostError for an unknown model, preset, hardware or KV type."""
+        if request.preset is not None:
+            return await self._fit_preset(request, request.preset)
+        if not request.model:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                "Neither a model nor a preset is named.",
+                fix="Give one of them.",
+                evidence={"field": "model"},
+            )
         model = await self._model(request)
         cpu, devices = await self._machine(request)
         start = start_of(request, model, devices, cpu=cpu)
         return report(request, model, start, self._learnt(start))
+
+    async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
+        machine = await self._machine_meant(asked)
+        plain = await self._presets.resolve_for(preset, machine)
+        said = next((one.value for one in plain.settings if one.name == "speculation"), None)
+        overrides = overrides_of(asked, plain.engine, said)
+        resolved = await self._presets.resolve_for(preset, machine, overrides)
+        request = question(resolved, asked)
+        if resolved.engine not in ENGINES:
+            return judged(_of_no_start(request, resolved), resolved)
+        model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
+        cpu, devices = await self._machine(request)
+        start = start_of(request, model, devices, cpu=cpu)
+        found = report(request, model, start, self._learnt(start))
+        return judged(found.model_copy(update={"preset": preset}), resolved)
+
+    async def model_of_preset(
+        self, resolved: ResolvedPreset, models: Sequence[ModelFile] | None = None
+    ) -> Model:
+        """A preset's model: from its files where they are here, else by the shape that the catalogue knows.
+
+        `models` are those of this machine. Raises HostError(unsupported) when its shape is not known.
+        """
+        entry = resolved.model
+        variant = entry.variant(resolved.preset.variant)
+        assert variant is not None
+        listed = await self._list_models() if models is None else models
+        here = match(variant, listed, resources())
+        if here.found and not here.ambiguous and here.found[0].problem is None:
+            return await self._read_from(here.found[0].path, None)
+        return _catalogued(entry, variant, None)
+
+    async def devices(self, request: FitRequest) -> tuple[bool, list[Device]]:
+        """Whether a question is about the processor, and the devices that it is about."""
+        return await self._machine(request)
+
+    def learnt(self, start: Start) -> tuple[Correction, ...]:
+        """The corrections that starts here taught."""
+        return self._learnt(start)
+
+    async def _machine_meant(self, asked: FitRequest) -> Machine:
+        if asked.cpu:
+            return Machine(None, 0)
+        if asked.gpus is not None:
+            first = next(iter(asked.gpus), None)
+            card = None if first is None else Card(first.name or "the GPU", first.total / 2**20, sm=first.sm)
+            return Machine(None, len(asked.gpus), card)
+        count, name = (None, None) if asked.hardware is None else counted(asked.hardware)
+        return await self._presets.machine_of(name, count)
 
     async def measured(self) -> MeasuredPage:
         """Starts that were compared, newest first."""
@@ -112,12 +191,24 @@ class FitServices:
             )
         if (known := await self._of_the_catalogue(wanted, request.bits)) is not None:
             return known
-        shelved = await self._find_model(wanted, ())
-        key = (wanted, request.bits)
+        return await self._read_from(wanted, request.bits)
+
+    async def _read_from(self, wanted: str, bits: float | None) -> Model:
+        if "@" in wanted and (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is not None:
+            return known  # Not looked for here: that would read every folder again.
+        try:
+            shelved = await self._find_model(wanted, ())
+        except HostError as error:
+            if error.reason is not Reason.MODEL_FILE_MISSING:
+                raise
+            if (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is None:
+                raise
+            return known
+        key = (wanted, bits)
         remembered = self._read.get(key)
         # The shelf reads a file again only when it changed.
         if remembered is None or remembered[0] is not shelved.info:
-            read = await asyncio.to_thread(model_of, shelved.info, shelved.file.name, request.bits)
+            read = await asyncio.to_thread(model_of, shelved.info, shelved.file.name, bits)
             self._read[key] = remembered = (shelved.info, read)
         return remembered[1]
 
@@ -134,28 +225,13 @@ class FitServices:
         variant = variants.get(variant_id) or entry.variants[0]
         if variant.bundled is not None and not variant_id:
             return None
-        if not entry.shape:
-            raise HostError(
-                Reason.UNSUPPORTED,
-                f"The shape of {entry.title} is not known.",
-                fix="Give the path of its config.json or of its files.",
-                evidence={"model": name},
-            )
-        return model_of_config(
-            entry.shape,
-            f"{entry.id}/{variant.id}",
-            gguf=variant.format == "gguf",
-            context=entry.context,
-            quantization=variant.quantization,
-            bits=bits or variant.bits,
-            size=variant.size,
-        )
+        return _catalogued(entry, variant, bits)
 
     async def _machine(self, request: FitRequest) -> tuple[bool, list[Device]]:
         """Whether it is the processor, and the devices."""
         if request.gpus is not None:
             return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
-        if request.hardware is not None:
+        if request.hardware is not None and not request.cpu:
             return False, await self._of_hardware(request.hardware)
         gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
         if gpus:
@@ -167,8 +243,7 @@ class FitServices:
 
     async def _of_hardware(self, text: str) -> list[Device]:
         catalog = await self._catalog()
-        found = _COUNTED.fullmatch(text.strip())
-        count, name = (int(found["count"] or 1), found["name"]) if found else (1, text)
+        count, name = counted(text)
         entry = catalog.gpu(name).entry
         return [device_of(entry, number) for number in range(max(1, min(count, 64)))]
 
@@ -211,6 +286,46 @@ class FitServices:
                     continue  # Of another version of this program.
             self._remembered = tuple(found)
         return self._remembered
+
+
+def counted(text: str) -> tuple[int, str]:
+    """How many of which hardware `2x rtx-3090` means."""
+    found = _COUNTED.fullmatch(text.strip())
+    return (int(found["count"] or 1), found["name"]) if found else (1, text)
+
+
+def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Model:
+    """A model as the catalogue knows it. Raises HostError(unsupported)."""
+    if not entry.shape:
+        raise HostError(
+            Reason.UNSUPPORTED,
+            f"The shape of {entry.title} is not known.",
+            fix="Give the path of its config.json or of its files.",
+            evidence={"model": entry.id},
+        )
+    return model_of_config(
+        entry.shape,
+        f"{entry.id}/{variant.id}",
+        gguf=variant.format == "gguf",
+        context=entry.context,
+        quantization=variant.quantization,
+        bits=bits or variant.bits,
+        size=variant.size,
+    )
+
+
+def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:
+    """The report on a preset whose engine this program does not start."""
+    return FitReport(
+        preset=resolved.preset.id,
+        model=f"{resolved.model.id}/{resolved.preset.variant}",
+        engine=request.engine,
+        kv=request.kv or "auto",
+        context=request.context or 0,
+        streams=request.streams,
+        tensor_parallel=request.tensor_parallel or 1,
+        verdict=Verdict.CANNOT_RUN,
+    )
 
 
 def request_of(plan: LaunchPlan) -> FitRequest:

@@ -27,11 +27,13 @@ from engine_host.fit_services import FitServices
 from engine_host.folders import Folders
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
+from engine_host.hub_services import HubServices
 from engine_host.installation_jobs import InstallationJobs
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Environment, Surroundings
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.hub import Hub
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
 from engine_host.log_book import LogBook
@@ -40,6 +42,7 @@ from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.patch_plan import PatchPlans
 from engine_host.patch_services import PatchServices, read_switches
 from engine_host.preset_services import PresetServices
+from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
@@ -162,14 +165,17 @@ class Host:
             self._events,
             lambda: self._gpus.read().gpus,
         )
+        hub = HubServices(Hub(self._folders.cache / "hub", os.environ))
         self.fit = FitServices(
             self.shelf.find,
-            catalogue.catalog,
+            self.shelf.models,
+            catalogue,
             lambda: self._gpus.read().gpus,
             lambda: (self._machine.facts.ram_total, free_memory()),
             self._vram_of_engines,
             self.engines.alive,
             self._store,
+            hub.model,
         )
         self._patch_book.stage = self.engines.stage
         self.services = Services(
@@ -189,7 +195,16 @@ class Host:
                 self._events,
             ),
             fit=self.fit,
+            hub=hub,
             presets=catalogue,
+            verdicts=PresetVerdictServices(
+                catalogue,
+                self.fit,
+                self.shelf.models,
+                lambda: self.servers.find(self._settings.current.engine.server),
+                self._environment,
+                self._downloads,
+            ),
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
             bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,
@@ -349,6 +364,11 @@ class Host:
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)
 
+    def _downloads(self) -> Path:
+        """Where a person puts models that they fetch: always looked through."""
+        folders = self._settings.current.models.folders
+        return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
+
     def _public_door(self) -> PublicDoor:
         return PublicDoor(self.endpoint.describe().url or "", min(self._keys, default=None))
 
@@ -362,6 +382,7 @@ class Host:
         models = self._settings.current.models
         places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
         places += [Place(Path(name).expanduser(), ModelOrigin.FOLDER, name) for name in models.folders]
+        places.append(Place(self._folders.data / "models", ModelOrigin.FOLDER, "this program's own folder"))
         if models.other_programs:
             places += other_programs()
         return find_models(places, stop=lambda: self._closed)

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -167,30 +166,35 @@ class PresetServices:
 
         Raises HostError(not_found).
         """
-        return resolve(await self.catalog(), preset_id, machine, self._user(), overrides)
+        return self.resolve_in(await self.catalog(), preset_id, machine, overrides)
 
-    async def machine_here(self) -> Machine:
-        """The GPUs of this machine, also of a kind that the catalogue does not know."""
-        gpus = await asyncio.to_thread(self._gpus)
-        found = recognise(await self.catalog(), gpus)
-        if found is None:
-            return Machine(None, 0)
-        if found.hardware is not None:
-            return Machine(found.hardware, found.count)
-        seen = next(gpu for gpu in gpus if gpu.name == found.name)
-        return Machine(None, found.count, card_seen(seen))
+    def resolve_in(
+        self,
+        catalog: Catalog,
+        preset_id: str,
+        machine: Machine | None,
+        overrides: Overrides | None = None,
+    ) -> ResolvedPreset:
+        """The same in a catalogue that was read before. Raises HostError(not_found)."""
+        return resolve(catalog, preset_id, machine, self._user(), overrides)
 
     async def machine_of(self, hardware: str | None, count: int | None) -> Machine:
         """The GPUs that are meant: of the catalogue, or without a name those of this machine.
 
-        Raises HostError(not_found).
+        Also of a kind that the catalogue does not know. Raises HostError(not_found) for unknown hardware.
         """
-        if hardware in {None, HERE}:
-            here = await self.machine_here()
-            return here if count is None else replace(here, count=min(count, here.count))
-        assert hardware is not None
-        (await self.catalog()).gpu(hardware)
-        return Machine(hardware, count or 1)
+        catalog = await self.catalog()
+        if hardware is not None and hardware != HERE:
+            catalog.gpu(hardware)
+            return Machine(hardware, count or 1)
+        gpus = await asyncio.to_thread(self._gpus)
+        found = recognise(catalog, gpus)
+        if found is None:
+            return Machine(None, 0)
+        there = found.count if count is None else min(count, found.count)
+        if found.hardware is not None:
+            return Machine(found.hardware, there)
+        return Machine(None, there, card_seen(next(gpu for gpu in gpus if gpu.name == found.name)))
 
     async def resolved_on(self, asked: ResolvePreset) -> tuple[ResolvedPreset, str | None]:
         """The same with the compute capability of its GPUs; without hardware, of those it is known to run on.

@@ -6,7 +6,7 @@ from starlette.routing import Route
 
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.fit import FitRequest, ReadFromHub
 
 
 def routes(services: Services) -> list[Route]:
@@ -18,4 +18,15 @@ def routes(services: Services) -> list[Route]:
     async def starts(_request: Request) -> Response:
         return answer(await services.fit.measured())
 
-    return [Route("/v1/fit", fit, methods=["POST"]), Route("/v1/fit/starts", starts)]
+    async def known(_request: Request) -> Response:
+        return answer(await services.hub.page())
+
+    async def read(request: Request) -> Response:
+        return answer(await services.hub.read(await body(request, ReadFromHub)))
+
+    return [
+        Route("/v1/fit", fit, methods=["POST"]),
+        Route("/v1/fit/starts", starts),
+        Route("/v1/fit/hub", known),
+        Route("/v1/fit/hub", read, methods=["POST"]),
+    ]

@@ -6,7 +6,14 @@ from starlette.routing import Route
 
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
-from engine_host.protocol.presets import EditPreset, ImportPreset, LintPreset, ResolvePreset, SavePreset
+from engine_host.protocol.presets import (
+    EditPreset,
+    ImportPreset,
+    JudgePresets,
+    LintPreset,
+    ResolvePreset,
+    SavePreset,
+)
 
 
 def routes(services: Services) -> list[Route]:
@@ -37,6 +44,9 @@ def routes(services: Services) -> list[Route]:
     async def edit(request: Request) -> Response:
         return answer(await presets.edit(await body(request, EditPreset)))
 
+    async def judge(request: Request) -> Response:
+        return answer(await services.verdicts.judge(await body(request, JudgePresets)))
+
     async def save(request: Request) -> Response:
         return answer(await presets.save(request.path_params["id"], await body(request, SavePreset)))
 
@@ -56,6 +66,7 @@ def routes(services: Services) -> list[Route]:
         Route("/v1/presets/lint", lint, methods=["POST"]),
         Route("/v1/presets/edit", edit, methods=["POST"]),
         Route("/v1/presets/resolve", resolve, methods=["POST"]),
+        Route("/v1/presets/verdicts", judge, methods=["POST"]),
         Route("/v1/presets/import", take_in, methods=["POST"]),
         Route("/v1/presets/{id}", one),
         Route("/v1/presets/{id}", save, methods=["PUT"]),

@@ -12,7 +12,7 @@ from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
 from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
-from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage
+from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
@@ -32,12 +32,14 @@ from engine_host.protocol.presets import (
     ExportedPreset,
     ImportedPreset,
     ImportPreset,
+    JudgePresets,
     LintPreset,
     PresetDetail,
     PresetFile,
     PresetForm,
     PresetLint,
     PresetPage,
+    PresetVerdicts,
     ResolvedPreset,
     ResolvePreset,
     SavedPreset,
@@ -91,6 +93,16 @@ class Fits(Protocol):
 
     async def measured(self) -> MeasuredPage:
         """Starts whose prediction was compared."""
+
+
+class HubModels(Protocol):
+    """Configs of models on Hugging Face."""
+
+    async def page(self) -> HubPage:
+        """Those that were read before."""
+
+    async def read(self, asked: ReadFromHub) -> HubModel:
+        """Ask for one."""
 
 
 class Patches(Protocol):
@@ -158,6 +170,13 @@ class Presets(Protocol):
         """Import such a file."""
 
 
+class Verdicts(Protocol):
+    """The verdicts on all presets."""
+
+    async def judge(self, asked: JudgePresets) -> PresetVerdicts:
+        """Every preset, what works best first."""
+
+
 class Bisections(Protocol):
     """The search for a patch that breaks a start."""
 
@@ -192,10 +211,12 @@ class Services:
     settings: SettingsFile
     planner: Planner
     fit: Fits
+    hub: HubModels
     engines: EngineManager
     engine_patches: EnginePatchesOf
     patches: Patches
     presets: Presets
+    verdicts: Verdicts
     bisections: Bisections
     requests: Requests
     servers: Servers

@@ -8,7 +8,7 @@ from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.entries import Loaded
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
-from engine_host.catalog.needs import findings
+from engine_host.catalog.needs import Card, card_of, findings
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     HardwareEntry,
@@ -38,10 +38,14 @@ class UserValues:
 
 @dataclass(frozen=True, slots=True)
 class Machine:
-    """The hardware that a preset is resolved for: `count` GPUs of one kind."""
+    """The hardware that a preset is resolved for: `count` GPUs of one kind, or none with a count of 0.
 
-    hardware: str
+    Without `hardware` the catalogue does not know them, and `card` holds what the driver tells.
+    """
+
+    hardware: str | None
     count: int = 1
+    card: Card | None = None
 
 
 def resolve(
@@ -54,7 +58,8 @@ def resolve(
     """What a preset comes to; conflicts are part of the answer. Raises HostError(not_found)."""
     preset = catalog.preset(preset_id)
     model = catalog.models[preset.model]
-    gpu = None if machine is None else catalog.gpu(machine.hardware)
+    gpu = None if machine is None or machine.hardware is None else catalog.gpu(machine.hardware)
+    card = card_of(gpu.entry) if gpu is not None else machine.card if machine is not None else None
     stack: dict[str, list[SetBy]] = {}
     for name, by in _assignments(catalog, preset, preset_id, gpu, user, overrides or Overrides()):
         stack.setdefault(name, []).append(by)
@@ -72,7 +77,7 @@ def resolve(
         overrides=_as_overrides(settings),
         patches=preset.patches,
         conflicts=tuple(conflicts(settings, bounds, heads)),
-        findings=(*findings(preset, gpu.entry if gpu else None, count), *_told(settings)),
+        findings=(*findings(preset, card, count), *_told(settings)),
     )
 
 
@@ -219,12 +224,16 @@ def _bounds(
         limit = Limit(setting="speculation", none_of=MTP, because="these weights have no MTP head")
         key = ("variants", number, "mtp") if variant.mtp is False else ("mtp_layers",)
         yield Bound(limit, _at(model, Layer.MODEL, 0, key))
-    if gpu is not None and count is not None:
-        limit = Limit(setting="tensor_parallel", at_most=count, because=_there_are(count))
-        yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=gpu.file, key="count"))
+    # With no GPU it runs on the processor, which is one device.
+    if count is not None:
+        limit = Limit(setting="tensor_parallel", at_most=max(count, 1), because=_there_are(count))
+        of_gpu = gpu.file if gpu is not None else ""
+        yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=of_gpu, key="count"))
 
 
 def _there_are(count: int) -> str:
+    if not count:
+        return "there is no GPU"
     return "there is one such GPU" if count == 1 else f"there are {count} such GPUs"
 
 

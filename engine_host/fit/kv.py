@@ -102,6 +102,10 @@ def slot_bytes(shape: ModelShape, kv_cache_dtype: str) -> int:
         return shape.head_dim * bits // 8 + scales
     if kv_cache_dtype == "auto":
         return 2 * shape.head_dim * shape.element
+    if kv_cache_dtype.endswith("_per_token_head"):
+        # A float32 scale behind the keys and one behind the values (TritonAttentionBackend.customize_spec).
+        values = shape.head_dim if kv_cache_dtype.startswith("int4") else 2 * shape.head_dim
+        return values + 2 * 4
     if kv_cache_dtype.startswith("fp8") or kv_cache_dtype == "int8":
         return 2 * shape.head_dim
     if kv_cache_dtype in _ELEMENT:

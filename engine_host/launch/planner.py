@@ -60,6 +60,13 @@ class Planner:
 
         Raises HostError when there is no such model or engine, or when the engine refuses a setting.
         """
+        if not request.model:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                "Neither a model nor a preset is named.",
+                fix="Give one of them.",
+                evidence={"field": "model"},
+            )
         model = await self._around.find_model(request.model, _FORMATS[request.engine])
         kind = request.engine
         if kind is EngineKind.AUTO:

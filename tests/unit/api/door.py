@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -20,18 +21,21 @@ from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
 from engine_host.events import EventLog
 from engine_host.fit_services import FitServices
+from engine_host.hub_services import HubServices
 from engine_host.installation_jobs import InstallationJobs
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Surroundings
+from engine_host.library.hub import Hub
 from engine_host.library.shelf import ShelvedModel
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.patch_services import PatchServices
 from engine_host.preset_services import PresetServices
+from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.engines import Request, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind
-from engine_host.protocol.models import ModelPage
+from engine_host.protocol.models import ModelFile, ModelPage
 from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.settings import SettingsFile
@@ -101,6 +105,10 @@ async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
     raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
 
 
+async def _no_models() -> tuple[ModelFile, ...]:
+    return ()
+
+
 @asynccontextmanager
 async def door() -> AsyncIterator[Door]:
     """An open control API."""
@@ -139,7 +147,19 @@ async def door() -> AsyncIterator[Door]:
                 cache_folder=built.folders.cache,
             )
         )
+        hub = HubServices(Hub(built.folders.cache / "hub", os.environ))
         catalogue = PresetServices(presets, built.folders.config / "presets", settings, events, lambda: ())
+        fits = FitServices(
+            _no_model,
+            _no_models,
+            catalogue,
+            lambda: (),
+            lambda: (1 << 34, 1 << 33),
+            lambda: 0,
+            built.manager.alive,
+            built.store,
+            hub.model,
+        )
         services = Services(
             program="sndr test",
             events=events,
@@ -156,16 +176,17 @@ async def door() -> AsyncIterator[Door]:
                 planner,
                 events,
             ),
-            fit=FitServices(
-                _no_model,
-                catalogue.catalog,
-                lambda: (),
-                lambda: (1 << 34, 1 << 33),
-                lambda: 0,
-                built.manager.alive,
-                built.store,
-            ),
+            hub=hub,
+            fit=fits,
             presets=catalogue,
+            verdicts=PresetVerdictServices(
+                catalogue,
+                fits,
+                _no_models,
+                lambda: _no_server(ServerChoice.AUTO),
+                no_environment,
+                lambda: built.folders.data / "models",
+            ),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
             ),

@@ -1,0 +1,55 @@
+"""`sndr presets verdicts`: what works on a machine, what works best first, what is missing to start it."""
+
+import click
+
+from engine_host.cli_fit import VERDICTS
+from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.host_start import find_or_start
+from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
+
+
+@click.command("verdicts")
+@click.option("--hardware", metavar="ID", help="Other GPUs (sndr presets hardware), instead of this machine.")
+@click.option(
+    "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here, or as many as it needs)."
+)
+@click.option("--all", "every", is_flag=True, help="Also what does not fit or cannot run.")
+@command
+def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) -> Exit | None:
+    """Say which presets would work, what works best first, and what is missing to start each."""
+    with find_or_start() as hold:
+        asked = JudgePresets(hardware=hardware, count=count)
+        page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, asked)
+    shown = [one for one in page.verdicts if every or one.verdict in {"fits", "tight"}]
+    lines = [f"On {page.hardware}:", *_table(shown)]
+    hidden = len(page.verdicts) - len(shown)
+    if hidden:
+        lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]
+    first = next((one for one in shown if one.missing), None)
+    if first is not None:
+        lines += ["", f"To start {first.preset}:"]
+        for finding in first.missing:
+            lines.append(f"  {finding.message}")
+            if finding.fix is not None and finding.fix.command:
+                lines.append(f"    $ {finding.fix.command}")
+    out.result(page, lines)
+    return None
+
+
+def _table(found: list[PresetVerdict]) -> list[str]:
+    if not found:
+        return ["No preset would work."]
+    rows = [
+        (
+            one.preset,
+            VERDICTS[one.verdict],
+            "" if one.needed is None or one.room is None else f"{size(one.needed)} of {size(one.room)}",
+            "" if not one.largest_context else f"{one.largest_context:,}",
+            "" if one.decode is None else f"{one.decode:,.0f} tok/s",
+            ", ".join(finding.id for finding in one.missing) or ("ready" if one.model else ""),
+            one.why,
+        )
+        for one in found
+    ]
+    headings = ("preset", "verdict", "memory", "longest context", "at most", "missing", "")
+    return table(headings, rows)

@@ -1,0 +1,154 @@
+"""The verdict on every preset, for this machine or for hardware of the catalogue, what works best first."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from engine_host._errors import HostError
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.resolve import Machine
+from engine_host.fit.start import Device, Model
+from engine_host.fit_services import FitServices, device_of
+from engine_host.launch.surroundings import Environment
+from engine_host.preset_fit import lacking, rank, verdict_of
+from engine_host.preset_services import PresetServices
+from engine_host.preset_weights import weights_finding, weights_here
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts, ResolvedPreset
+
+# What starts an engine, or why nothing does: by engine, and by whether it is for GPUs.
+_Engines = Mapping[tuple[PresetEngine, bool], Finding | None]
+
+
+class PresetVerdictServices:
+    """Answers `/v1/presets/verdicts`."""
+
+    def __init__(
+        self,
+        presets: PresetServices,
+        fit: FitServices,
+        list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
+        find_server: Callable[[], Awaitable[object]],
+        find_environment: Callable[[str | None], Awaitable[Environment]],
+        downloads: Callable[[], Path],
+    ) -> None:
+        """`find_server` and `find_environment` raise HostError where an engine is not installed."""
+        self._presets = presets
+        self._fit = fit
+        self._list_models = list_models
+        self._find_server = find_server
+        self._find_environment = find_environment
+        self._downloads = downloads
+
+    async def judge(self, asked: JudgePresets) -> PresetVerdicts:
+        """Every usable preset with its verdict; `missing` is of this machine and only told for it.
+
+        Raises HostError(not_found) for unknown hardware.
+        """
+        catalog = await self._presets.catalog()
+        models = await self._list_models()
+        here = await self._presets.machine_of(None, asked.count) if asked.hardware is None else None
+        _, processor = await self._fit.devices(FitRequest(cpu=True))
+        _, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
+        engines = await self._engines() if here is not None else None
+        judged = []
+        for preset_id in catalog.ids():
+            needed = catalog.preset(preset_id).needs.gpus
+            machine = here or Machine(asked.hardware, asked.count or max(1, needed))
+            resolved = self._presets.resolve_in(catalog, preset_id, machine)
+            devices = processor if not needed else gpus if here else _devices(catalog, machine)
+            found = await self._one(resolved, devices[: machine.count or 1], models, engines)
+            judged.append((rank(found, resolved), found))
+        return PresetVerdicts(
+            hardware=_name(catalog, here, asked),
+            verdicts=tuple(found for _, found in sorted(judged, key=lambda pair: pair[0])),
+        )
+
+    async def _one(
+        self,
+        resolved: ResolvedPreset,
+        devices: Sequence[Device],
+        models: Sequence[ModelFile],
+        engines: _Engines | None,
+    ) -> PresetVerdict:
+        model: Model | HostError
+        try:
+            model = await self._fit.model_of_preset(resolved, models)
+        except HostError as error:
+            model = error
+        found = verdict_of(resolved, model, devices, self._fit.learnt)
+        missing = [*lacking(resolved)]
+        weights = weights_here(resolved, models)
+        if engines is not None:
+            not_here = weights_finding(resolved, weights, self._downloads())
+            missing += [] if not_here is None else [not_here]
+            engine = engines.get((resolved.engine, resolved.preset.needs.gpus > 0))
+            missing += [] if engine is None else [engine]
+        usable = weights.found and not weights.ambiguous and weights.found[0].problem is None
+        return found.model_copy(
+            update={"missing": tuple(missing), "model": weights.found[0].id if usable else None}
+        )
+
+    async def _engines(self) -> _Engines:
+        """What is missing to start each engine."""
+        found: dict[tuple[PresetEngine, bool], Finding | None] = {}
+        try:
+            await self._find_server()
+            server = None
+        except HostError as error:
+            server = _absent(error)
+        found[PresetEngine.LLAMA_CPP, False] = found[PresetEngine.LLAMA_CPP, True] = server
+        try:
+            environment = await self._find_environment(None)
+        except HostError as error:
+            found[PresetEngine.VLLM, False] = found[PresetEngine.VLLM, True] = _absent(error)
+        else:
+            found[PresetEngine.VLLM, False] = None
+            found[PresetEngine.VLLM, True] = None if environment.build == "cuda" else _cpu_build(environment)
+        return found
+
+
+def _name(catalog: Catalog, here: Machine | None, asked: JudgePresets) -> str:
+    if here is None:
+        title = catalog.gpu(asked.hardware or "").entry.title
+        return f"{asked.count} × {title}" if asked.count else f"{title}, as many as each preset needs"
+    if not here.count:
+        return "this machine, which has no GPU"
+    title = here.card.title if here.card is not None else catalog.gpu(here.hardware or "").entry.title
+    return f"this machine: {here.count} × {title}"
+
+
+def _devices(catalog: Catalog, machine: Machine) -> list[Device]:
+    entry = catalog.gpu(machine.hardware or "").entry
+    return [device_of(entry, number) for number in range(machine.count)]
+
+
+def _absent(error: HostError) -> Finding:
+    problem = error.problem
+    return Finding(
+        id="engine.missing",
+        severity=Severity.ERROR,
+        reason=problem.reason,
+        message=problem.message,
+        fix=problem.fix,
+        evidence=problem.evidence,
+    )
+
+
+def _cpu_build(environment: Environment) -> Finding:
+    """Of vLLM only the build for processors is installed, and the preset is for GPUs."""
+    return Finding(
+        id="engine.build",
+        severity=Severity.ERROR,
+        reason=Reason.ENGINE_UNUSABLE,
+        message=f"{environment.label} is installed, and this preset needs the build for GPUs.",
+        fix=Fix(
+            text="Install it.",
+            command=f"sndr engine install vllm --version {environment.version} --build cuda",
+        ),
+        evidence={"installation": environment.id},
+    )

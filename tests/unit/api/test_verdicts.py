@@ -1,0 +1,214 @@
+"""Verdicts on all presets over the control API, and fit for the start of a preset."""
+
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+import pytest
+
+from engine_host.bundled import presets
+from engine_host.protocol.errors import ErrorAnswer, Reason
+from engine_host.protocol.fit import FitReport, Verdict
+from engine_host.protocol.presets import JudgePresets, PresetPage, PresetVerdict, PresetVerdicts
+from tests.unit.api.door import Door, door
+from tests.unit.asynchronous import run
+
+pytestmark = pytest.mark.usefixtures("home")
+HARDWARE = sorted(path.stem for path in (presets() / "hardware").glob("*.yaml"))
+PRESETS = {path.stem for path in (presets() / "presets").glob("*.yaml")}
+
+
+def through(work: Callable[[Door], Awaitable[None]]) -> None:
+    async def test() -> None:
+        async with door() as opened:
+            await work(opened)
+
+    run(test())
+
+
+async def judge(opened: Door, **asked: Any) -> PresetVerdicts:
+    answer = await opened.client.post("/v1/presets/verdicts", json=JudgePresets(**asked).model_dump())
+    assert answer.status_code == 200, answer.text
+    return PresetVerdicts.model_validate_json(answer.text)
+
+
+async def fit(opened: Door, **body: Any) -> FitReport:
+    answer = await opened.client.post("/v1/fit", json=body)
+    assert answer.status_code == 200, answer.text
+    return FitReport.model_validate_json(answer.text)
+
+
+def of(page: PresetVerdicts, preset: str) -> PresetVerdict:
+    return next(one for one in page.verdicts if one.preset == preset)
+
+
+def test_every_preset_has_a_verdict_on_every_gpu_in_any_number() -> None:
+    async def work(opened: Door) -> None:
+        for hardware in HARDWARE:
+            for count in (1, 2, 4, 8):
+                page = await judge(opened, hardware=hardware, count=count)
+                assert {one.preset for one in page.verdicts} == PRESETS
+                for one in page.verdicts:
+                    assert one.why or one.verdict is Verdict.FITS
+                    assert one.reason is not None or one.verdict not in {"cannot_run", "does_not_fit"}
+
+    through(work)
+
+
+def test_all_presets_on_all_gpus_take_less_than_two_seconds() -> None:
+    async def work(opened: Door) -> None:
+        await judge(opened)
+        began = time.perf_counter()
+        for hardware in HARDWARE:
+            await judge(opened, hardware=hardware)
+        assert time.perf_counter() - began < 2
+
+    through(work)
+
+
+def test_what_works_best_comes_first_and_what_cannot_run_says_why() -> None:
+    async def work(opened: Door) -> None:
+        page = await judge(opened, hardware="rtx-3090", count=2)
+        assert page.hardware == "2 × GeForce RTX 3090"
+        order = [list(Verdict).index(one.verdict) for one in page.verdicts]
+        assert order == sorted(order)
+        assert page.verdicts[0].preset.startswith("qwen3.6-27b")
+        many = of(page, "qwen3.6-35b-a3b-sglang-4xl4")
+        assert (many.verdict, many.reason) == (Verdict.CANNOT_RUN, Reason.ENGINE_UNUSABLE)
+        assert many.why == "It needs 4 GPUs; there are 2."
+        new = of(page, "qwen3.6-27b-nvfp4-2x32")
+        assert (new.verdict, new.reason) == (Verdict.CANNOT_RUN, Reason.UNSUPPORTED)
+        assert "compute capability 9.0" in new.why
+        assert {finding.id for finding in new.missing} >= {"preset.sm", "preset.formats"}
+        assert of(page, "demo-llamacpp").decode is None, "the bandwidth of main memory is not known"
+
+    through(work)
+
+
+def test_an_engine_that_is_not_started_is_a_reason() -> None:
+    async def work(opened: Door) -> None:
+        found = of(await judge(opened, hardware="l4", count=4), "qwen3.6-35b-a3b-sglang-4xl4")
+        assert (found.verdict, found.reason) == (Verdict.CANNOT_RUN, Reason.UNSUPPORTED)
+        assert found.why == "This program does not start SGLang."
+        assert [finding.id for finding in found.missing] == ["engine.not_started"]
+
+    through(work)
+
+
+def test_on_this_machine_what_is_missing_is_named_with_its_command() -> None:
+    async def work(opened: Door) -> None:
+        page = await judge(opened)
+        assert page.hardware == "this machine, which has no GPU"
+        assert page.verdicts[0].verdict is Verdict.FITS
+        small = of(page, "qwen3-embedding-0.6b-cpu")
+        missing = {finding.id: finding for finding in small.missing}
+        assert set(missing) == {"weights.missing", "engine.missing"}
+        fix = missing["weights.missing"].fix
+        assert fix is not None
+        assert fix.command is not None
+        assert fix.command.startswith(
+            "hf download Qwen/Qwen3-Embedding-0.6B-GGUF Qwen3-Embedding-0.6B-Q8_0.gguf"
+        )
+        assert str(opened.rig.folders.data / "models") in fix.command
+        large = of(page, "qwen3.6-27b-q4-24")
+        assert (large.verdict, large.why) == (Verdict.CANNOT_RUN, "It needs a GPU; there is none.")
+
+    through(work)
+
+
+def test_hardware_that_nobody_knows_is_refused() -> None:
+    async def work(opened: Door) -> None:
+        answer = await opened.client.post("/v1/presets/verdicts", json={"hardware": "rtx-9090"})
+        assert ErrorAnswer.model_validate_json(answer.text).error.reason is Reason.NOT_FOUND
+
+    through(work)
+
+
+def test_the_fit_of_a_preset_is_that_of_the_settings_it_resolves_to() -> None:
+    async def work(opened: Door) -> None:
+        found = await fit(opened, preset="qwen3.6-27b-int4-2x24", hardware="2x rtx-3090")
+        assert found.preset == "qwen3.6-27b-int4-2x24"
+        assert (found.model, found.kv) == ("qwen3.6-27b/int4-autoround", "fp8_e4m3")
+        assert (found.context, found.streams, found.tensor_parallel) == (262144, 2, 2)
+        page = await judge(opened, hardware="rtx-3090", count=2)
+        assert found.devices[0].needed == of(page, "qwen3.6-27b-int4-2x24").needed
+        assert found.devices[0].room == int(0.92 * (24 << 30)), "the preset's share of the memory"
+
+    through(work)
+
+
+def test_what_is_asked_wins_over_the_preset() -> None:
+    async def work(opened: Door) -> None:
+        plain = await fit(opened, preset="qwen3.6-27b-int4-2x24", hardware="2x rtx-3090")
+        less = await fit(
+            opened,
+            preset="qwen3.6-27b-int4-2x24",
+            hardware="2x rtx-3090",
+            context=8192,
+            streams=8,
+            kv="auto",
+            speculation=False,
+        )
+        assert (less.context, less.streams, less.kv) == (8192, 8, "auto")
+        assert less.kv_bytes_per_token == 2 * plain.kv_bytes_per_token
+        names = {part.name: part.size for part in less.devices[0].parts}
+        assert names["weights"] < {part.name: part.size for part in plain.devices[0].parts}["weights"]
+
+    through(work)
+
+
+def test_layers_that_contradict_each_other_cannot_run_and_are_still_computed() -> None:
+    async def work(opened: Door) -> None:
+        found = await fit(opened, preset="qwen3.6-27b-int4-2x24", hardware="2x rtx-3090", context=1 << 20)
+        assert (found.verdict, found.reason) == (Verdict.CANNOT_RUN, Reason.PRESET_CONFLICT)
+        assert "override" in found.why
+        found = await fit(opened, preset="qwen3.6-27b-int4-2x24", hardware="4x rtx-3090", tensor_parallel=8)
+        assert found.reason is Reason.PRESET_CONFLICT
+        assert found.devices
+
+    through(work)
+
+
+def test_gpus_that_are_described_are_checked_against_what_a_preset_needs() -> None:
+    async def work(opened: Door) -> None:
+        card = {"name": "card", "total": 24 << 30, "sm": "7.5"}
+        found = await fit(opened, preset="qwen3.6-27b-k8v4-24", gpus=[card])
+        assert (found.verdict, found.reason) == (Verdict.CANNOT_RUN, Reason.UNSUPPORTED)
+        assert found.why == "It needs compute capability 8.0; card has 7.5."
+        assert found.devices[0].name == "card"
+
+    through(work)
+
+
+def test_a_preset_of_an_engine_that_is_not_started_has_no_figures() -> None:
+    async def work(opened: Door) -> None:
+        found = await fit(opened, preset="qwen3.6-35b-a3b-sglang-4xl4", hardware="4x l4")
+        assert (found.verdict, found.devices) == (Verdict.CANNOT_RUN, ())
+
+    through(work)
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        ({"preset": "nobody"}, Reason.NOT_FOUND),
+        ({"preset": "demo-vllm", "hardware": "rtx-9090"}, Reason.NOT_FOUND),
+        ({"preset": "demo-vllm", "streams": 4000}, Reason.BAD_REQUEST),
+    ],
+)
+def test_a_question_that_means_nothing_is_refused(body: dict[str, Any], reason: Reason) -> None:
+    async def work(opened: Door) -> None:
+        answer = await opened.client.post("/v1/fit", json=body)
+        assert ErrorAnswer.model_validate_json(answer.text).error.reason is reason
+
+    through(work)
+
+
+def test_every_preset_can_be_asked_for_without_hardware() -> None:
+    async def work(opened: Door) -> None:
+        page = PresetPage.model_validate_json((await opened.client.get("/v1/presets")).text)
+        for item in page.presets:
+            found = await fit(opened, preset=item.preset.id)
+            assert found.preset == item.preset.id
+
+    through(work)
