@@ -11,6 +11,7 @@ import psutil
 import pytest
 
 from engine_host.protocol.engines import Engine, EngineState, RequestPage, RequestState
+from engine_host.protocol.fit import Measured, MeasuredPage
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
@@ -100,6 +101,19 @@ def test_it_is_ready_and_says_how_it_got_there(served: Served) -> None:
     assert all(stage.ended_at is not None for stage in engine.stages)
     (model,) = served.client.models.list()
     assert (model.id, model.owned_by) == ("sndr-demo", "vllm")
+
+
+def test_its_cache_has_as_many_tokens_as_fit_predicted(served: Served) -> None:
+    """A hybrid: states, a block that grew for them, and groups of layers of two kinds."""
+
+    def compared() -> dict[str, Measured] | None:
+        return {
+            one.part: one for one in served.host.client.get("/v1/fit/starts", MeasuredPage).starts
+        } or None
+
+    tokens = wait_for(compared, "a start that was compared")["KV tokens"]
+    assert tokens.engine == "vllm"
+    assert tokens.predicted == tokens.measured
 
 
 def test_a_chat_and_a_tool_call(served: Served) -> None:
