@@ -29,6 +29,10 @@ compile_vllm() { # id of the pin, requirements, options; the requirements come t
     "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$requirements" >/dev/null
 }
 
+# The Triton of the pin whose kernels were measured on a GPU; its interpreter runs in the CPU build's Python.
+"$uv" pip compile "${vllm_options[@]}" --constraint requirements/test.lock requirements/kernels.in "$@" \
+    --output-file requirements/kernels.lock >/dev/null
+
 for version in 0.32.0 0.26.0; do
     compile_vllm "$version-cuda" "vllm==$version" "$@"
 done

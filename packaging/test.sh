@@ -15,5 +15,8 @@ note "the llama.cpp engine (compiled once a machine)"
 note "vLLM's CPU build (installed once a machine)"
 .venv/bin/sndr engine install vllm --build cpu
 
+note "Triton's interpreter for the kernels' tests (installed once a machine)"
+packaging/kernels.sh
+
 note "tests"
 exec .venv/bin/python -m pytest "$@"

@@ -9,7 +9,7 @@ multiple of 8 will do. Keys go from the cache to the tensor cores without passin
 import triton
 import triton.language as tl
 
-from engine_host.overlay.turboquant.convert import key_levels_of, rounded_to_4_bits, to_fp8, values_of
+from .convert import key_levels_of, rounded_to_4_bits, shifted_fp8, signed_level, to_fp8, values_of
 
 # Weights are stored as fp16 times 2 ** 5: the small ones stay clear of fp16's subnormal numbers.
 HEADROOM = tl.constexpr(5.0)
@@ -35,7 +35,7 @@ def _summed(both, tile: tl.constexpr, rows: tl.constexpr):
     return tl.sum(tl.reshape(both, (tile, 2, rows)), 1)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["table_stride"], do_not_specialize_on_alignment=["table", "lengths", "starts"])
 def decode_kernel(
     queries,
     fp8_cache,
@@ -43,27 +43,32 @@ def decode_kernel(
     word_cache,
     table,
     lengths,
+    starts,
     partial,
     partial_lse,
     scale_log2,
     query_token_stride,
     query_head_stride,
     table_stride,
-    query_rows: tl.constexpr,
     group: tl.constexpr,
     rows: tl.constexpr,
     kv_heads: tl.constexpr,
     head_size: tl.constexpr,
     block_size: tl.constexpr,
+    block_stride: tl.constexpr,
     fp8_keys: tl.constexpr,
+    native_fp8: tl.constexpr,
     tile: tl.constexpr,
     whole_values: tl.constexpr,
     stages: tl.constexpr,
 ):
     """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
 
-    rows is query_rows * group, padded to a power of two. Row r of a request is query row r // group of head r
-    % group and sees the first length - query_rows + 1 + r // group tokens.
+    A request has the query tokens from its entry of `starts` to the next one's, at most rows // group; row r
+    is token r // group of head r % group and sees the first length - tokens + 1 + r // group tokens.
+
+    native_fp8: the tensor cores multiply fp8 (SM 8.9 on). Without, keys become fp16 in registers: the byte's
+    sign, exponent and mantissa shifted into an fp16's, which is the number times 2 ** -8, exactly.
     """
     half: tl.constexpr = head_size // 2
     key_bytes: tl.constexpr = head_size if fp8_keys else half
@@ -75,25 +80,28 @@ def decode_kernel(
     request = tl.program_id(1)
     split = tl.program_id(2)
     length = tl.load(lengths + request)
+    query_start = tl.load(starts + request)
+    tokens = tl.load(starts + request + 1) - query_start
     share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
     first = share * split
     end = tl.minimum(first + share, length)
     row = tl.arange(0, rows)
     out = ((request * kv_heads + head) * tl.num_programs(2) + split) * rows + row
-    if first >= end:
+    if (first >= end) | (tokens <= 0):
         tl.store(partial_lse + out, tl.full([rows], -float("inf"), tl.float32))
         return
 
-    # The queries, two fp8 terms side by side: columns [0, rows) and [rows, 2 * rows).
-    both = tl.arange(0, 2 * rows)
+    # The queries; for fp8 two terms side by side: columns [0, rows) and [rows, 2 * rows).
+    columns: tl.constexpr = 2 * rows if native_fp8 else rows
+    both = tl.arange(0, columns)
     column = both % rows
     lower = (both >= rows)[None, :]
-    real = column < group * query_rows
-    at = (request * query_rows + column // group) * query_token_stride
+    real = column < group * tokens
+    at = (query_start + column // group) * query_token_stride
     at += (head * group + column % group) * query_head_stride
     channel = tl.arange(0, head_size)
     channel_half = tl.arange(0, half)
-    largest = tl.zeros([2 * rows], tl.float32)
+    largest = tl.zeros([columns], tl.float32)
     if fp8_keys:
         query = tl.load(queries + at[None, :] + channel[:, None], mask=real[None, :], other=0.0).to(
             tl.float32
@@ -108,14 +116,22 @@ def decode_kernel(
     # The exponent alone: the largest number of a row ends between 192 and 384, below e4m3's 448.
     inverse_step = 384.0 / tl.maximum(largest, 1e-30)
     inverse_step = (inverse_step.to(tl.int32, bitcast=True) & 0x7F800000).to(tl.float32, bitcast=True)
-    terms = _two_terms(query, inverse_step[None, :], lower)
-    if not fp8_keys:
-        second_terms = _two_terms(second, inverse_step[None, :], lower)
-    # Both terms of a row have the same step.
-    to_log2 = scale_log2 / (tl.sum(tl.reshape(inverse_step, (2, rows)), 0) * 0.5)
+    if native_fp8:
+        terms = _two_terms(query, inverse_step[None, :], lower)
+        if not fp8_keys:
+            second_terms = _two_terms(second, inverse_step[None, :], lower)
+        # Both terms of a row have the same step.
+        to_log2 = scale_log2 / (tl.sum(tl.reshape(inverse_step, (2, rows)), 0) * 0.5)
+    else:
+        terms = (query * inverse_step[None, :]).to(tl.float16)
+        if fp8_keys:
+            to_log2 = scale_log2 * 256.0 / inverse_step
+        else:
+            second_terms = (second * inverse_step[None, :]).to(tl.float16)
+            to_log2 = scale_log2 / inverse_step
 
-    limit = tl.minimum(length - query_rows + 1 + row // group, end)
-    unmasked = tl.minimum(length - query_rows + 1, end)
+    limit = tl.minimum(length - tokens + 1 + row // group, end)
+    unmasked = tl.minimum(length - tokens + 1, end)
     highest = tl.full([rows], -float("inf"), tl.float32)
     weight_sums = tl.zeros([tile, rows], tl.float32)
     wide: tl.constexpr = head_size if whole_values else half
@@ -146,25 +162,33 @@ def decode_kernel(
                 place == 0, block0, tl.where(place == 1, block1, tl.where(place == 2, block2, block3))
             )
         within = (token + start) & (block_size - 1) if block_size > tile else token & (block_size - 1)
-        page = (block * kv_heads + head).to(tl.int64)
-        base = page * page_bytes
-        scale = tl.load(word_cache + (page * (page_bytes // 4) + (scale_offset // 4 + within)))
+        base = block.to(tl.int64) * block_stride + head * page_bytes
+        words = block.to(tl.int64) * (block_stride // 4) + head * (page_bytes // 4)
+        scale = tl.load(word_cache + (words + (scale_offset // 4 + within)))
         # Slots beyond the end were never written and may hold NaN; with scale 0 their values are 0.
         scale = tl.where(start + token < end, scale, 0)
         packed_at = (base + value_offset + within * half)[:, None] + channel_half[None, :]
         if fp8_keys:
             keys = tl.load(fp8_cache + (base + within * head_size)[:, None] + channel[None, :])
             packed = tl.load(byte_cache + packed_at)
-            scores = _summed(tl.dot(keys, terms), tile, rows)
+            if native_fp8:
+                scores = _summed(tl.dot(keys, terms), tile, rows)
+            else:
+                scores = tl.dot(shifted_fp8(keys), terms)
         else:
             codes = tl.load(byte_cache + (base + within * half)[:, None] + channel_half[None, :])
             packed = tl.load(byte_cache + packed_at)
             # Norms are read in pairs: asynchronous copies are of 4 bytes at least.
-            pair = tl.load(word_cache + (page * (page_bytes // 4) + (norm_offset // 4 + within // 2)))
+            pair = tl.load(word_cache + (words + (norm_offset // 4 + within // 2)))
             norm = ((pair >> ((within & 1) * 16)) & 0xFFFF).to(tl.int16).to(tl.float16, bitcast=True)
-            low_keys, high_keys = key_levels_of(codes)
-            products = tl.dot(high_keys, second_terms, acc=tl.dot(low_keys, terms))
-            scores = _summed(products, tile, rows) * norm.to(tl.float32)[:, None]
+            if native_fp8:
+                low_keys, high_keys = key_levels_of(codes)
+                products = tl.dot(high_keys, second_terms, acc=tl.dot(low_keys, terms))
+                scores = _summed(products, tile, rows) * norm.to(tl.float32)[:, None]
+            else:
+                products = tl.dot(signed_level(codes & 15).to(tl.float16), terms)
+                products = tl.dot(signed_level(codes >> 4).to(tl.float16), second_terms, acc=products)
+                scores = products * norm.to(tl.float32)[:, None]
         if start + tile > unmasked:
             scores = tl.where((start + token)[:, None] < limit[None, :], scores, -float("inf"))
         risen = tl.maximum(highest, tl.max(scores, 0) * to_log2)
@@ -193,7 +217,7 @@ def decode_kernel(
 
     total = tl.sum(weight_sums, 0)
     inverse = 1.0 / tl.where(total > 0.0, total, 1.0)
-    real_row = (row < group * query_rows)[None, :]
+    real_row = (row < group * tokens)[None, :]
     to = partial + out.to(tl.int64)[None, :] * head_size
     if whole_values:
         tl.store(to + channel[:, None], low_out * inverse[None, :], mask=real_row)

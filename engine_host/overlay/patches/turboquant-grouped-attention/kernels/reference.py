@@ -2,8 +2,8 @@
 
 import torch
 
-from engine_host.overlay.turboquant.layout import CacheLayout
-from engine_host.overlay.turboquant.levels import LEVELS
+from .layout import CacheLayout
+from .levels import LEVELS
 
 
 def hadamard(size: int, device: torch.device) -> torch.Tensor:

@@ -1,8 +1,7 @@
 """The cache's byte arithmetic."""
 
 import pytest
-
-from engine_host.overlay.turboquant.layout import BLOCK_SIZES, HEAD_SIZES, PRESETS, CacheLayout
+from kernels.layout import BLOCK_SIZES, HEAD_SIZES, PRESETS, CacheLayout
 
 
 @pytest.mark.parametrize(

@@ -1,12 +1,13 @@
-"""TurboQuant kernels on a GPU machine, all in one run: ours, vLLM's two and attention over a bf16 cache.
+"""TurboQuant kernels on a GPU machine, in one run: ours, vLLM's two and FlashAttention 3 over a bf16 cache.
 
-usage: python tools/kernels/bench.py [--vllm FOLDER] [--out FILE] [--quick]
+usage: turboquant.py [--vllm FOLDER] [--flash FILE] [--before-sm89] [--out FILE] [--quick]
 
-It needs torch and Triton alone. FOLDER/vllm holds vLLM's Python files (0.32 or 0.33); without it vLLM's
-kernels are left out. Data is random and fresh for every shape, each answer is checked against float64
-on the cache it was read from. Times are medians of replayed CUDA graphs with the L2 cache cleared in
-between, with first and ninth decile; vLLM's two are timed without graphs, since they allocate. Shares
-are of the copy bandwidth (bytes read plus written) measured at the start.
+It needs torch and Triton alone, not this program: `sndr bench kernels` runs it with an engine's Python.
+FOLDER holds vLLM's Python files as FOLDER/vllm (0.32 or 0.33), FILE its _vllm_fa3_C library; without
+them vLLM's kernels are left out and bf16 is PyTorch's own attention. Data is random and fresh for every
+shape, each answer is checked against float64 on the cache it was read from. Times are medians of replayed
+CUDA graphs with the L2 cache cleared in between, with first and ninth decile; vLLM's two are timed without
+graphs, since they allocate. Shares are of the copy bandwidth (bytes read plus written) measured at the start.
 """
 
 import argparse
@@ -19,12 +20,13 @@ from typing import Any
 import torch
 from triton.testing import do_bench
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[2]))
+PATCH = Path(__file__).resolve().parents[2] / "overlay" / "patches" / "turboquant-grouped-attention"
+sys.path[:0] = [str(PATCH), str(Path(__file__).parent)]
 
-from engine_host.overlay.turboquant import reference
-from engine_host.overlay.turboquant.attention import attend, plan
-from engine_host.overlay.turboquant.layout import CacheLayout
-from engine_host.overlay.turboquant.store import store
+from kernels import reference
+from kernels.attention import Shape, attend, plan
+from kernels.layout import CacheLayout
+from kernels.store import store
 
 BLOCK = 16
 # preset, head size, query heads, KV heads, tokens, requests, query rows; the goal, a share of the bandwidth.
@@ -91,6 +93,8 @@ def stock_tokens(cache: torch.Tensor, blocks: torch.Tensor, length: int, head_si
 class Case:
     """One shape: its data in every layout, and what was measured on it."""
 
+    forced = False
+
     def __init__(self, shape: tuple[Any, ...], vllm: Any, bandwidth: float, device: torch.device) -> None:
         preset, self.head_size, self.heads, self.kv_heads, self.length, self.batch, self.rows, self.goal = (
             shape
@@ -153,18 +157,27 @@ class Case:
         wanted = self.wanted(
             lambda request: reference.read_tokens(self.cache, self.table[request], self.length, self.layout)
         )
-        made = plan(self.layout, self.batch, self.rows, self.heads, self.kv_heads, self.length, self.device)
-        out = torch.full_like(self.query, float("nan"))
-        scale = self.head_size**-0.5
-
-        def call() -> None:
-            attend(made, self.query, self.cache, self.table, self.lengths, scale, out)
-
-        self.note("ours", timed(call), out, wanted, self.bytes)
+        cores = torch.cuda.get_device_properties(self.device).multi_processor_count
+        for name, native_fp8 in (("ours", True), ("sm8x", False)):
+            if name == "ours" or (self.layout.fp8_keys and self.forced):
+                self._ours(name, native_fp8, cores, wanted)
         keys, values, slots = self.last
         times = timed(lambda: store(keys, values, self.cache, slots, self.layout))
         moved = self.length * self.kv_heads * (self.head_size * 4 + self.layout.token_bytes)
         self.note("store", times, None, None, moved)
+
+    def _ours(self, name: str, native_fp8: bool, cores: int, wanted: Any) -> None:
+        """Decode and combine; `sm8x` is the code path of GPUs without fp8 products, forced here."""
+        shape = Shape(self.layout, self.rows, self.heads, self.kv_heads, cores, native_fp8)
+        made = plan(shape, self.batch, self.length, self.device)
+        starts = torch.arange(0, self.batch * self.rows + 1, self.rows, dtype=torch.int32, device=self.device)
+        out = torch.full_like(self.query, float("nan"))
+        scale = self.head_size**-0.5
+
+        def call() -> None:
+            attend(made, self.query, self.cache, self.table, self.lengths, starts, scale, out)
+
+        self.note(name, timed(call), out, wanted, self.bytes)
 
     def theirs(self) -> None:
         wanted = self.wanted(
@@ -185,6 +198,34 @@ class Case:
             if best is None or times < best[0]:
                 best = times, found
         self.note("soa", best[0], best[1], wanted, self.bytes)
+
+    def flash(self) -> None:
+        """FlashAttention 3 on the same tokens in bf16, paged alike; bytes are those of bf16."""
+        pages = self.length // BLOCK * self.batch
+        shape = pages, BLOCK, self.kv_heads, self.head_size
+        parts = []
+        for dense in (self.keys, self.values):
+            paged = torch.empty(shape, dtype=torch.bfloat16, device=self.device)
+            for request in range(self.batch):
+                tokens = dense[request].transpose(0, 1)
+                paged[self.table[request].long()] = tokens.reshape(-1, *shape[1:])
+            parts.append(paged)
+        starts = torch.arange(0, self.batch * self.rows + 1, self.rows, dtype=torch.int32, device=self.device)
+
+        def call() -> torch.Tensor:
+            found: torch.Tensor = torch.ops._vllm_fa3_C.fwd(
+                *(self.query, *parts, None, None, None, None, starts, None, None, None, self.lengths),
+                *(self.rows, self.length, self.table, None, None, None, None, None, None, None, None),
+                *(self.head_size**-0.5, True, -1, -1, 0.0, True, None, 0, None, 0, None, 1, 0, None),
+            )[0]
+            return found
+
+        wanted = self.wanted(
+            lambda request: (self.keys[request].transpose(0, 1), self.values[request].transpose(0, 1))
+        )
+        found = call()
+        self.note("bf16", timed(call), found, wanted, 2 * self.keys.numel() * 2)
+        self.results["bf16"]["backend"] = "FlashAttention 3, paged"
 
     def bf16(self) -> None:
         """PyTorch's attention on dense bf16 keys and values, its fastest backend; bytes are those of bf16."""
@@ -213,6 +254,8 @@ class Case:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--vllm", type=Path, help="folder that holds vllm/, vLLM's Python files")
+    parser.add_argument("--flash", type=Path, help="vLLM's FlashAttention 3, _vllm_fa3_C*.so")
+    parser.add_argument("--before-sm89", action="store_true", help="also the code path of older GPUs")
     parser.add_argument("--out", type=Path, help="write every figure to this JSON file")
     parser.add_argument("--quick", action="store_true", help="ours alone")
     chosen = parser.parse_args()
@@ -220,10 +263,12 @@ def main() -> None:
     device = torch.device("cuda")
     vllm = None
     if chosen.vllm:
-        sys.path.insert(0, str(Path(__file__).parent))
         from vllm_kernels import VllmKernels
 
         vllm = VllmKernels(chosen.vllm)
+    if chosen.flash:
+        torch.ops.load_library(str(chosen.flash))
+    Case.forced = chosen.before_sm89
     bandwidth = copy_bandwidth(device)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {bandwidth:.0f} GB/s", flush=True)
     everything = []
@@ -231,7 +276,7 @@ def main() -> None:
         case = Case(shape, vllm, bandwidth, device)
         case.ours()
         if not chosen.quick:
-            for measure in (case.theirs if case.vllm else None, case.bf16):
+            for measure in (case.theirs if case.vllm else None, case.flash if chosen.flash else case.bf16):
                 if measure is not None:
                     try:
                         measure()
@@ -252,7 +297,7 @@ def main() -> None:
                 f"  {name:6} {median:8.4f} ms ({low:.4f} to {high:.4f})  "
                 f"{result['share']:6.1%}{error}{verdict}"
             )
-            if name == "ours" and not result["error"] <= ALLOWED_ERROR:
+            if name in ("ours", "sm8x") and not result["error"] <= ALLOWED_ERROR:
                 print(f"  WRONG: {result['error']:.1e} is more than {ALLOWED_ERROR:.0e}")
         sys.stdout.flush()
         everything.append({"shape": shape, "bytes": case.bytes, "copy": bandwidth, "results": case.results})

@@ -4,10 +4,10 @@ import torch
 import triton
 import triton.language as tl
 
-from engine_host.overlay.turboquant.convert import to_fp8
-from engine_host.overlay.turboquant.hadamard import butterfly
-from engine_host.overlay.turboquant.layout import CacheLayout
-from engine_host.overlay.turboquant.levels import UNITS, level, nearest
+from .convert import fp8_byte_of, to_fp8
+from .hadamard import butterfly
+from .layout import CacheLayout
+from .levels import UNITS, level, nearest
 
 TOKENS_A_PROGRAM = 16
 
@@ -18,7 +18,7 @@ def _nibble(value, centre, step):
     return tl.minimum(tl.maximum((value - centre) / step + 8.5, 0.0), 15.0).to(tl.int32)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["tokens"], do_not_specialize_on_alignment=["slots"])
 def _store_kernel(
     keys,
     values,
@@ -36,7 +36,9 @@ def _store_kernel(
     kv_heads: tl.constexpr,
     head_size: tl.constexpr,
     block_size: tl.constexpr,
+    block_stride: tl.constexpr,
     fp8_keys: tl.constexpr,
+    native_fp8: tl.constexpr,
     count: tl.constexpr,
 ):
     half: tl.constexpr = head_size // 2
@@ -51,7 +53,7 @@ def _store_kernel(
     valid = slot >= 0
     mask = valid[:, None]
     slot = tl.where(valid, slot, 0)
-    page = slot // block_size * kv_heads + head
+    page = slot // block_size * block_stride + head * page_bytes
     within = slot % block_size
     column = tl.arange(0, half)[None, :]
 
@@ -69,20 +71,23 @@ def _store_kernel(
     packed = _nibble(low, centre[:, None], step[:, None]) | (
         _nibble(high, centre[:, None], step[:, None]) << 4
     )
-    at = page * page_bytes + value_offset + within * half
+    at = page + value_offset + within * half
     tl.store(byte_cache + at[:, None] + column, packed.to(tl.uint8), mask=mask)
     scale = step16.to(tl.int16, bitcast=True).to(tl.int32) & 0xFFFF
     scale |= centre16.to(tl.int16, bitcast=True).to(tl.int32) << 16
-    tl.store(word_cache + page * (page_bytes // 4) + scale_offset // 4 + within, scale, mask=valid)
+    tl.store(word_cache + page // 4 + scale_offset // 4 + within, scale, mask=valid)
 
     channel = tl.arange(0, head_size)[None, :]
     row = keys + (token * key_token_stride + head * key_head_stride)[:, None] + channel
     key = tl.load(row, mask=mask, other=0.0).to(tl.float32)
-    at = page * page_bytes + within * key_bytes
+    at = page + within * key_bytes
     if fp8_keys:
         # The largest e4m3 number; beyond it a conversion may give NaN.
         key = tl.minimum(tl.maximum(key, -448.0), 448.0)
-        tl.store(fp8_cache + at[:, None] + channel, to_fp8(key), mask=mask)
+        if native_fp8:
+            tl.store(fp8_cache + at[:, None] + channel, to_fp8(key), mask=mask)
+        else:
+            tl.store(byte_cache + at[:, None] + channel, fp8_byte_of(key), mask=mask)
     else:
         length = tl.sqrt(tl.sum(key * key, 1))
         # Channels of a rotated unit vector have the standard deviation 1 / sqrt(head_size).
@@ -96,19 +101,22 @@ def _store_kernel(
         first, second = tl.split(tl.permute(tl.reshape(code, (count, 2, half)), (0, 2, 1)))
         tl.store(byte_cache + at[:, None] + column, (first | (second << 4)).to(tl.uint8), mask=mask)
         norm_offset: tl.constexpr = (scale_offset + block_size * 4) // 2
-        tl.store(
-            half_cache + page * (page_bytes // 2) + norm_offset + within, norm.to(tl.float16), mask=valid
-        )
+        tl.store(half_cache + page // 2 + norm_offset + within, norm.to(tl.float16), mask=valid)
 
 
 def store(
-    keys: torch.Tensor, values: torch.Tensor, cache: torch.Tensor, slots: torch.Tensor, layout: CacheLayout
+    keys: torch.Tensor,
+    values: torch.Tensor,
+    cache: torch.Tensor,
+    slots: torch.Tensor,
+    layout: CacheLayout,
+    native_fp8: bool = True,
 ) -> None:
     """Quantise tokens into their slots.
 
     keys, values: [tokens, kv_heads, head_size], fp16 or bf16, channels contiguous. cache: uint8 of
-    `layout.cache_shape`. slots: [tokens] integers, block * block_size + place in the block; below zero is
-    skipped.
+    `layout.cache_shape`; blocks may lie further apart than their bytes. slots: [tokens] integers, block *
+    block_size + place in the block; below zero is skipped.
     """
     tokens, kv_heads, head_size = keys.shape
     if tokens == 0:
@@ -116,7 +124,7 @@ def store(
     _store_kernel[(triton.cdiv(tokens, TOKENS_A_PROGRAM), kv_heads)](
         keys,
         values,
-        cache.view(torch.float8_e4m3fn),
+        cache.view(torch.float8_e4m3fn) if native_fp8 else cache,
         cache,
         cache.view(torch.float16),
         cache.view(torch.int32),
@@ -130,6 +138,8 @@ def store(
         kv_heads=kv_heads,
         head_size=head_size,
         block_size=layout.block_size,
+        block_stride=cache.stride(0),
         fp8_keys=layout.fp8_keys,
+        native_fp8=native_fp8,
         count=TOKENS_A_PROGRAM,
     )

@@ -25,18 +25,33 @@ def butterfly(rows, count: tl.constexpr, size: tl.constexpr):
     return rows * (1.0 / (size * 1.0) ** 0.5)
 
 
-@triton.jit
-def _rotate_kernel(source, target, rows, head_size: tl.constexpr, rows_a_program: tl.constexpr):
+@triton.jit(do_not_specialize=["rows"])
+def _rotate_kernel(
+    source,
+    target,
+    rows,
+    token_stride,
+    head_stride,
+    heads: tl.constexpr,
+    head_size: tl.constexpr,
+    rows_a_program: tl.constexpr,
+):
     row = tl.program_id(0) * rows_a_program + tl.arange(0, rows_a_program)
     inside = (row < rows)[:, None]
-    at = row[:, None] * head_size + tl.arange(0, head_size)[None, :]
-    tile = tl.load(source + at, mask=inside, other=0.0).to(tl.float32)
-    tl.store(target + at, butterfly(tile, rows_a_program, head_size).to(target.dtype.element_ty), mask=inside)
+    channel = tl.arange(0, head_size)[None, :]
+    at = (row // heads).to(tl.int64) * token_stride + row % heads * head_stride
+    tile = tl.load(source + at[:, None] + channel, mask=inside, other=0.0).to(tl.float32)
+    to = target + row.to(tl.int64)[:, None] * head_size + channel
+    tl.store(to, butterfly(tile, rows_a_program, head_size).to(target.dtype.element_ty), mask=inside)
 
 
 def rotate(source: torch.Tensor, target: torch.Tensor) -> None:
-    """Write the rotated rows of `source` [..., head_size] (contiguous, any float type) to `target`."""
-    head_size = source.shape[-1]
-    rows = source.numel() // head_size
+    """Write the rotated rows of `source` [tokens, heads, head_size], channels contiguous, to `target`.
+
+    target: the same shape, contiguous.
+    """
+    tokens, heads, head_size = source.shape
     many = 16
-    _rotate_kernel[(triton.cdiv(rows, many),)](source, target, rows, head_size, many)
+    _rotate_kernel[(triton.cdiv(tokens * heads, many),)](
+        source, target, tokens * heads, source.stride(0), source.stride(1), heads, head_size, many
+    )

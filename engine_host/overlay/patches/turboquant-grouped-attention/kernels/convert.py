@@ -9,7 +9,7 @@ import os
 import triton
 import triton.language as tl
 
-from engine_host.overlay.turboquant.levels import level
+from .levels import level
 
 ASSEMBLY = tl.constexpr(os.environ.get("TRITON_INTERPRET", "0") != "1")
 
@@ -79,9 +79,31 @@ def values_of(packed, scale):
 
 
 @triton.jit
-def _signed_level(code):
+def fp8_byte_of(number):
+    """The byte of fp32 as e4m3, to nearest even, for GPUs that have no instruction for it (before SM 8.9).
+
+    Triton's own way there is another format, which ends at 1.75. Numbers are within 448 of zero.
+    """
+    size = tl.abs(number)
+    bits = (rounded_to_4_bits(size).to(tl.int32, bitcast=True) >> 20) - ((127 - 7) << 3)
+    # Below 2 ** -6 the byte counts steps of 2 ** -9. Adding 1.5 * 2 ** 23 rounds to whole numbers.
+    few = (size * 512.0 + 12582912.0).to(tl.int32, bitcast=True) & 15
+    byte = tl.where(size < 0.015625, few, bits)
+    return (byte | ((number.to(tl.int32, bitcast=True) >> 24) & 0x80)).to(tl.uint8)
+
+
+@triton.jit
+def shifted_fp8(byte):
+    """The fp16 number that is an e4m3 byte times 2 ** -8, exactly: as Marlin does (Frantar et al. 2024)."""
+    wide = byte.to(tl.int16)
+    return (((wide & 0x80) << 8) | ((wide & 0x7F) << 7)).to(tl.float16, bitcast=True)
+
+
+@triton.jit
+def signed_level(code):
+    """The fp32 level of a nibble of a 4-bit key."""
     magnitude = level((code & 7).to(tl.int32))
-    return tl.where((code & 8) != 0, -magnitude, magnitude).to(tl.float8e4nv)
+    return tl.where((code & 8) != 0, -magnitude, magnitude)
 
 
 @triton.jit
@@ -115,6 +137,6 @@ def key_levels_of(packed):
             pack=4,
         )
     else:
-        low = _signed_level(packed & 15)
-        high = _signed_level(packed >> 4)
+        low = signed_level(packed & 15).to(tl.float8e4nv)
+        high = signed_level(packed >> 4).to(tl.float8e4nv)
     return low, high

@@ -4,16 +4,16 @@ import triton
 import triton.language as tl
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["splits"], do_not_specialize_on_alignment=["starts"])
 def combine_kernel(
     partial,
     partial_lse,
     out,
+    starts,
+    splits,
     out_token_stride,
     out_head_stride,
-    splits: tl.constexpr,
     padded_splits: tl.constexpr,
-    query_rows: tl.constexpr,
     group: tl.constexpr,
     rows: tl.constexpr,
     kv_heads: tl.constexpr,
@@ -27,6 +27,9 @@ def combine_kernel(
     pair = tl.program_id(0)
     row = tl.program_id(1)
     channel = tl.program_id(2) * channels + tl.arange(0, channels)
+    query_start = tl.load(starts + pair // kv_heads)
+    if row // group >= tl.load(starts + pair // kv_heads + 1) - query_start:
+        return
     split = tl.arange(0, padded_splits)
     place = (pair * splits + split) * rows + row
     sums = tl.load(partial_lse + place, mask=split < splits, other=-float("inf"))
@@ -40,7 +43,7 @@ def combine_kernel(
     )
     total = tl.sum(weights, 0)
     answer = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0.0, total, 1.0)
-    token = pair // kv_heads * query_rows + row // group
+    token = query_start + row // group
     head = pair % kv_heads * group + row % group
     at = out + token.to(tl.int64) * out_token_stride + head * out_head_stride + channel
     tl.store(at, answer.to(out.dtype.element_ty))

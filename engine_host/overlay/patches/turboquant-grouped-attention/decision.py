@@ -1,0 +1,163 @@
+"""Whether an engine's TurboQuant layers run on our kernels: all or none, told before anything is stored.
+
+The cache has another order of bytes than vLLM's, so a layer that stores with one must read with it. Whatever
+the kernels were not written for, and a GPU on which they do not compute what they should, keeps vLLM's path.
+"""
+
+import functools
+from dataclasses import dataclass, field
+
+PRESETS = {"turboquant_k8v4": "k8v4", "turboquant_4bit_nc": "4bit_nc"}
+MOST_ROWS = 64
+# e4m3 in tensor cores.
+NATIVE_FP8 = (8, 9)
+
+
+@dataclass(frozen=True)
+class Decision:
+    """used: our kernels run. why: what speaks against it. threshold: query tokens that are decode."""
+
+    used: bool
+    why: str = ""
+    threshold: int = 1
+    native_fp8: bool = True
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the decision rests on; layers: (preset, head size, query heads, KV heads) of each kind."""
+
+    layers: frozenset = field(default_factory=frozenset)
+    threshold: int = 1
+    block_sizes: tuple = (16,)
+    against: str = ""
+
+
+def decide(vllm_config):
+    """The decision for an engine; its layers have to be there."""
+    return _decided(_facts(vllm_config))
+
+
+def turboquant_layers(vllm_config):
+    """vLLM's TurboQuant layers by name."""
+    from vllm.v1.attention.backends.turboquant_attn import TurboQuantAttentionImpl
+
+    layers = vllm_config.compilation_config.static_forward_context
+    return {
+        name: layer
+        for name, layer in layers.items()
+        if isinstance(getattr(layer, "impl", None), TurboQuantAttentionImpl)
+    }
+
+
+def _facts(vllm_config):
+    from vllm.v1.attention.backends import turboquant_attn as backend
+
+    layers = turboquant_layers(vllm_config)
+    speculative = vllm_config.speculative_config
+    drafts = getattr(speculative, "num_speculative_tokens", None) or 0
+    parallel = vllm_config.parallel_config
+    against = [
+        what
+        for what, found in (
+            ("there is no TurboQuant layer", not layers),
+            (f"{drafts} draft tokens are more than 7", drafts > 7),
+            ("parallel drafting", getattr(speculative, "parallel_drafting", False)),
+            ("decode context parallelism", parallel.decode_context_parallel_size > 1),
+            ("dual batch overlap", getattr(parallel, "enable_dbo", False)),
+            ("KV caches are handed to other engines", vllm_config.kv_transfer_config is not None),
+            ("there is no FlashAttention", not backend._HAS_FLASH_ATTN),
+        )
+        if found
+    ]
+    kinds = set()
+    for name, layer in layers.items():
+        impl = layer.impl
+        if type(impl) is not backend.TurboQuantAttentionImpl:
+            against.append(f"{name} is a {type(impl).__name__}")
+        elif getattr(impl, "_soa_store", False) or getattr(impl, "sinks", None) is not None:
+            against.append(f"{name} stores in another layout or has sinks")
+        elif getattr(impl, "sliding_window", None) or getattr(layer, "sliding_window", None):
+            against.append(f"{name} has a sliding window")
+        elif getattr(layer, "kv_sharing_target_layer_name", None):
+            against.append(f"{name} reads another layer's cache")
+        elif impl.fa_version not in (2, 3):
+            against.append(f"FlashAttention {impl.fa_version}")
+        else:
+            kinds.add((impl.kv_cache_dtype, impl.head_size, impl.num_heads, impl.num_kv_heads))
+    dtype = str(vllm_config.model_config.dtype)
+    if dtype not in ("torch.bfloat16", "torch.float16"):
+        against.append(f"activations are {dtype}")
+    size = vllm_config.cache_config.block_size or 16
+    # A larger block is split into the largest that divides it.
+    fitting = [known for known in (128, 64, 32, 16) if size % known == 0] or [16]
+    return Facts(
+        frozenset(kinds), 1 + drafts, (size if size in fitting else fitting[0],), "; ".join(against[:3])
+    )
+
+
+@functools.cache
+def _decided(facts):
+    from vllm.logger import init_logger
+
+    why = facts.against or _unsuited(facts)
+    native = True
+    if not why:
+        why, native = _failing(facts)
+    logger = init_logger("vllm.sndr")
+    if why:
+        logger.warning("TurboQuant stays on vLLM's own kernels: %s.", why)
+        return Decision(False, why)
+    logger.info(
+        "TurboQuant runs on grouped kernels, up to %d query tokens a request as decode.", facts.threshold
+    )
+    return Decision(True, "", facts.threshold, native)
+
+
+def _unsuited(facts):
+    """What the kernels were not written for, by name; empty when there is nothing."""
+    from .kernels.attention import rows_of
+    from .kernels.layout import HEAD_SIZES
+
+    for preset, head_size, heads, kv_heads in sorted(facts.layers):
+        if preset not in PRESETS:
+            return f"{preset} is not written"
+        if head_size not in HEAD_SIZES:
+            return f"head size {head_size} is not written"
+        if heads % kv_heads:
+            return f"{heads} query heads over {kv_heads} KV heads"
+        if rows_of(heads, kv_heads, facts.threshold) > MOST_ROWS:
+            return f"{heads // kv_heads} query heads a KV head times {facts.threshold} tokens"
+    return ""
+
+
+def _failing(facts):
+    """What this GPU does wrong, and whether its tensor cores take fp8.
+
+    A compiler that makes wrong code for one GPU is no theory (docs/kernels.md): every kernel runs once on a
+    small cache and is compared with float64, which also compiles it before the first request.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        return "there is no CUDA GPU", True
+    capability = torch.cuda.get_device_capability()
+    if capability < (8, 0):
+        return f"SM {capability[0]}.{capability[1]}", True
+    native = capability >= NATIVE_FP8
+    from .selftest import worst_error
+
+    for preset, head_size, heads, kv_heads in sorted(facts.layers):
+        for block_size in facts.block_sizes:
+            try:
+                error = worst_error(
+                    PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
+                )
+            except Exception as failed:  # noqa: BLE001 - whatever a compiler raises on a GPU that nobody tried
+                return f"the self-test failed with {type(failed).__name__}: {str(failed)[:200]}", native
+            if not error < 1e-2:
+                return (
+                    f"the self-test is off by {error:.1e} ({preset}, {head_size}, {heads}/{kv_heads})",
+                    native,
+                )
+    return "", native

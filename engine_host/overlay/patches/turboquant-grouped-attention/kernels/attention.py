@@ -1,0 +1,208 @@
+"""Attention over a quantised cache, as one call: both passes, with all memory taken beforehand."""
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+import triton
+
+from .combine import combine_kernel
+from .decode import decode_kernel
+from .hadamard import rotate
+from .layout import CacheLayout
+
+MOST_QUERY_ROWS = 8
+# wgmma multiplies 64 rows at a time, and these are tokens.
+TILE = 64
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How the decode kernel is compiled: see docs/kernels.md for what each choice gave."""
+
+    whole_values: bool
+    programs_a_core: int
+    registers: int | None = None
+    stages: int = 3
+    warps: int = 4
+
+
+def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
+    """The measured best on an H200 for a layout and a padded number of query rows."""
+    if layout.head_size == 64:
+        # A half of 32 channels would be too few for wgmma.
+        return Tuning(whole_values=True, programs_a_core=4)
+    if layout.head_size == 128:
+        programs = 4 if rows == 8 or (rows == 16 and layout.fp8_keys) else 3 if rows == 16 else 2
+        return Tuning(whole_values=rows == 16, programs_a_core=programs)
+    return Tuning(
+        whole_values=rows == 16 or (rows > 16 and not layout.fp8_keys), programs_a_core=1 if rows > 32 else 2
+    )
+
+
+def rows_of(heads: int, kv_heads: int, query_rows: int) -> int:
+    """Rows of one KV head of one request, padded to what the tensor cores take."""
+    return max(8, triton.next_power_of_2(heads // kv_heads * query_rows))
+
+
+def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -> int:
+    """Into how many shares a context is cut.
+
+    As many as make one full wave over the GPU's cores, and no share smaller than a tile. pairs: requests
+    times KV heads.
+    """
+    return max(1, min(cores * programs_a_core // max(1, pairs), math.ceil(most_tokens / TILE)))
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the kernels are compiled for; ValueError for more than 8 query rows or heads that do not divide.
+
+    cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on).
+    """
+
+    layout: CacheLayout
+    query_rows: int
+    heads: int
+    kv_heads: int
+    cores: int
+    native_fp8: bool = True
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.query_rows <= MOST_QUERY_ROWS:
+            raise ValueError(f"{self.query_rows} query rows; the kernel takes 1 to {MOST_QUERY_ROWS}")
+        if self.heads % self.kv_heads:
+            raise ValueError(f"{self.heads} query heads over {self.kv_heads} KV heads")
+
+    @property
+    def rows(self) -> int:
+        """Rows of one KV head of one request, padded to what the tensor cores take."""
+        return rows_of(self.heads, self.kv_heads, self.query_rows)
+
+    @property
+    def tuning(self) -> Tuning:
+        """How it is compiled."""
+        return tuning_for(self.layout, self.rows)
+
+    def splits(self, batch: int, most_tokens: int) -> int:
+        """Shares of each context of a batch."""
+        return splits_for(batch * self.kv_heads, most_tokens, self.cores, self.tuning.programs_a_core)
+
+    def buffers(self, batch: int, splits: int) -> list[tuple[tuple[int, ...], torch.dtype]]:
+        """The memory that a batch needs: what shares find, their log2-sum-exp2, and rotated queries.
+
+        Shares: fp32 [batch, kv_heads, splits, rows, head_size]; sums: fp32 without the last dimension;
+        queries in the rotation of 4-bit keys: fp32 [batch * query_rows, heads, head_size], else nothing.
+        """
+        parts = (batch, self.kv_heads, splits, self.rows)
+        rotated = 0 if self.layout.fp8_keys else batch * self.query_rows
+        return [
+            ((*parts, self.layout.head_size), torch.float32),
+            (parts, torch.float32),
+            ((rotated, self.heads, self.layout.head_size), torch.float32),
+        ]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A shape, a batch, and the memory for it: see `Shape.buffers`."""
+
+    shape: Shape
+    batch: int
+    splits: int
+    partial: torch.Tensor
+    partial_lse: torch.Tensor
+    rotated: torch.Tensor
+    tuning: Tuning
+
+
+def plan(
+    shape: Shape,
+    batch: int,
+    most_tokens: int,
+    device: torch.device,
+    splits: int | None = None,
+    tuning: Tuning | None = None,
+) -> Plan:
+    """Take a batch's memory on a device."""
+    splits = splits or shape.splits(batch, most_tokens)
+    taken = [torch.empty(size, dtype=kind, device=device) for size, kind in shape.buffers(batch, splits)]
+    return Plan(shape, batch, splits, *taken, tuning=tuning or shape.tuning)
+
+
+def attend(
+    planned: Plan,
+    query: torch.Tensor,
+    cache: torch.Tensor,
+    table: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    scale: float,
+    out: torch.Tensor,
+) -> None:
+    """Write the attention of each request's last tokens to `out`; allocates nothing, reads nothing back.
+
+    query, out: [tokens, heads, head_size], channels contiguous. cache: uint8 of `layout.cache_shape`; blocks
+    may lie further apart than their bytes. table: int32 [batch, blocks]. lengths: int32 [batch], a request's
+    tokens including the query's own. starts: int32 [batch + 1], where each request's query tokens begin; each
+    has at most `query_rows`, and may have none.
+    """
+    shape, tuning = planned.shape, planned.tuning
+    layout = shape.layout
+    if not layout.fp8_keys:
+        # A padded batch has more rows than queries.
+        query = query[: planned.rotated.shape[0]]
+        rotated = planned.rotated[: query.shape[0]]
+        rotate(query, rotated)
+        query = rotated
+    group = shape.heads // shape.kv_heads
+    options: dict[str, Any] = {"num_warps": tuning.warps}
+    if tuning.registers is not None:
+        options["maxnreg"] = tuning.registers
+    decode_kernel[(shape.kv_heads, planned.batch, planned.splits)](
+        query,
+        cache.view(torch.float8_e4m3fn) if shape.native_fp8 else cache,
+        cache,
+        cache.view(torch.int32),
+        table,
+        lengths,
+        starts,
+        planned.partial,
+        planned.partial_lse,
+        scale * math.log2(math.e),
+        query.stride(0),
+        query.stride(1),
+        table.stride(0),
+        group=group,
+        rows=shape.rows,
+        kv_heads=shape.kv_heads,
+        head_size=layout.head_size,
+        block_size=layout.block_size,
+        block_stride=cache.stride(0),
+        fp8_keys=layout.fp8_keys,
+        native_fp8=shape.native_fp8,
+        tile=TILE,
+        whole_values=tuning.whole_values,
+        stages=tuning.stages,
+        **options,
+    )
+    # Many shares mean few requests: then narrower programs fill the GPU.
+    channels = 32 if planned.splits > 32 else 64
+    grid = (planned.batch * shape.kv_heads, group * shape.query_rows, layout.head_size // channels)
+    combine_kernel[grid](
+        planned.partial,
+        planned.partial_lse,
+        out,
+        starts,
+        planned.splits,
+        out.stride(0),
+        out.stride(1),
+        padded_splits=triton.next_power_of_2(planned.splits),
+        group=group,
+        rows=shape.rows,
+        kv_heads=shape.kv_heads,
+        head_size=layout.head_size,
+        channels=channels,
+        num_warps=4 if planned.splits > 32 else 1,
+    )

@@ -1,0 +1,42 @@
+"""Triton's interpreter: the vLLM environment's torch, and what `packaging/kernels.sh` put beside it."""
+
+import hashlib
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from engine_host.folders import Folders
+from tests.vllm_environment import vllm_python
+
+ROOT = Path(__file__).parents[1]
+PATCH = ROOT / "engine_host" / "overlay" / "patches" / "turboquant-grouped-attention"
+_LOCK = hashlib.sha256((ROOT / "requirements" / "kernels.lock").read_bytes()).hexdigest()[:16]
+# Looked up before any test gets folders of its own.
+_FOLDER = Folders.resolve().cache / "kernel-interpreter" / _LOCK
+
+
+def interpreter_environment() -> dict[str, str]:
+    """Variables under which the vLLM environment's Python interprets kernels; fails the test without it."""
+    if not _FOLDER.is_dir():
+        pytest.fail("Triton's interpreter is not installed: packaging/kernels.sh")
+    return {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(PATCH), str(_FOLDER)])}
+
+
+def run_interpreted(*arguments: str, timeout: float = 280.0) -> subprocess.CompletedProcess[str]:
+    """Run pytest there, by itself: without this project's settings and fixtures."""
+    variables = {
+        name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))
+    }
+    return subprocess.run(
+        [
+            *(str(vllm_python()), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"),
+            *("-c", os.devnull, "--rootdir", str(ROOT / "tests" / "kernels"), *arguments),
+        ],
+        env=variables | interpreter_environment() | {"PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=timeout,
+        check=False,
+    )
