@@ -64,6 +64,14 @@ class Actions(QObject):
 
         self._send("start", work)
 
+    def start_preset(self, preset: str) -> None:
+        """Plan and start a preset as it is."""
+
+        async def work(client: HostClient) -> None:
+            await self._start(client, await client.plan(LaunchRequest(preset=preset)))
+
+        self._send("start", work)
+
     def start_plan(self, plan: LaunchPlan) -> None:
         """Start a plan."""
 
@@ -184,7 +192,7 @@ class Actions(QObject):
 
 
 def request_of(engine: Engine) -> LaunchRequest:
-    """The request that led to an engine: its model, its patches, and what was given for that start."""
+    """The request that led to an engine: its model and preset, its patches, and what was given for it."""
     plan = engine.plan
     names = set(Overrides.model_fields)
     given = {
@@ -195,6 +203,7 @@ def request_of(engine: Engine) -> LaunchRequest:
     layers = {setting.name: setting.layer for setting in plan.settings}
     return LaunchRequest(
         model=plan.model,
+        preset=plan.preset or None,
         engine=EngineKind(plan.engine),
         server=ServerChoice.AUTO if plan.server is ServerChoice.VENV else plan.server,
         installation=plan.installation if layers.get("installation") is Layer.OVERRIDE else None,

@@ -64,6 +64,7 @@ from engine_host.protocol import (
     Wire,
 )
 from engine_host.protocol.fit import MeasuredPage
+from engine_host.protocol.presets import JudgePresets, PresetVerdicts
 from sndr_gui.errors import HostGone, HostMismatch, HostRefused, HostUnreachable
 from sndr_gui.local_http import LocalTransport
 from sndr_gui.sse import SseMessage, messages
@@ -198,7 +199,15 @@ class HostClient:
 
     async def fit(self, request: FitRequest) -> FitReport:
         """What a model needs on a machine, and whether it fits."""
-        return await self._command("POST", "/v1/fit", FitReport, request.model_dump(mode="json"))
+        # Beside a preset only what is set counts; every default would be taken for a wish.
+        body = request.model_dump(mode="json", exclude_unset=True)
+        return await self._command("POST", "/v1/fit", FitReport, body)
+
+    async def judge_presets(self, asked: JudgePresets) -> PresetVerdicts:
+        """The verdict on every preset, what will work best first."""
+        return await self._command(
+            "POST", "/v1/presets/verdicts", PresetVerdicts, asked.model_dump(mode="json"), timeout=30
+        )
 
     async def fit_starts(self) -> MeasuredPage:
         """Starts whose prediction was compared with what was measured, newest first."""

@@ -1,9 +1,11 @@
-"""The view-model of Launch: choose a model, set what matters, see the plan, start it."""
+"""The view-model of Launch: choose a preset or a model, set what matters, see what it takes, start it."""
 
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass, replace
+import enum
+from dataclasses import replace
+from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -13,64 +15,65 @@ from engine_host.protocol import (
     EngineState,
     Installation,
     LaunchPlan,
-    ModelFile,
     PlannedPatches,
     Problem,
-    ServerChoice,
-    ServerInfo,
 )
+from engine_host.protocol.fit import Change
 from sndr_gui.actions import Actions
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
-from sndr_gui.home import SERVER_NAMES, StageRow, stage_rows
-from sndr_gui.installations import InstallationsModel, title_of
-from sndr_gui.launch_form import VLLM, Choice, Field, Form, choices_of, engine_of
-from sndr_gui.launch_models import model_columns
+from sndr_gui.fit_question import FitQuestion
+from sndr_gui.home import StageRow, stage_rows
+from sndr_gui.installations import InstallationsModel
+from sndr_gui.launch_form import Field, Form
+from sndr_gui.launch_models import LaunchModels
+from sndr_gui.launch_offers import Offers
 from sndr_gui.launch_patches import PatchLine, patch_lines
-from sndr_gui.rows import RowsModel
+from sndr_gui.launch_presets import LaunchPresets
+from sndr_gui.launch_settings import SettingRow, planned, planned_value, setting_rows
+from sndr_gui.launch_sizes import change_values, fit_request
+from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
 from sndr_gui.session import Session
 
 _DEBOUNCE_MS = 250
 
 
-@dataclass(frozen=True)
-class SettingRow:
-    """One resolved setting of the plan, as shown."""
+class ListKind(enum.Enum):
+    """Which list is in front; what is chosen in it is what Launch is about."""
 
-    name: str
-    value: str
-    layer: str
-    why: str
+    PRESETS = "Presets"
+    MODELS = "Models"
 
 
 class LaunchModel(QObject):
     """What Launch shows.
 
     Signals:
-        models_changed: the list of models is new
-        selected_changed: another model was chosen
+        subject_changed: another preset or model was chosen, or more is known of it
         plan_changed: the plan, its problem, or whether one is being made, is new
         changed: the start or what is under way moved on
     """
 
-    models_changed = Signal()
-    selected_changed = Signal()
+    subject_changed = Signal()
     plan_changed = Signal()
     changed = Signal()
 
     def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
         super().__init__()
         self.session, self.actions, self.installations = session, actions, installations
-        self.rows: RowsModel[ModelFile] = RowsModel(model_columns(), lambda model: model.id, self)
+        self.models, self.presets = LaunchModels(session), LaunchPresets(session)
+        self.fit = FitQuestion(session)
+        self.list = ListKind.PRESETS
         self.form = Form()
-        self.form_error = ""
-        self.selected: ModelFile | None = None
+        self._wrong: dict[str, str] = {}
+        self.subject: Subject | None = None
         self.plan: LaunchPlan | None = None
         self.problem: Problem | None = None
         self.planning = False
         self._plan_task: asyncio.Task[None] | None = None
         self._shown = False
         self._started = ""
+        self._model = ""
         self._titles: dict[str, str] = {}
         self.patches: PlannedPatches | None = None
         self._soon = QTimer(self)
@@ -78,7 +81,9 @@ class LaunchModel(QObject):
         self._soon.setInterval(_DEBOUNCE_MS)
         self._soon.timeout.connect(self._start_planning)
         state = session.state
-        state.models_changed.connect(self._on_models)
+        self.models.changed.connect(self._on_models)
+        self.presets.rows_changed.connect(self._on_presets)
+        self.presets.detail_changed.connect(self._on_presets)
         state.servers_changed.connect(self._on_servers)
         state.engines_changed.connect(self.changed)
         state.jobs_changed.connect(self.changed)
@@ -88,33 +93,103 @@ class LaunchModel(QObject):
         installations.listed.connect(self._on_servers)
         installations.changed.connect(self.changed)
         state.outdated.connect(self._on_outdated)
-        self._on_models()
 
     def set_shown(self, shown: bool) -> None:
-        """Plan only while somebody looks."""
+        """Plan and compute only while somebody looks."""
         self._shown = shown
+        self.presets.set_shown(shown)
         if not shown:
             self._soon.stop()
-        elif not self.plan or self._soon.isActive():
+            return
+        self._choose_first()
+        if not self.plan or self._soon.isActive():
             self._plan_soon()
 
-    # The list of models.
+    # What is started.
+
+    def show_list(self, kind: ListKind) -> None:
+        """Bring a list to the front; what was last chosen in it is chosen again."""
+        if kind is not self.list:
+            self.list = kind
+            self.subject = None
+            self._choose_first()
+            self.subject_changed.emit()
+
+    def _choose_first(self) -> None:
+        """Choose what was last chosen in the list in front, or the best that is in it."""
+        if self.subject is not None:
+            return
+        if self.list is ListKind.MODELS:
+            model = self.models.find(self._model) or self.models.first
+            if model is not None:
+                self.select(model.id)
+            return
+        row = self.presets.row or self.presets.best
+        if row is not None:
+            self.select_preset(row.item.preset.id)
+
+    def select(self, model: str) -> None:
+        """Choose a model of this machine, whichever list is in front."""
+        found = self.models.find(model)
+        if found is not None:
+            self.list, self._model = ListKind.MODELS, model
+            self._take(of_model(found))
+
+    def select_preset(self, preset: str) -> None:
+        """Choose a preset, whichever list is in front."""
+        row = self.presets.find(preset)
+        if row is None:
+            return
+        self.list = ListKind.PRESETS
+        # Taken first: what choosing reads must find it chosen.
+        self._take(of_preset(row.item))
+        self.presets.choose(preset)
+
+    def _take(self, subject: Subject) -> None:
+        """Be about this; the form starts over when it is another, since another takes other values."""
+        before, self.subject = self.subject, subject
+        if before is not None and before.asks == subject.asks:
+            if before != subject or before.preset != subject.preset:
+                self.subject_changed.emit()
+                self._plan_soon()
+            return
+        self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
+        self._wrong = {}
+        self.plan = self.patches = self.problem = None
+        self.fit.clear()
+        self.subject_changed.emit()
+        self._plan_soon()
+        if subject.is_preset:
+            self._ask_fit()
 
     def _on_models(self) -> None:
-        page = self.session.state.models
-        models = page.models if page else ()
-        self.rows.set_rows(models)
-        known = {model.id: model for model in models}
-        if self.selected is not None and self.selected.id in known:
-            self.selected = known[self.selected.id]
-        else:
-            self.selected = next((model for model in models if model.problem is None), None)
-            self.selected_changed.emit()
-            self._plan_soon()
-        self.models_changed.emit()
+        subject = self.subject
+        if subject is not None and not subject.is_preset:
+            found = self.models.find(subject.id)
+            if found is None:
+                self.subject = None
+            else:
+                self._take(of_model(found))
+        if self._shown:
+            self._choose_first()
+            if subject is not None and self.subject is None:
+                self.subject_changed.emit()
+
+    def _on_presets(self) -> None:
+        subject = self.subject
+        if subject is not None and subject.is_preset:
+            row, detail = self.presets.find(subject.id), self.presets.detail
+            if row is None:
+                self.subject = None
+            elif detail is not None and detail.item.preset.id == subject.id:
+                self._take(of_preset(row.item, detail.model))
+            else:
+                self._take(of_preset(row.item))
+        if self._shown and self.list is ListKind.PRESETS:
+            self._choose_first()
 
     def _on_servers(self) -> None:
-        self.selected_changed.emit()
+        self.subject_changed.emit()
         self._plan_soon()
 
     def _on_outdated(self, part: str) -> None:
@@ -133,53 +208,6 @@ class LaunchModel(QObject):
         if self.session.link.connected:
             self._plan_soon()
 
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """The folders that are looked through for models."""
-        page = self.session.state.models
-        return page.folders if page else ()
-
-    def set_filter(self, text: str) -> None:
-        """Show only the models that hold these words."""
-        self.rows.set_filter(text)
-        self.models_changed.emit()
-
-    def select(self, model: str) -> None:
-        """Choose a model; the form starts over, since another model takes other values."""
-        chosen = next((row for row in self.rows.shown if row.id == model), None)
-        if chosen is None or (self.selected is not None and chosen.id == self.selected.id):
-            return
-        self.selected = chosen
-        self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
-        self.form_error = ""
-        self.plan = self.patches = None
-        self.selected_changed.emit()
-        self._plan_soon()
-
-    def add_folder(self, folder: str) -> None:
-        """Look for models in one more folder."""
-        entry = self.session.state.setting("models.folders")
-        known = [str(value) for value in (entry.value if entry and entry.value else ())]
-        if folder in known:
-            self.rescan()
-            return
-
-        async def work(client: HostClient) -> None:
-            self.session.state.set_settings(
-                await client.change_settings({"models.folders": [*known, folder]})
-            )
-            self.session.state.set_models(await client.scan_models())
-
-        self.session.command("add folder", work)
-
-    def rescan(self) -> None:
-        """Look through the folders again."""
-
-        async def work(client: HostClient) -> None:
-            self.session.state.set_models(await client.scan_models())
-
-        self.session.command("rescan", work)
-
     # The form.
 
     def set_form(self, form: Form) -> None:
@@ -188,7 +216,9 @@ class LaunchModel(QObject):
             return
         before, self.form = self.form, form
         if form.server is not before.server or form.installation != before.installation:
-            offered = {field.name: {data for _, data in self.choices(field)} for field in self.fields()}
+            offered = {
+                field.name: {data for _, data in self.offers.choices(field)} for field in self.fields()
+            }
             kept = {
                 name: value
                 for name, value in form.values.items()
@@ -196,10 +226,40 @@ class LaunchModel(QObject):
             }
             self.form = replace(form, values=kept)
             self.plan = None
-            self.selected_changed.emit()
+            self.subject_changed.emit()
         elif form.values.get("speculation") != before.values.get("speculation"):
-            self.selected_changed.emit()
+            self.subject_changed.emit()
         self._plan_soon()
+        self._ask_fit()
+
+    def set_value(self, name: str, value: Any) -> None:
+        """Set one field of the form; None leaves it to the layers below."""
+        self.set_values({name: value})
+
+    def set_values(self, values: dict[str, Any]) -> None:
+        """Set some fields of the form at once."""
+        merged = {**self.form.values, **values}
+        self.set_form(
+            replace(self.form, values={name: value for name, value in merged.items() if value is not None})
+        )
+
+    def reset_values(self) -> None:
+        """Leave every field to the layers below."""
+        self._wrong = {}
+        self.set_form(replace(self.form, values={}))
+        self.subject_changed.emit()
+
+    def can_change(self, change: Change) -> bool:
+        """Whether a setting of this start makes the change."""
+        values = change_values(change, self.engine_kind)
+        known = {entry.name for entry in self.fields()} | {"draft_tokens"}
+        return values is not None and set(values) <= known
+
+    def apply_change(self, change: Change) -> None:
+        """Make a change of fit."""
+        if self.can_change(change):
+            self.set_values(change_values(change, self.engine_kind) or {})
+            self.subject_changed.emit()
 
     def include(self, patch: str, wanted: bool) -> None:
         """Have a patch in this start, or leave it out of it."""
@@ -214,36 +274,23 @@ class LaunchModel(QObject):
             added = (*added, patch)
         self.set_form(replace(form, without=without, added=added))
 
-    def set_form_error(self, sentence: str) -> None:
-        """Say what cannot be taken of what was typed; nothing starts until it is mended."""
-        if sentence != self.form_error:
-            self.form_error = sentence
+    def set_error(self, name: str, sentence: str) -> None:
+        """Say what cannot be taken of what was typed into a field; nothing starts until it is mended."""
+        if sentence != self._wrong.get(name, ""):
+            self._wrong = {key: said for key, said in self._wrong.items() if key != name}
+            if sentence:
+                self._wrong[name] = sentence
             self.changed.emit()
 
-    def server(self) -> ServerInfo | None:
-        """The server that the form's choice means now."""
-        page = self.session.state.servers
-        if page is None:
-            return None
-        choice = page.next_start if self.form.server is ServerChoice.AUTO else self.form.server
-        return next((server for server in page.servers if server.choice is choice), None)
-
-    def server_choices(self) -> tuple[tuple[str, ServerChoice], ...]:
-        """The servers that can be chosen."""
-        page = self.session.state.servers
-        choices: list[tuple[str, ServerChoice]] = []
-        if page is not None:
-            auto = f"Automatic ({SERVER_NAMES[page.next_start].lower()})" if page.next_start else "Automatic"
-            choices.append((auto, ServerChoice.AUTO))
-            for server in page.servers:
-                if server.present and server.problem is None:
-                    choices.append((f"{SERVER_NAMES[server.choice]} · {server.version}", server.choice))
-        return tuple(choices)
+    @property
+    def form_error(self) -> str:
+        """The first thing that cannot be taken of what was typed."""
+        return next(iter(self._wrong.values()), "")
 
     @property
     def engine_kind(self) -> EngineKind:
-        """The engine that runs the chosen model."""
-        return engine_of(self.selected)
+        """The engine that runs what is chosen."""
+        return self.subject.engine if self.subject is not None else LLAMA_CPP
 
     @property
     def environment(self) -> Installation | None:
@@ -258,56 +305,25 @@ class LaunchModel(QObject):
 
     @property
     def missing(self) -> Installation | None:
-        """The environment that has to be installed before this model can start."""
-        if self.engine_kind is not VLLM or self.selected is None or self.selected.problem is not None:
+        """The environment that has to be installed before this can start."""
+        if self.engine_kind is not VLLM or self.subject is None or self.subject.problem is not None:
             return None
         return self.installations.missing(self.form.installation)
 
-    def environment_choices(self) -> tuple[Choice, ...]:
-        """The environments that can be chosen, those to be installed first marked."""
-        best = self.installations.meant("")
-        found: list[Choice] = [(f"Automatic ({title_of(best)})" if best else "Automatic", "")]
-        for one in self.installations.all:
-            state = "" if one.present else "  ·  damaged" if one.problem else "  ·  not installed"
-            found.append((title_of(one) + state, one.id))
-        return tuple(found)
-
     def fields(self) -> tuple[Field, ...]:
-        """What can be set for the engine that runs the chosen model."""
+        """What can be set for the engine that runs what is chosen."""
         return self.form.fields(self.engine_kind, self.build)
 
-    def choices(self, field: Field) -> tuple[Choice, ...]:
-        """What a field offers beside its default."""
-        if self.engine_kind is VLLM:
-            return choices_of(field, self.build, self.selected)
-        if field.name in ("kv_type_k", "kv_type_v"):
-            return tuple((self.kv_label(kind), kind) for kind in self.kv_types())
-        if field.name == "speculation":
-            return (("Off", "off"), *((kind, kind) for kind in self.speculation_kinds()))
-        return field.choices
-
-    def kv_types(self) -> tuple[str, ...]:
-        """The KV cache types that this server offers."""
-        server = self.server()
-        return server.kv_types if server else ()
-
-    def kv_label(self, kind: str) -> str:
-        """What a KV type means for this model on this server, as far as the plan has said."""
-        return self.plan.kv_types.get(kind, kind) if self.plan else kind
-
-    def speculation_kinds(self) -> tuple[str, ...]:
-        """The kinds of speculation that this server of llama.cpp offers for this model."""
-        server, model = self.server(), self.selected
-        kinds = server.speculation if server else ()
-        has_mtp = model is not None and model.mtp_layers > 0
-        return tuple(
-            kind for kind in kinds if kind not in ("off", "none") and (kind != "draft-mtp" or has_mtp)
-        )
+    @property
+    def offers(self) -> Offers:
+        """What the form can be filled with now."""
+        page, report = self.session.state.servers, self.fit.report
+        return Offers(page, self.installations, self.subject, self.form, self.build, self.plan, report)
 
     # The plan.
 
     def _plan_soon(self) -> None:
-        if self._shown and self.selected is not None and self.session.link.connected:
+        if self._shown and self.subject is not None and self.session.link.connected:
             self.planning = True
             self._soon.start()
             self.plan_changed.emit()
@@ -315,16 +331,18 @@ class LaunchModel(QObject):
     def _start_planning(self) -> None:
         if self._plan_task is not None:
             self._plan_task.cancel()
-        if self.selected is not None and self.selected.problem is None and self.missing is None:
-            self._plan_task = self.session.tasks.start(self._make_plan(self.selected, self.form), "plan")
+        subject = self.subject
+        if subject is not None and subject.problem is None and self.missing is None:
+            self._plan_task = self.session.tasks.start(self._make_plan(subject, self.form), "plan")
         else:
             self.plan, self.planning = None, False
-            self.problem = self.selected.problem if self.selected else None
+            self.problem = subject.problem if subject else None
             self.plan_changed.emit()
+            self._ask_fit()
 
-    async def _make_plan(self, model: ModelFile, form: Form) -> None:
+    async def _make_plan(self, subject: Subject, form: Form) -> None:
         try:
-            self.plan = await self.session.client.plan(form.request(model, self.build))
+            self.plan = await self.session.client.plan(form.request(subject, self.build))
             self.problem = None
             # Kept when a plan is refused: the patch that was left out must be there to be put back.
             self.patches = self.plan.patches
@@ -335,6 +353,7 @@ class LaunchModel(QObject):
             self.plan = None
         self.planning = False
         self.plan_changed.emit()
+        self._ask_fit()
         if self.patches is not None and not self._titles:
             self._read_titles()
 
@@ -345,19 +364,58 @@ class LaunchModel(QObject):
 
         self.session.command("read the patches", work)
 
+    # What it takes.
+
+    def _ask_fit(self) -> None:
+        """Ask what the start takes; of a model its plan says the most, so that it is waited for."""
+        subject = self.subject
+        if subject is None or (subject.problem is not None and not subject.is_preset):
+            self.fit.clear()
+        elif self._shown and not self.form_error and (subject.is_preset or self.plan or not self.planning):
+            self.fit.ask(fit_request(subject, self.form, self.build, self.plan))
+
+    def size(self, name: str) -> int | None:
+        """Context or streams as they stand now: as set, as computed, or as planned; None while not known."""
+        given = self.form.values.get(name)
+        if given is not None:
+            return int(given)
+        report = self.fit.report
+        if report is not None:
+            return report.context if name == "context" else report.streams
+        value = planned_value(self.plan, name)
+        return value if isinstance(value, int) else None
+
+    @property
+    def longest(self) -> int | None:
+        """The longest context that what is chosen can have, where that is known."""
+        curve = self.fit.report.curve if self.fit.report else ()
+        return (self.subject.longest if self.subject else None) or (curve[-1].context if curve else None)
+
+    @property
+    def measured(self) -> float | None:
+        """Tokens a second that the engine measures right now, when it runs what is chosen."""
+        engine, subject = self.session.state.running, self.subject
+        if engine is None or subject is None or engine.readings is None:
+            return None
+        mine = engine.plan.preset == subject.id if subject.is_preset else engine.plan.model == subject.id
+        return (engine.readings.decode_rate or None) if mine else None
+
+    @property
+    def twin(self) -> str:
+        """The command line that does the same as Start; the plain one until the plan says more."""
+        if self.plan is not None:
+            return self.plan.command
+        return self.subject.command if self.subject is not None else ""
+
+    # The plan in words.
+
     def setting_rows(self) -> tuple[SettingRow, ...]:
         """The plan's settings, each with the layer that set it."""
-        settings = self.plan.settings if self.plan else ()
-        return tuple(
-            SettingRow(entry.name.replace("_", " "), shown_value(entry.value), entry.layer.value, entry.why)
-            for entry in settings
-        )
+        return setting_rows(self.plan)
 
     def planned(self, name: str) -> str:
         """What the plan says for one setting, shown where the form leaves it open."""
-        settings = self.plan.settings if self.plan else ()
-        entry = next((setting for setting in settings if setting.name == name), None)
-        return shown_value(entry.value) if entry else ""
+        return planned(self.plan, name)
 
     def patch_lines(self) -> tuple[PatchLine, ...]:
         """The patches of the plan, those that are in first."""
@@ -410,14 +468,3 @@ class LaunchModel(QObject):
         """Give up the start."""
         if (engine := self.starting) is not None:
             self.actions.cancel_start(engine)
-
-
-def shown_value(value: object) -> str:
-    """A setting's value as a person reads it."""
-    if value is None:
-        return "not set"
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, list | tuple):
-        return ", ".join(map(str, value)) or "none"
-    return str(value)

@@ -7,16 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.protocol import (
-    EngineKind,
-    LaunchRequest,
-    ModelFile,
-    Overrides,
-    PatchChoice,
-    ServerChoice,
-)
+from engine_host.protocol import EngineKind, LaunchRequest, Overrides, PatchChoice, ServerChoice
+from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject
 
-LLAMA_CPP, VLLM = EngineKind.LLAMA_CPP, EngineKind.VLLM
 _YES_NO = (("Yes", True), ("No", False))
 _OFF = ("off", "none")
 # vLLM names a dozen more for other hardware; what its build here can run is offered.
@@ -120,11 +113,6 @@ FIELDS = (
 )
 
 
-def engine_of(model: ModelFile | None) -> EngineKind:
-    """The engine that runs a model: GGUF files run on llama.cpp, checkpoints and shapes on vLLM."""
-    return VLLM if model is not None and model.format in ("safetensors", "shape") else LLAMA_CPP
-
-
 @dataclass(frozen=True)
 class Form:
     """What the person set; what is not in `values` is left to the layers below."""
@@ -146,33 +134,35 @@ class Form:
             and (entry.name != "draft_tokens" or self.values.get("speculation", "off") not in _OFF)
         )
 
-    def request(self, model: ModelFile, build: str) -> LaunchRequest:
-        """The launch request that this form makes of a model."""
-        engine = engine_of(model)
-        given = {
+    def given(self, engine: EngineKind, build: str) -> dict[str, Any]:
+        """What was set of that which the engine knows."""
+        return {
             entry.name: self.values[entry.name]
             for entry in self.fields(engine, build)
             if self.values.get(entry.name) is not None
         }
-        vllm = engine is VLLM
+
+    def request(self, subject: Subject, build: str) -> LaunchRequest:
+        """The launch request that this form makes of a model or a preset."""
+        vllm = subject.engine is VLLM
         return LaunchRequest(
-            model=model.id,
+            **subject.asks,
             server=ServerChoice.AUTO if vllm else self.server,
             installation=(self.installation or None) if vllm else None,
             keep=self.keep,
-            overrides=Overrides.model_validate(given),
+            overrides=Overrides.model_validate(self.given(subject.engine, build)),
             patches=PatchChoice(off=self.without, on=self.added) if vllm else PatchChoice(),
         )
 
 
-def choices_of(entry: Field, build: str, model: ModelFile | None) -> tuple[Choice, ...]:
-    """What a field of vLLM offers for a build and a model."""
+def choices_of(entry: Field, build: str, subject: Subject | None) -> tuple[Choice, ...]:
+    """What a field of vLLM offers for a build and what is started."""
     if entry.name == "kv_cache_dtype":
         return _KV_TYPES.get(build, _KV_TYPES["cuda"])
     if entry.name != "speculation":
         return entry.choices
     found: list[Choice] = [("Off", "off")]
-    if model is not None and model.mtp_layers:
+    if subject is not None and subject.drafts:
         found.append(("MTP: the model drafts for itself", "mtp"))
     found.append(("n-gram: drafts from the prompt", "ngram"))
     if build == "cuda":

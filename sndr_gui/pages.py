@@ -15,6 +15,7 @@ from sndr_gui.home import HomeModel
 from sndr_gui.installations import InstallationsModel
 from sndr_gui.launch import LaunchModel
 from sndr_gui.logs import LogsModel
+from sndr_gui.machine import MachineModel
 from sndr_gui.monitor import MonitorModel
 from sndr_gui.news import News
 from sndr_gui.palette import Entry
@@ -38,6 +39,7 @@ class Pages(QObject):
         self.engine = EngineModel(session, self.actions, self.home)
         self.installations = InstallationsModel(session)
         self.launch = LaunchModel(session, self.actions, self.installations)
+        self.machine = MachineModel(session, self.installations)
         self.chat = ChatModel(session, self.actions)
         self.monitor = MonitorModel(session)
         self.patches = PatchesModel(session, self.actions, self.installations)
@@ -58,7 +60,7 @@ class Pages(QObject):
             case "launch":
                 from sndr_gui.views.launch import LaunchView
 
-                return LaunchView(self.launch, self.open_chat, self.open_log)
+                return LaunchView(self.launch, self.machine, self.open_chat, self.open_log)
             case "chat":
                 from sndr_gui.views.chat import ChatView
 
@@ -126,7 +128,7 @@ class Pages(QObject):
             )
         if self.home.can_measure:
             entries.append(Entry("Measure both servers", "action", self.actions.measure, "compare benchmark"))
-        entries.append(Entry("Look for models again", "action", self.launch.rescan, "scan rescan"))
+        entries.append(Entry("Look for models again", "action", self.launch.models.rescan, "scan rescan"))
         entries += self._models()
         return entries
 

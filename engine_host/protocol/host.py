@@ -5,6 +5,14 @@ from enum import StrEnum
 from engine_host.protocol.base import Seconds, Wire
 
 
+class GpuHolder(Wire):
+    """A process that holds GPU memory; bytes, None where the driver lists it without saying how much."""
+
+    pid: int
+    name: str = ""
+    memory: int | None = None
+
+
 class Gpu(Wire):
     """One GPU, read from NVML; bytes, watts and degrees Celsius; None where the driver does not tell."""
 
@@ -17,6 +25,7 @@ class Gpu(Wire):
     temperature: int | None = None
     power: float | None = None
     compute_capability: str | None = None
+    holders: tuple[GpuHolder, ...] = ()
 
 
 class GpuAbsence(StrEnum):

@@ -1,8 +1,8 @@
-"""Launch: the models at the left; what to set, the plan and the start at the right."""
+"""Launch: this machine, the presets and models, the chosen one with what it takes, and the start."""
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -14,41 +14,102 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from sndr_gui import formats
-from sndr_gui.launch import LaunchModel
+from sndr_gui.launch import LaunchModel, ListKind
+from sndr_gui.machine import MachineModel
+from sndr_gui.views.copying import Switcher
+from sndr_gui.views.fit_notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.installations import InstallCard
-from sndr_gui.views.launch_form import FormCard
+from sndr_gui.views.launch_form import FormCard, ModelHead
+from sndr_gui.views.launch_memory import MemoryCard
 from sndr_gui.views.launch_plan import PlanCard
-from sndr_gui.views.launch_start import StartCard
-from sndr_gui.views.parts import GAP, EmptyState, Page, button, scrolling, set_text
+from sndr_gui.views.launch_start import OutcomeCard, StartBar
+from sndr_gui.views.machine_strip import MachineStrip
+from sndr_gui.views.parts import GAP, EmptyState, Page, button, column, row, scrolling, set_text
+from sndr_gui.views.preset_card import PresetFacts, PresetHead
+from sndr_gui.views.preset_list import PresetList
 from sndr_gui.views.tables import Table
+
+_KINDS = tuple(ListKind)
+_NARROW = 900
 
 
 class LaunchView(Page):
-    """The page that starts engines."""
+    """The page that starts engines.
+
+    Signals:
+        edit_requested: the id of a preset to change, or to make one's own
+        fit_requested: the id of a preset to look at on any hardware
+    """
+
+    edit_requested = Signal(str)
+    fit_requested = Signal(str)
 
     def __init__(
-        self, model: LaunchModel, open_chat: Callable[[], None], open_log: Callable[[str], None]
+        self,
+        model: LaunchModel,
+        machine: MachineModel,
+        open_chat: Callable[[], None],
+        open_log: Callable[[str], None],
     ) -> None:
         super().__init__("Launch")
-        self.model = model
+        self.model, self._machine = model, machine
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter models  (Ctrl+F)")
-        self.filter.setAccessibleName("Filter models")
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(230)
-        self.filter.textChanged.connect(model.set_filter)
-        self.add = button(
-            "Add model folder…",
-            self._on_add,
-            icon="folder-plus",
-            hint="Look for GGUF files and checkpoints in one more folder",
-            command="sndr settings set models.folders PATH",
-        )
+        self.filter.textChanged.connect(self._on_filter)
         self.tools.addWidget(self.filter)
-        self.tools.addWidget(self.add)
-        self.table = Table(model.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
+        self.machine = MachineStrip(machine)
+        self.body.addWidget(self.machine)
+        self.switcher = Switcher(tuple(kind.value for kind in _KINDS), "List")
+        for made in self.switcher.buttons:
+            made.clicked.connect(self._on_switched)
+        self.presets = PresetList(model.presets)
+        self.presets.chosen.connect(model.select_preset)
+        self.table = Table(model.models.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
         self.table.row_chosen.connect(self._on_row)
+        self.lists = QStackedWidget()
+        self.lists.addWidget(self.presets)
+        self.lists.addWidget(self._models())
+        # The hint of a page that is not shown must not take the panel's room.
+        self.lists.setMinimumWidth(240)
+        self.lists.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
+        self.preset = PresetHead(model, self.fit_requested.emit, self.edit_requested.emit)
+        self.about = ModelHead(model)
+        self.outcome = OutcomeCard(model, open_chat, open_log)
+        self.install = InstallCard(model.installations)
+        self.sizes = MemoryCard(model)
+        self.changes = ChangesCard(model.apply_change, model.can_change)
+        self.advice = AdviceCard()
+        self.speed = SpeedCard()
+        self.form = FormCard(model)
+        self.facts = PresetFacts(model)
+        self.plan = PlanCard(model)
+        self.panel = scrolling(self._canvas())
+        self.panel.setMinimumWidth(320)
+        self.nothing = EmptyState("rocket", "Nothing is chosen", "Choose a preset or a model in the list.")
+        self.right = QStackedWidget()
+        self.right.addWidget(self.panel)
+        self.right.addWidget(self.nothing)
+        self.nothing.sentence.set_width(260)
+        split = QHBoxLayout()
+        split.setSpacing(GAP)
+        split.addLayout(column(self._list_head(), self.lists, spacing=8), 10)
+        split.addWidget(self.right, 12)
+        self.body.addLayout(split, 1)
+        self.start = StartBar(model)
+        self.body.addWidget(self.start)
+        model.models.changed.connect(self._on_lists)
+        model.presets.rows_changed.connect(self._on_lists)
+        model.presets.rows_changed.connect(self.preset.refresh)
+        model.presets.detail_changed.connect(self._on_detail)
+        model.subject_changed.connect(self._on_subject)
+        model.plan_changed.connect(self._on_plan)
+        model.fit.changed.connect(self._on_fit)
+        model.changed.connect(self._on_changed)
+        self._on_lists()
+        self._on_subject()
+
+    def _models(self) -> QWidget:
         add = button("Add model folder…", self._on_add, kind="primary", icon="folder-plus")
         self._empty = EmptyState(
             "folder-plus",
@@ -56,100 +117,151 @@ class LaunchView(Page):
             "Add the folder that your GGUF files or checkpoints are in. Nothing is moved or copied.",
             add,
         )
-        self._left = QStackedWidget()
-        self._left.addWidget(self.table)
-        self._left.addWidget(self._empty)
         self._empty.sentence.set_width(260)
-        self._left.setMinimumWidth(280)
-        self.form = FormCard(model)
-        self.install = InstallCard(model.installations)
-        self.start = StartCard(model, open_chat, open_log)
-        self.plan = PlanCard(model)
+        made = QStackedWidget()
+        made.addWidget(self.table)
+        made.addWidget(self._empty)
+        self._model_list = made
+        return made
+
+    def _list_head(self) -> QHBoxLayout:
+        self.add = button(
+            "Add model folder…",
+            self._on_add,
+            icon="folder-plus",
+            hint="Look for GGUF files and checkpoints in one more folder",
+            command="sndr settings set models.folders PATH",
+        )
+        return row(self.switcher, None, self.add)
+
+    def _canvas(self) -> QWidget:
         canvas = QWidget()
         canvas.setObjectName("canvas")
-        right = QVBoxLayout(canvas)
-        right.setContentsMargins(0, 0, 4, 0)
-        right.setSpacing(GAP)
-        for part in (self.form, self.install, self.start, self.plan):
-            right.addWidget(part)
-        right.addStretch(1)
-        split = QHBoxLayout()
-        split.setSpacing(GAP)
-        split.addWidget(self._left, 10)
-        panel = scrolling(canvas)
-        panel.setMinimumWidth(320)
-        # The hint of a page that is not shown must not take the panel's room.
-        self._left.setMinimumWidth(240)
-        self._left.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Expanding)
-        split.addWidget(panel, 11)
-        self.body.addLayout(split, 1)
-        model.models_changed.connect(self._on_models)
-        model.selected_changed.connect(self._on_selected)
-        model.plan_changed.connect(self._on_plan)
-        model.changed.connect(self._on_changed)
-        self._on_models()
-        self._on_selected()
+        lines = QVBoxLayout(canvas)
+        lines.setContentsMargins(0, 0, 4, 0)
+        lines.setSpacing(GAP)
+        for part in (
+            self.outcome,
+            self.preset,
+            self.about,
+            self.install,
+            self.sizes,
+            self.changes,
+            self.advice,
+            self.plan,
+            self.speed,
+            self.form,
+            self.facts,
+        ):
+            lines.addWidget(part)
+        lines.addStretch(1)
+        return canvas
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
-        # The form says both of the chosen model; its name needs the room.
-        narrow = self.width() < 1200
+        # The card says the rest of the chosen one; its name needs the room.
+        narrow = self.width() < _NARROW
         for place in (2, 3):
-            self.table.setColumnHidden(place, narrow)
-        self.table.setColumnWidth(4, 118 if self.width() < 900 else 150)
-        self.filter.setFixedWidth(180 if self.width() < 900 else 230)
+            self.table.setColumnHidden(place, self.width() < 1200)
+        self.table.setColumnWidth(4, 118 if narrow else 150)
+        self.presets.set_narrow(narrow)
+        self.filter.setFixedWidth(180 if narrow else 230)
 
     def focus_filter(self) -> None:
         self.filter.setFocus()
         self.filter.selectAll()
 
     def set_shown(self, shown: bool) -> None:
+        self._machine.set_shown(shown)
         self.model.set_shown(shown)
         if shown:
-            self._on_models()
-            self.start.refresh()
+            self._on_lists()
+            self._on_changed()
+
+    # What the person did.
 
     def _on_add(self) -> None:
         dialog = QFileDialog(self, "Add model folder")
         dialog.setFileMode(QFileDialog.FileMode.Directory)
         dialog.setOption(QFileDialog.Option.ShowDirsOnly)
         dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
-        dialog.fileSelected.connect(self.model.add_folder)
+        dialog.fileSelected.connect(self.model.models.add_folder)
         # open() and not exec(): a nested loop would lose tasks.
         dialog.open()
 
+    def _on_switched(self) -> None:
+        self.model.show_list(_KINDS[self.switcher.place])
+
+    def _on_filter(self, content: str) -> None:
+        # One search for both lists: whoever looks for a name need not know which holds it.
+        self.model.models.set_filter(content)
+        self.model.presets.set_filter(content)
+
     def _on_row(self, place: int) -> None:
-        chosen = self.model.rows.row_at(place)
+        chosen = self.model.models.rows.row_at(place)
         if chosen is not None:
             self.model.select(chosen.id)
 
-    def _on_models(self) -> None:
-        rows = self.model.rows
-        total = formats.plural(rows.total, "model")
-        shown = f"{len(rows.shown)} of {total}" if len(rows.shown) != rows.total else total
-        folders = f"  ·  {formats.plural(len(self.model.folders), 'folder')}" if self.model.folders else ""
-        set_text(self.subtitle, shown + folders)
-        self._left.setCurrentIndex(0 if rows.total else 1)
+    # What is shown.
+
+    def _on_lists(self) -> None:
+        """Show the list in front, and how many it holds."""
+        model, kind = self.model, self.model.list
+        place = _KINDS.index(kind)
+        if self.switcher.place != place:
+            self.switcher.buttons[place].setChecked(True)
+        self.lists.setCurrentIndex(place)
+        presets = kind is ListKind.PRESETS
+        set_text(self.subtitle, model.presets.subtitle if presets else model.models.subtitle)
+        what = "presets" if presets else "models"
+        self.filter.setPlaceholderText(f"Search {what}  (Ctrl+F)")
+        self.filter.setAccessibleName(f"Search {what}")
+        self.filter.setToolTip("sndr presets list" if presets else "sndr models")
+        self.add.setVisible(not presets)
+        self._model_list.setCurrentIndex(0 if model.models.rows.total else 1)
         self._show_selection()
 
     def _show_selection(self) -> None:
-        selected = self.model.selected
-        place = self.model.rows.place_of(selected.id) if selected else None
+        subject = self.model.subject
+        if subject is None or subject.is_preset:
+            return
+        place = self.model.models.rows.place_of(subject.id)
         if place is not None and self.table.chosen != place:
             self.table.selectRow(place)
 
-    def _on_selected(self) -> None:
-        self._show_selection()
+    def _on_subject(self) -> None:
+        subject = self.model.subject
+        preset = subject is not None and subject.is_preset
+        self.right.setCurrentIndex(0 if subject is not None else 1)
+        for part, shown in ((self.preset, preset), (self.facts, preset), (self.about, not preset)):
+            part.setVisible(shown)
+        self._on_lists()
+        self._on_detail()
+        self.about.refresh()
         self.form.refresh()
+        self.sizes.refresh()
+        self._on_fit()
         self._on_plan()
+
+    def _on_detail(self) -> None:
+        self.preset.refresh()
+        self.facts.refresh()
+
+    def _on_fit(self) -> None:
+        fit = self.model.fit
+        report = fit.report
+        self.changes.show_changes(report.changes if report is not None and not fit.waiting else ())
+        self.advice.show_advice(report.advice if report is not None else ())
+        self.speed.show_report(report, self.model.measured)
 
     def _on_plan(self) -> None:
         self.form.refresh_planned()
         self.install.show_missing(self.model.missing)
         self.plan.refresh()
-        self.start.refresh()
+        self._on_changed()
 
     def _on_changed(self) -> None:
         if self.isVisible():
             self.install.show_missing(self.model.missing)
             self.start.refresh()
+            self.outcome.refresh()

@@ -1,10 +1,11 @@
-"""The form of Launch: the chosen model, and the fields of the engine that will run it."""
+"""The form of Launch: the settings of the engine that will run what is chosen, but for its sizes."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import pairwise
 from typing import Any
 
@@ -14,33 +15,63 @@ from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 from engine_host.protocol import ModelOrigin, ServerChoice
 from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
-from sndr_gui.launch_form import FIELDS, VLLM, Field, words_of
+from sndr_gui.launch_form import FIELDS, Field, words_of
+from sndr_gui.launch_subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.fields import ChoiceBox, NumberField
+from sndr_gui.views.launch_memory import SIZES
 from sndr_gui.views.parts import Card, Elided, button, column, row, set_text, text
 
 _SERVER, _ENVIRONMENT = "server", "installation"
-_ENGINES = {"llama.cpp": "llama.cpp", "vllm": "vLLM"}
+
+
+class ModelHead(Card):
+    """The chosen model: its name, and what is known of it."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__()
+        self._model = model
+        self.name = Elided("", name="big")
+        self.about = text("", "muted", wrap=True)
+        self.body.addLayout(column(self.name, self.about, spacing=2))
+
+    def refresh(self) -> None:
+        """Show the model of now."""
+        subject = self._model.subject
+        chosen = subject.model if subject is not None else None
+        set_text(self.name, chosen.name if chosen else "Choose a model")
+        self.name.setToolTip(chosen.path if chosen else "")
+        if chosen is None or subject is None:
+            return
+        parts = [
+            f"runs on {ENGINE_NAMES[subject.engine.value]}",
+            formats.size(chosen.size) if chosen.format != "shape" else "a shape without weights",
+            chosen.quantization or "",
+            f"{formats.count(chosen.parameters)} parameters" if chosen.parameters else "",
+            f"{formats.count(chosen.context)} context" if chosen.context else "",
+            "MTP" if chosen.mtp_layers else "",
+            "came with the program" if chosen.origin is ModelOrigin.BUNDLED else "",
+        ]
+        set_text(self.about, "  ·  ".join(part for part in parts if part))
 
 
 class FormCard(Card):
     """What can be set before a start; what is left open comes from the layers below."""
 
     def __init__(self, model: LaunchModel) -> None:
-        super().__init__()
+        super().__init__("Settings")
         self._model = model
         self._filling = False
-        self.name = Elided("", name="big")
-        self.about = Elided("", "muted")
-        self.inputs: dict[str, QWidget] = {entry.name: self._input(entry) for entry in FIELDS}
-        self.server = self._choice("llama.cpp server")
-        self.environment = self._choice("vLLM environment")
+        own = [entry for entry in FIELDS if entry.name not in SIZES]
+        self.inputs: dict[str, QWidget] = {entry.name: self._input(entry) for entry in own}
+        self.server = self._choice("llama.cpp server", self._on_form)
+        self.environment = self._choice("vLLM environment", self._on_form)
         self.more = button(
             "More settings", self._on_more, kind="flat", hint="Show every setting of the engine"
         )
         self.more.setCheckable(True)
         self.keep = QCheckBox("Keep running when the program ends")
-        self.keep.toggled.connect(self._on_edited)
-        captions = {entry.name: entry.caption for entry in FIELDS}
+        self.keep.toggled.connect(self._on_form)
+        captions = {entry.name: entry.caption for entry in own}
         captions |= {_SERVER: "Server", _ENVIRONMENT: "Environment"}
         self._all = {**self.inputs, _SERVER: self.server, _ENVIRONMENT: self.environment}
         self._cells: dict[str, QWidget] = {}
@@ -55,27 +86,9 @@ class FormCard(Card):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(10)
         self._arranged: tuple[int, list[str]] = (0, [])
-        self.body.addLayout(column(self.name, self.about, spacing=2))
         self.body.addLayout(self._grid)
         self.body.addLayout(row(self.more, None))
         self.body.addWidget(self.keep)
-
-    # The fields that most starts touch, by their names.
-
-    @property
-    def context_field(self) -> NumberField:
-        """The context with what is wrong with it."""
-        return self._number("context")
-
-    @property
-    def context(self) -> QLineEdit:
-        """Tokens for one stream."""
-        return self._number("context").edit
-
-    @property
-    def streams(self) -> QLineEdit:
-        """Requests answered in parallel."""
-        return self._number("streams").edit
 
     def box(self, name: str) -> ChoiceBox:
         """The choice of a setting."""
@@ -93,24 +106,25 @@ class FormCard(Card):
         return made
 
     def _input(self, entry: Field) -> QWidget:
+        edited = partial(self._on_edited, entry)
         if entry.kind in ("whole", "decimal"):
-            return NumberField(entry.spoken, entry.low, entry.high, self._on_edited)
+            return NumberField(entry.spoken, entry.low, entry.high, edited)
         if entry.kind == "choice":
-            return self._choice(entry.spoken)
+            return self._choice(entry.spoken, edited)
         edit = QLineEdit()
         edit.setAccessibleName(entry.spoken)
-        edit.textEdited.connect(self._on_edited)
+        edit.textEdited.connect(edited)
         return edit
 
-    def _choice(self, name: str) -> ChoiceBox:
+    def _choice(self, name: str, chosen: Callable[[], object]) -> ChoiceBox:
         made = ChoiceBox(name)
-        made.currentIndexChanged.connect(self._on_edited)
+        made.currentIndexChanged.connect(chosen)
         return made
 
     # Where the fields stand.
 
     def _names(self) -> list[str]:
-        fields = self._model.fields()
+        fields = [entry for entry in self._model.fields() if entry.name not in SIZES]
         usual = [entry.name for entry in fields if not entry.more]
         more = [entry.name for entry in fields if entry.more and self.more.isChecked()]
         if self._model.engine_kind is VLLM:
@@ -145,27 +159,25 @@ class FormCard(Card):
 
     # What the person did.
 
-    def _on_edited(self) -> None:
+    def _on_edited(self, entry: Field, *_changed: object) -> None:
+        if self._filling:
+            return
+        value, error = self._read(entry)
+        self._model.set_error(entry.name, f"{entry.caption}: {error}" if error else "")
+        if not error:
+            self._model.set_value(entry.name, value)
+
+    def _on_form(self, *_changed: object) -> None:
         if self._filling:
             return
         model = self._model
-        values, wrong = dict(model.form.values), ""
-        for entry in model.fields():
-            value, error = self._read(entry)
-            values.pop(entry.name, None)
-            if value is not None:
-                values[entry.name] = value
-            if error and not wrong:
-                wrong = f"{entry.caption}: {error}"
         form = replace(
             model.form,
-            values=values,
             # Qt hands an enum back as plain text.
             server=ServerChoice(self.server.currentData() or model.form.server),
             installation=self._installation(),
             keep=self.keep.isChecked(),
         )
-        model.set_form_error(wrong)
         model.set_form(form)
 
     def _installation(self) -> str:
@@ -189,28 +201,18 @@ class FormCard(Card):
     # What is shown.
 
     def refresh(self) -> None:
-        """Show the chosen model and what its engine offers."""
+        """Show what the engine of what is chosen offers."""
         model, form = self._model, self._model.form
-        chosen = model.selected
-        self.setEnabled(chosen is not None and chosen.problem is None)
-        set_text(self.name, chosen.name if chosen else "Choose a model")
-        self.name.setToolTip(chosen.path if chosen else "")
-        if chosen is not None:
-            parts = [
-                f"runs on {_ENGINES[model.engine_kind.value]}",
-                formats.size(chosen.size) if chosen.format != "shape" else "a shape without weights",
-                chosen.quantization or "",
-                f"{formats.count(chosen.parameters)} parameters" if chosen.parameters else "",
-                f"{formats.count(chosen.context)} context" if chosen.context else "",
-                "MTP" if chosen.mtp_layers else "",
-                "came with the program" if chosen.origin is ModelOrigin.BUNDLED else "",
-            ]
-            set_text(self.about, "  ·  ".join(part for part in parts if part))
+        subject, offers = model.subject, model.offers
+        usable = subject is not None and subject.problem is None
+        self.setEnabled(usable)
+        self.setVisible(usable)
         self._filling = True
         for entry in model.fields():
-            self._fill(entry, form.values)
-        self.server.fill(list(model.server_choices()), form.server)
-        self.environment.fill(list(model.environment_choices()), form.installation)
+            if entry.name in self.inputs:
+                self._fill(entry, form.values)
+        self.server.fill(list(offers.server_choices()), form.server)
+        self.environment.fill(list(offers.environment_choices()), form.installation)
         self.keep.setChecked(form.keep)
         self._filling = False
         self._arrange()
@@ -219,7 +221,7 @@ class FormCard(Card):
     def _fill(self, entry: Field, values: Mapping[str, Any]) -> None:
         made, value = self.inputs[entry.name], values.get(entry.name)
         if isinstance(made, ChoiceBox):
-            made.fill([("Default", None), *self._model.choices(entry)], value)
+            made.fill([("Default", None), *self._model.offers.choices(entry)], value)
         elif isinstance(made, NumberField):
             # A wrong number stays in sight while its model does.
             if made.value != value or (made.error and not self._model.form_error):
@@ -231,6 +233,8 @@ class FormCard(Card):
         """Show in the open fields what the plan takes."""
         self._filling = True
         for entry in self._model.fields():
+            if entry.name not in self.inputs:
+                continue
             made, planned = self.inputs[entry.name], self._model.planned(entry.name)
             planned = "" if planned in ("not set", "none") else planned
             edit = made.edit if isinstance(made, NumberField) else made
@@ -239,6 +243,6 @@ class FormCard(Card):
             elif isinstance(made, ChoiceBox):
                 if made.count() and made.currentData() is None:
                     made.setItemText(0, f"Default ({planned})" if planned else "Default")
-                for place, (label, _value) in enumerate(self._model.choices(entry), start=1):
+                for place, (label, _value) in enumerate(self._model.offers.choices(entry), start=1):
                     made.setItemText(place, label)
         self._filling = False

@@ -39,6 +39,7 @@ from engine_host.protocol import (
     ModelPage,
     PatchDetail,
     PatchPage,
+    PresetPage,
     Problem,
     RequestPage,
     ServerPage,
@@ -48,7 +49,8 @@ from engine_host.protocol import (
 )
 from engine_host.protocol import Request as EngineRequest
 from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
-from tests.views import fit_samples, samples
+from engine_host.protocol.presets import PresetVerdicts
+from tests.views import fit_samples, preset_samples, samples
 
 
 class _Server(uvicorn.Server):
@@ -82,6 +84,8 @@ class FakeHost:
         self.plan: LaunchPlan = samples.plan()
         self.fit: Callable[[FitRequest], FitReport] = fit_samples.report
         self.fit_seconds = 0.0
+        self.presets: PresetPage = preset_samples.presets()
+        self.verdicts: PresetVerdicts = preset_samples.verdicts()
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.keys: list[str] = []
@@ -159,6 +163,9 @@ class FakeHost:
             Route("/v1/installations/{installation}", self._command, methods=["POST", "DELETE"]),
             Route("/v1/plans", self._command, methods=["POST"]),
             Route("/v1/fit", self._fit, methods=["POST"]),
+            Route("/v1/presets", self._page("presets")),
+            Route("/v1/presets/verdicts", self._command, methods=["POST"]),
+            Route("/v1/presets/{preset}", self._preset),
             Route("/v1/engines", self._engines),
             Route("/v1/engines", self._command, methods=["POST"]),
             Route("/v1/engines/{engine}", self._command, methods=["DELETE"]),
@@ -234,6 +241,9 @@ class FakeHost:
         await asyncio.sleep(self.fit_seconds)
         return self._refusal(request.url.path) or self._answer(self.fit(asked))
 
+    async def _preset(self, request: HttpRequest) -> Response:
+        return self._answer(preset_samples.detail(request.path_params["preset"]))
+
     def _done(self, method: str, path: str, request: HttpRequest) -> BaseModel:
         match method, path:
             case "POST", "/v1/plans":
@@ -242,6 +252,8 @@ class FakeHost:
                 engine = samples.engine(EngineState.STARTING)
                 self.set_engine(engine)
                 return engine
+            case "POST", "/v1/presets/verdicts":
+                return self.verdicts
             case "POST", "/v1/models/scan":
                 return self.models
             case "POST", "/v1/servers/build":

@@ -5,6 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
 from engine_host.protocol import EngineState
+from sndr_gui.launch import ListKind
 from sndr_gui.views.chat import ChatView
 from sndr_gui.views.home import HomeView
 from sndr_gui.views.launch import LaunchView
@@ -47,8 +48,9 @@ async def test_a_wrong_number_is_said_at_the_field_and_stops_the_start(stage: St
     stage.window.go("launch")
     page = stage.window.page
     assert isinstance(page, LaunchView)
+    page.model.show_list(ListKind.MODELS)
     await stage.until(lambda: page.start.start.isEnabled())
-    field = page.form.context_field
+    field = page.sizes.context_slider.field
     QTest.keyClicks(field.edit, "5")
     assert field.wrong.isVisible()
     assert "128" in field.wrong.text()
@@ -93,13 +95,14 @@ async def test_small_window_shows_launch_and_monitor_whole(stage: Stage) -> None
     stage.window.go("launch")
     launch = stage.window.page
     assert isinstance(launch, LaunchView)
+    launch.model.show_list(ListKind.MODELS)
     await stage.until(lambda: launch.model.plan is not None)
     stage.window.grab()
     inside = launch.form.parentWidget()
     assert inside is not None
     area = inside.parentWidget()
     assert area is not None
-    for part in (launch.form.streams, launch.form.box("kv_type_v"), launch.form.server):
+    for part in (launch.sizes.streams, launch.sizes.boxes["kv_type_v"], launch.form.server):
         right = part.mapTo(area, part.rect().topRight()).x()
         assert right <= area.width(), "nothing is cut off at the right"
     stage.window.go("monitor")
@@ -140,6 +143,7 @@ async def test_every_entry_of_a_choice_is_whole(stage: Stage) -> None:
     stage.window.go("launch")
     page = stage.window.page
     assert isinstance(page, LaunchView)
+    page.model.show_list(ListKind.MODELS)
     await stage.until(lambda: page.model.plan is not None)
     box = page.form.box("speculation")
     box.showPopup()
@@ -156,6 +160,7 @@ async def test_a_long_command_line_ends_before_its_copy_button(stage: Stage) -> 
     stage.window.go("launch")
     page = stage.window.page
     assert isinstance(page, LaunchView)
+    page.model.show_list(ListKind.MODELS)
     await stage.until(lambda: page.model.plan is not None)
     stage.window.grab()
     twin = page.start.twin

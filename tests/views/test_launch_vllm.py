@@ -39,12 +39,9 @@ def asked(stage: Stage) -> dict[str, object]:
 
 async def test_a_checkpoint_shows_the_fields_of_vllm_and_a_gguf_those_of_llama_cpp(stage: Stage) -> None:
     view = await page(stage)
-    assert "runs on vLLM" in view.form.about.text()
+    assert "runs on vLLM" in view.about.about.text()
     assert view.form.shown() == [
         "installation",
-        "context",
-        "streams",
-        "kv_cache_dtype",
         "kv_cache_gib",
         "speculation",
         "eager",
@@ -54,16 +51,19 @@ async def test_a_checkpoint_shows_the_fields_of_vllm_and_a_gguf_those_of_llama_c
     assert "prefix_caching" in view.form.shown()
     assert "tensor_parallel" not in view.form.shown(), "the CPU build has no GPUs to share"
     view.model.select("big-shape")
-    assert "a shape without weights" in view.form.about.text()
+    assert "a shape without weights" in view.about.about.text()
     assert view.form.environment.isVisible()
     view.model.select("sndr-demo")
-    assert {"kv_type_k", "kv_type_v", "server", "threads"} < set(view.form.shown())
-    assert not {"kv_cache_dtype", "eager", "installation"} & set(view.form.shown())
+    assert {"server", "threads"} < set(view.form.shown())
+    assert not {"eager", "installation"} & set(view.form.shown())
+    assert view.sizes.boxes["kv_type_k"].isVisible()
+    assert view.sizes.boxes["kv_type_v"].isVisible()
+    assert not view.sizes.boxes["kv_cache_dtype"].isVisible()
 
 
 async def test_nothing_of_the_other_engine_is_sent(stage: Stage) -> None:
     view = await page(stage, "sndr-demo")
-    kind = view.form.box("kv_type_k")
+    kind = view.sizes.boxes["kv_type_k"]
     kind.setCurrentIndex(kind.findData("q8_0"))
     view.form.server.setCurrentIndex(view.form.server.findData("prebuilt"))
     await stage.until(lambda: asked(stage)["overrides"]["kv_type_k"] == "q8_0")  # type: ignore[index]
@@ -179,9 +179,9 @@ async def test_a_start_ends_with_the_way_to_the_chat(stage: Stage) -> None:
     await stage.until(lambda: view.model.starting is not None)
     verified = Verification(model_listed=True, token_generated=True, ready_after=42.0)
     stage.host.set_engine(samples.engine(EngineState.READY, verified=verified))
-    await stage.until(view.start.ready.isVisible)
-    assert view.start.ready_text.text() == "sndr-demo: ready after 42.0 s."
-    view.start.chat.click()
+    await stage.until(view.outcome.ready.isVisible)
+    assert view.outcome.ready_text.text() == "sndr-demo: ready after 42.0 s."
+    view.outcome.chat.click()
     assert stage.window.current == "chat"
 
 
@@ -190,10 +190,10 @@ async def test_a_start_that_failed_says_why_and_tries_again(stage: Stage) -> Non
     view.start.start.click()
     await stage.until(lambda: view.model.starting is not None)
     stage.host.set_engine(samples.engine(EngineState.FAILED))
-    await stage.until(view.start.failure.isVisible)
-    assert "weights" in view.start.failure._what.text()
+    await stage.until(view.outcome.failure.isVisible)
+    assert "weights" in view.outcome.failure._what.text()
     before = len(stage.host.sent("POST", "/v1/engines"))
-    view.start.again.click()
+    view.outcome.again.click()
     await stage.until(lambda: len(stage.host.sent("POST", "/v1/engines")) > before)
 
 

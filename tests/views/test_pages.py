@@ -36,6 +36,7 @@ from engine_host.protocol.events import (
     TelemetryEvent,
 )
 from engine_host.protocol.telemetry import Sample
+from sndr_gui.launch import ListKind
 from sndr_gui.views.home import HomeView
 from sndr_gui.views.launch import LaunchView
 from sndr_gui.views.logs import LogsView
@@ -180,6 +181,7 @@ def launch(stage: Stage) -> LaunchView:
     stage.window.go("launch")
     page = stage.window.page
     assert isinstance(page, LaunchView)
+    page.model.show_list(ListKind.MODELS)
     return page
 
 
@@ -187,8 +189,8 @@ async def test_launch_plans_with_what_was_set_and_starts(stage: Stage) -> None:
     page = launch(stage)
     await stage.until(lambda: page.start.start.isEnabled())
     assert page.model.setting_rows()[0].layer == "model"
-    QTest.keyClicks(page.form.context, "4096")
-    page.form.box("kv_type_k").setCurrentIndex(page.form.box("kv_type_k").findData("q8_0"))
+    QTest.keyClicks(page.sizes.context, "4096")
+    page.sizes.boxes["kv_type_k"].setCurrentIndex(page.sizes.boxes["kv_type_k"].findData("q8_0"))
     await stage.until(
         lambda: (stage.host.sent("POST", "/v1/plans") or [{}])[-1].get("overrides", {}).get("context") == 4096
     )
@@ -203,14 +205,17 @@ async def test_launch_plans_with_what_was_set_and_starts(stage: Stage) -> None:
 async def test_launch_says_what_a_kv_type_means(stage: Stage) -> None:
     page = launch(stage)
     await stage.until(lambda: page.model.plan is not None)
-    labels = [page.form.box("kv_type_k").itemText(row) for row in range(page.form.box("kv_type_k").count())]
+    labels = [
+        page.sizes.boxes["kv_type_k"].itemText(row) for row in range(page.sizes.boxes["kv_type_k"].count())
+    ]
     assert labels == ["Default (f16)", "f16", "q8_0 with rotation", "q4_0 with rotation"]
 
 
 async def test_launch_offers_only_what_the_server_does(stage: Stage) -> None:
     page = launch(stage)
     kinds = [
-        page.form.box("kv_type_k").itemData(place) for place in range(page.form.box("kv_type_k").count())
+        page.sizes.boxes["kv_type_k"].itemData(place)
+        for place in range(page.sizes.boxes["kv_type_k"].count())
     ]
     assert kinds == [None, "f16", "q8_0", "q4_0"]
     speculation = [
@@ -231,7 +236,7 @@ async def test_launch_filters_and_shows_why_a_model_cannot_start(stage: Stage, q
     QTest.keyClick(stage.window, Qt.Key.Key_F, Qt.KeyboardModifier.ControlModifier)
     assert page.filter.hasFocus()
     QTest.keyClicks(page.filter, "brok")
-    assert [row.id for row in page.model.rows.shown] == ["broken"]
+    assert [row.id for row in page.model.models.rows.shown] == ["broken"]
     page.model.select("broken")
     await stage.until(lambda: page.plan.problem.isVisible())
     assert not page.start.start.isEnabled()
@@ -262,7 +267,7 @@ async def test_launch_refused_plan_shows_the_problem(stage: Stage) -> None:
 
 
 async def test_launch_adds_a_folder(stage: Stage) -> None:
-    launch(stage).model.add_folder("/more")
+    launch(stage).model.models.add_folder("/more")
     await stage.until(lambda: stage.host.sent("POST", "/v1/models/scan") != [])
     assert stage.host.sent("PUT", "/v1/settings") == [{"values": {"models.folders": ["/models", "/more"]}}]
 

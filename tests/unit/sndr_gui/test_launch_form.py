@@ -3,13 +3,18 @@
 import pytest
 
 from engine_host.protocol import EngineKind, ModelFile, ModelOrigin, Overrides, PatchChoice, ServerChoice
-from sndr_gui.launch_form import FIELDS, Form, engine_of, words_of
+from sndr_gui.launch_form import FIELDS, Form, words_of
+from sndr_gui.launch_subject import Subject, engine_of, of_model
 
 
 def model(kind: str) -> ModelFile:
     return ModelFile(
         id="m", name="m", path="/m", origin=ModelOrigin.FOLDER, found_in="/", size=1, format=kind
     )
+
+
+def subject(kind: str) -> Subject:
+    return of_model(model(kind))
 
 
 FULL = Form(
@@ -40,7 +45,7 @@ def test_the_format_names_the_engine(kind: str, engine: EngineKind) -> None:
 
 
 def test_llama_cpp_gets_nothing_of_vllm() -> None:
-    request = FULL.request(model("GGUF"), "")
+    request = FULL.request(subject("GGUF"), "")
     given = request.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     assert given == {
         "context": 4096,
@@ -55,7 +60,7 @@ def test_llama_cpp_gets_nothing_of_vllm() -> None:
 
 @pytest.mark.parametrize(("build", "memory"), [("cpu", {"kv_cache_gib": 2.0}), ("cuda", {"gpu_memory": 0.5})])
 def test_vllm_gets_nothing_of_llama_cpp_nor_of_its_other_build(build: str, memory: dict[str, float]) -> None:
-    request = FULL.request(model("safetensors"), build)
+    request = FULL.request(subject("safetensors"), build)
     given = request.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     usual = {
         "context": 4096,
@@ -71,7 +76,7 @@ def test_vllm_gets_nothing_of_llama_cpp_nor_of_its_other_build(build: str, memor
 
 def test_draft_tokens_mean_nothing_while_nothing_drafts() -> None:
     form = Form(values={"speculation": "off", "draft_tokens": 4})
-    assert form.request(model("shape"), "cpu").overrides.draft_tokens is None
+    assert form.request(subject("shape"), "cpu").overrides.draft_tokens is None
 
 
 def test_every_field_is_a_setting_of_a_start() -> None:

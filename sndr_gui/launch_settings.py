@@ -1,0 +1,49 @@
+"""The settings of a plan as people read them, each with the layer that set it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine_host.protocol import LaunchPlan
+
+
+@dataclass(frozen=True)
+class SettingRow:
+    """One resolved setting of the plan, as shown."""
+
+    name: str
+    value: str
+    layer: str
+    why: str
+
+
+def setting_rows(plan: LaunchPlan | None) -> tuple[SettingRow, ...]:
+    """The plan's settings, each with the layer that set it."""
+    settings = plan.settings if plan else ()
+    return tuple(
+        SettingRow(entry.name.replace("_", " "), shown_value(entry.value), entry.layer.value, entry.why)
+        for entry in settings
+    )
+
+
+def planned_value(plan: LaunchPlan | None, name: str) -> object:
+    """What a plan says for one setting; None where it says nothing."""
+    settings = plan.settings if plan else ()
+    return next((setting.value for setting in settings if setting.name == name), None)
+
+
+def planned(plan: LaunchPlan | None, name: str) -> str:
+    """The same in words; empty where the plan has no such setting."""
+    settings = plan.settings if plan else ()
+    return next((shown_value(setting.value) for setting in settings if setting.name == name), "")
+
+
+def shown_value(value: object) -> str:
+    """A setting's value as a person reads it."""
+    if value is None:
+        return "not set"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)

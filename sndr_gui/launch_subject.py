@@ -1,0 +1,90 @@
+"""What Launch starts: a model of this machine, or a preset; what both tell the form, the plan and the fit."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass, field
+
+from engine_host.protocol import (
+    EngineKind,
+    ModelEntry,
+    ModelFile,
+    PresetEngine,
+    PresetItem,
+    Problem,
+    Reason,
+)
+
+LLAMA_CPP, VLLM = EngineKind.LLAMA_CPP, EngineKind.VLLM
+_ENGINES = {PresetEngine.LLAMA_CPP: LLAMA_CPP, PresetEngine.VLLM: VLLM}
+ENGINE_NAMES = {"llama.cpp": "llama.cpp", "vllm": "vLLM", "sglang": "SGLang"}
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A model or a preset; `drafts`: it has layers that draft, `longest`: tokens that it was trained for."""
+
+    id: str
+    title: str
+    engine: EngineKind
+    drafts: bool
+    longest: int | None
+    problem: Problem | None = None
+    model: ModelFile | None = field(default=None, compare=False)
+    preset: PresetItem | None = field(default=None, compare=False)
+
+    @property
+    def is_preset(self) -> bool:
+        """Whether it is a preset."""
+        return self.preset is not None
+
+    @property
+    def asks(self) -> dict[str, str]:
+        """How requests name it."""
+        return {"preset": self.id} if self.is_preset else {"model": self.id}
+
+    @property
+    def command(self) -> str:
+        """The command line that starts it as it is."""
+        return shlex.join(["sndr", "launch" if self.is_preset else "run", self.id])
+
+
+def engine_of(model: ModelFile | None) -> EngineKind:
+    """The engine that runs a model: GGUF files run on llama.cpp, checkpoints and shapes on vLLM."""
+    return VLLM if model is not None and model.format in ("safetensors", "shape") else LLAMA_CPP
+
+
+def of_model(model: ModelFile) -> Subject:
+    """A model of this machine."""
+    return Subject(
+        id=model.id,
+        title=model.name,
+        engine=engine_of(model),
+        drafts=model.mtp_layers > 0,
+        longest=model.context,
+        problem=model.problem,
+        model=model,
+    )
+
+
+def of_preset(item: PresetItem, entry: ModelEntry | None = None) -> Subject:
+    """A preset, with its model of the catalogue where that was read already."""
+    preset = item.preset
+    variant = entry.variant(preset.variant) if entry is not None else None
+    problem = None
+    if not item.startable:
+        name = ENGINE_NAMES[preset.engine.value]
+        problem = Problem(
+            reason=Reason.UNSUPPORTED,
+            message=f"This program does not start {name}.",
+            cause="The preset is here for its figures and its command.",
+        )
+    return Subject(
+        id=preset.id,
+        title=preset.title,
+        engine=_ENGINES.get(preset.engine, VLLM),
+        drafts=bool(entry and entry.mtp_layers) and (variant is None or variant.mtp is not False),
+        longest=entry.context if entry is not None else None,
+        problem=problem,
+        preset=item,
+    )

@@ -1,0 +1,190 @@
+"""The list of presets on Launch: its rows with their verdicts, its columns, and what narrows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from engine_host.protocol import PresetItem, PresetStatus, Workload
+from engine_host.protocol.fit import Verdict
+from engine_host.protocol.presets import EntryOrigin, PresetVerdict
+from sndr_gui import formats
+from sndr_gui.launch_subject import ENGINE_NAMES
+from sndr_gui.memory_stack import VERDICTS
+from sndr_gui.rows import Column
+
+ALL = ""
+FACETS = ("status", "workload", "engine")
+WORKS = (Verdict.FITS, Verdict.TIGHT)
+STATUS_TONES = {
+    PresetStatus.VERIFIED: "good",
+    PresetStatus.REPORTED: "accent",
+    PresetStatus.DEPRECATED: "bad",
+    PresetStatus.UPSTREAM_GATED: "warn",
+    PresetStatus.EXPERIMENTAL: "warn",
+    PresetStatus.PREVIEW: "warn",
+}
+STATUS_MEANS = {
+    PresetStatus.VERIFIED: "this project ran it",
+    PresetStatus.REPORTED: "others published figures of it",
+    PresetStatus.COMPUTED: "it should fit; nobody measured it",
+    PresetStatus.EXPERIMENTAL: "it ran somewhere, with rough edges",
+    PresetStatus.PREVIEW: "it ran somewhere, with rough edges",
+    PresetStatus.UPSTREAM_GATED: "it waits for a change in an engine",
+    PresetStatus.DEPRECATED: "do not begin with it",
+}
+JUDGING = "judging…"
+
+
+@dataclass(frozen=True)
+class PresetRow:
+    """A preset and what is known of it on this machine; `rank`: its place among all, the best first."""
+
+    item: PresetItem
+    verdict: PresetVerdict | None = None
+    rank: int = 0
+
+    @property
+    def about(self) -> str:
+        """Engine, status and what it is good for, in one line."""
+        preset = self.item.preset
+        own = ("your own",) if self.item.origin is EntryOrigin.USER else ()
+        words = [workload_words(workload) for workload in preset.card.good_for]
+        return "  ·  ".join(
+            (ENGINE_NAMES[preset.engine.value], preset.card.status.value, *own, ", ".join(words))
+        )
+
+    @property
+    def here(self) -> tuple[str, str]:
+        """The verdict in words, and its tone."""
+        return VERDICTS[self.verdict.verdict] if self.verdict is not None else (JUDGING, "muted")
+
+    @property
+    def works(self) -> bool:
+        """Whether it would run on this machine."""
+        return self.verdict is not None and self.verdict.verdict in WORKS
+
+    @property
+    def why(self) -> str:
+        """Why the verdict is what it is."""
+        if self.verdict is None:
+            return "Not computed yet."
+        missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
+        parts = [self.verdict.why, missing if self.verdict.missing else ""]
+        if self.verdict.needed is not None and self.verdict.room is not None:
+            parts.append(
+                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} may be used"
+            )
+        return "\n".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What the list is narrowed to; an empty text does not narrow."""
+
+    status: str = ALL
+    workload: str = ALL
+    engine: str = ALL
+    here: bool = False
+
+
+def passes(row: PresetRow, wanted: Narrowing) -> bool:
+    """Whether a row is in what is wanted; while nothing is judged yet, nothing is hidden for it."""
+    preset = row.item.preset
+    return (
+        wanted.status in (ALL, preset.card.status.value)
+        and wanted.engine in (ALL, preset.engine.value)
+        and (wanted.workload == ALL or wanted.workload in preset.card.good_for)
+        and (not wanted.here or row.verdict is None or row.works)
+    )
+
+
+def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) -> list[PresetRow]:
+    """The rows, what will work best first; presets without a verdict come last, in their own order."""
+    judged = {verdict.preset: (place, verdict) for place, verdict in enumerate(verdicts)}
+    last = len(judged)
+    rows = []
+    for item in items:
+        place, verdict = judged.get(item.preset.id, (last, None))
+        rows.append(PresetRow(item, verdict, place))
+    return sorted(rows, key=lambda row: row.rank)
+
+
+def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
+    """What a facet offers: everything, then each value that occurs."""
+    captions: Mapping[str, str] = {
+        "status": "Every status",
+        "workload": "Every workload",
+        "engine": "Every engine",
+    }
+    order: Callable[[str], int] = {
+        "status": [status.value for status in PresetStatus].index,
+        "workload": [workload.value for workload in Workload].index,
+        "engine": list(ENGINE_NAMES).index,
+    }[facet]
+    found: set[str] = set()
+    for row in rows:
+        preset = row.item.preset
+        if facet == "workload":
+            found |= {workload.value for workload in preset.card.good_for}
+        else:
+            found.add(preset.card.status.value if facet == "status" else preset.engine.value)
+    shown = [(_label(facet, value), value) for value in sorted(found, key=order)]
+    return [(captions[facet], ALL), *shown]
+
+
+def _label(facet: str, value: str) -> str:
+    if facet == "engine":
+        return ENGINE_NAMES[value]
+    return value.replace("-", " ") if facet == "workload" else value
+
+
+def workload_words(workload: Workload) -> str:
+    """A workload as people write it."""
+    return workload.value.replace("-", " ")
+
+
+def preset_columns() -> list[Column[PresetRow]]:
+    """The columns of the list; the last one is for the search alone."""
+
+    def name(row: PresetRow) -> str:
+        return f"{row.item.preset.title}\n{row.about}"
+
+    def speed(row: PresetRow) -> str:
+        decode = row.verdict.decode if row.verdict else None
+        return formats.rate(decode) if decode is not None else formats.UNMEASURED
+
+    def words(row: PresetRow) -> str:
+        preset, item = row.item.preset, row.item
+        tasks = " ".join(task.value for task in item.tasks)
+        return f"{preset.id} {preset.summary} {item.model_title} {item.family} {preset.variant} {tasks}"
+
+    return [
+        Column(
+            "Preset",
+            name,
+            lambda row: row.item.preset.title.casefold(),
+            lambda row: "muted" if row.verdict is not None and not row.works else "",
+            tip=lambda row: row.item.preset.summary,
+        ),
+        Column(
+            "Here",
+            lambda row: row.here[0],
+            lambda row: row.rank,
+            lambda row: row.here[1],
+            tip=lambda row: row.why,
+        ),
+        Column(
+            "At most",
+            speed,
+            lambda row: -(row.verdict.decode or 0.0) if row.verdict else 0.0,
+            lambda row: "muted",
+            right=True,
+            tip=lambda row: (
+                "What the memory's bandwidth allows one stream at most"
+                if row.verdict and row.verdict.decode is not None
+                else "Not known: a figure for it is missing"
+            ),
+        ),
+        Column("Words", words),
+    ]

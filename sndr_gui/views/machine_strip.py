@@ -1,0 +1,92 @@
+"""What this machine has, as a row of chips: each with how full it is, and who holds it in its tooltip."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QRectF, Qt
+from PySide6.QtGui import QPainter, QPaintEvent
+from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+
+from sndr_gui import theme
+from sndr_gui.machine import MachineModel, Part
+from sndr_gui.views.flow import Flow
+from sndr_gui.views.parts import row, set_text, text
+
+_FULL = 0.9
+
+
+class _Gauge(QWidget):
+    """A thin bar: how much is taken."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._share = 0.0
+        self.setFixedHeight(4)
+        theme.notifier.changed.connect(self.update)
+
+    def show_share(self, share: float) -> None:
+        """Draw this share, 0 to 1."""
+        if share != self._share:
+            self._share = share
+            self.update()
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(Qt.PenStyle.NoPen)
+        painter.setBrush(theme.color("line"))
+        painter.drawRoundedRect(QRectF(0, 0, self.width(), 4), 2, 2)
+        painter.setBrush(theme.color("warn" if self._share > _FULL else "accent"))
+        painter.drawRoundedRect(QRectF(0, 0, self.width() * min(1.0, self._share), 4), 2, 2)
+        painter.end()
+
+
+class _Chip(QFrame):
+    """One thing of the machine."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.setObjectName("inset")
+        self._name: QLabel = text("", "muted")
+        self._value: QLabel = text("")
+        self._gauge = _Gauge()
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(10, 5, 10, 6)
+        lines.setSpacing(3)
+        lines.addLayout(row(self._name, self._value, spacing=8))
+        lines.addWidget(self._gauge)
+
+    def show_part(self, part: Part) -> None:
+        """Show one thing."""
+        set_text(self._name, part.name)
+        set_text(self._value, part.value)
+        self._gauge.setVisible(part.share is not None)
+        if part.share is not None:
+            self._gauge.show_share(part.share)
+        self.setToolTip(part.hint)
+        self.setAccessibleName(f"{part.name}: {part.value}")
+        self.setAccessibleDescription(part.hint)
+
+
+class MachineStrip(Flow):
+    """One chip for each GPU, the main memory and each engine."""
+
+    def __init__(self, model: MachineModel) -> None:
+        super().__init__(spacing=8, lines=6)
+        self._model = model
+        self._chips: list[_Chip] = []
+        self.setAccessibleName("This machine")
+        model.changed.connect(self.refresh)
+        self.refresh()
+
+    def refresh(self) -> None:
+        """Show the machine of now."""
+        parts = self._model.parts()
+        if len(parts) != len(self._chips):
+            self.clear()
+            self._chips = []
+            for _part in parts:
+                chip = _Chip()
+                self._chips.append(chip)
+                self.add(chip)
+        for chip, part in zip(self._chips, parts, strict=True):
+            chip.show_part(part)
