@@ -173,7 +173,7 @@ def mono_font(pixels: int = 12) -> QFont:
 
 
 def _plain_characters(font: QFont) -> None:
-    """Draw `!=` and `->` as they are typed: what is copied out of a command line or code must be what is seen."""
+    """Draw `!=` and `->` as they are typed: what is copied must be what is seen."""
     for feature in ("calt", "liga"):
         font.setFeature(QFont.Tag(feature), 0)
 
