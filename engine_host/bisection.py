@@ -83,6 +83,9 @@ class BisectService:
             )
         # A trial that is kept would outlive the host that compares it.
         request = asked.launch.model_copy(update={"keep": False})
+        if request.preset is not None:
+            # A preset has patches of its own, which the request does not name.
+            request = request.model_copy(update={"patches": plan.choice})
         run = _Bisection(self._jobs, self._engines, self._planner, self._door, request, check)
         return self._jobs.start(
             JobKind.PATCH_BISECT,

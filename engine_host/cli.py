@@ -13,6 +13,7 @@ from engine_host.cli_fit import fit
 from engine_host.cli_output import MEANINGS, Exit, Output, command
 from engine_host.cli_patches import patches
 from engine_host.cli_preset_edit import set_values, vary
+from engine_host.cli_preset_start import launch
 from engine_host.cli_presets import presets
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
@@ -53,6 +54,7 @@ for _command in (
     serve,
     status,
     run,
+    launch,
     stop,
     chat,
     models,

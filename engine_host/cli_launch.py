@@ -44,7 +44,7 @@ class LaunchOptions:
             speculation=self.speculation,
         )
         return LaunchRequest(
-            model=resolved(model),
+            model=resolved(model) if model else "",
             engine=EngineKind(self.engine),
             server=ServerChoice(self.server),
             installation=resolved(self.installation) if self.installation else None,
@@ -108,6 +108,7 @@ _OPTIONS = (
     ),
     click.option(
         "--set",
+        "--override",
         "settings",
         multiple=True,
         metavar="NAME=VALUE",

@@ -1,33 +1,16 @@
 """`sndr run` and `sndr stop`: start a model, say where it answers, end it."""
 
-import signal
-import time
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
-from typing import Any
-
 import click
 
 from engine_host._errors import HostError
-from engine_host.ask import Answer, ask
 from engine_host.cli_launch import LaunchOptions, launch_options
-from engine_host.cli_output import CODES, Exit, Output, command, duration, problem_lines
-from engine_host.cli_watch import endpoint_text
+from engine_host.cli_output import Exit, Output, command
+from engine_host.cli_start import GONE, Wish, start, stop_engine
 from engine_host.control_client import ControlClient, connected
-from engine_host.host_start import HostHold, find_or_start
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
-from engine_host.protocol.errors import Fix, Problem, Reason
-from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.engines import EnginePage
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import LaunchPlan, StartRequest
-from engine_host.settings import read_api_keys
-
-_GONE = {EngineState.UNLOADED, EngineState.FAILED}
-_UP = {EngineState.READY, EngineState.BUSY}
-_QUESTION = "What can you do?"
-_STOP = 30.0
+from engine_host.protocol.plans import LaunchRequest
 
 
 @click.command()
@@ -61,84 +44,13 @@ def run(
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")
     request = options.request(model or "", keep=keep)
-    with signals(), find_or_start(daemon=detach and not dry_run) as hold:
-        try:
-            if model is None:
-                request = request.model_copy(update={"model": _demo_model(hold.client)})
-            plan = hold.client.post("/v1/plans", LaunchPlan, request)
-            if dry_run:
-                return _show_plan(out, plan)
-            if not replace:
-                _refuse_second(hold, plan)
-            for finding in plan.findings:
-                out.note(f"{finding.severity.value}: {finding.message}")
-            began = time.monotonic()
-            started = hold.client.post("/v1/engines", Engine, StartRequest(plan=plan.id, replace=replace))
-            started = _until_ready(hold.client, started, out)
-            host = hold.client.get("/v1/host", HostInfo)
-            out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
-            answer = _ask_demo(out, hold.client, host, started) if demo else None
-        except HostError as error:
-            if not detach or dry_run:
-                raise
-            raise _with_what_runs(hold, error) from error
-        _announce(out, host, started, answer, detached=detach)
-        if detach:
-            return None
-        return _serve(out, hold, started)
 
+    def asked(client: ControlClient) -> LaunchRequest:
+        if model is not None:
+            return request
+        return request.model_copy(update={"model": _demo_model(client)})
 
-def _refuse_second(hold: HostHold, plan: LaunchPlan) -> None:
-    """Raise HostError(conflict) when an engine runs that this start would end."""
-    running = _running(hold.client)
-    if not running:
-        return
-    other = running[0]
-    command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
-    url = hold.client.get("/v1/host", HostInfo).endpoint.url
-    if hold.started_here:
-        # A kept engine of an earlier host: nobody can reach it when this command has ended.
-        where, talk = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
-    else:
-        where, talk = f"It answers at {url}", "Ask it with `sndr chat`"
-    raise HostError(
-        Reason.CONFLICT,
-        f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
-        cause=f"{where}; starting {plan.name} would end it.",
-        fix=Fix(text=f"{talk}, or put {plan.name} in its place.", command=command),
-        evidence={"engine": other.id, "name": other.name, "endpoint": url},
-    )
-
-
-def _running(client: ControlClient) -> list[Engine]:
-    """The engines that serve or are about to; one that is being stopped is no more in the way."""
-    leaving = {*_GONE, EngineState.DRAINING, EngineState.STOPPING}
-    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
-
-
-def _with_what_runs(hold: HostHold, error: HostError) -> HostError:
-    """The same failure, saying what goes on: after --detach nobody is there to end it.
-
-    A host that was started for this alone, and now has no engine, is ended again.
-    """
-    try:
-        with ControlClient(hold.client.folders) as fresh:
-            names = ", ".join(one.name for one in _running(fresh))
-            if error.reason is Reason.CONFLICT:
-                return error  # It says what runs.
-            if hold.detached and not names:
-                fresh.quit()
-    except HostError:
-        return error
-    if names:
-        left = f"{names} still runs: `sndr stop` ends it, `sndr quit` the host too."
-    elif hold.detached:
-        left = "No engine runs; the host that was started for it has ended again."
-    else:
-        left = "No engine runs; the host still does: `sndr quit` ends it."
-    problem = error.problem
-    cause = f"{problem.cause} {left}".strip()
-    return HostError.from_problem(problem.model_copy(update={"cause": cause}))
+    return start(out, Wish(dry_run=dry_run, detach=detach, replace=replace, asks=demo), asked)
 
 
 @click.command()
@@ -151,7 +63,7 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
     with connected() as client:
-        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
+        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in GONE]
         if engine is not None:
             alive = [one for one in alive if engine in {one.id, one.name}]
         if not alive and every:
@@ -172,41 +84,6 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     return None
 
 
-def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
-    """Stop an engine and wait until its process is gone. Raises HostError."""
-    path = f"/v1/engines/{engine.id}"
-    engine = client.delete(path, Engine, {"now": now or None})
-    end = time.monotonic() + _STOP
-    while engine.state not in _GONE:
-        if time.monotonic() > end:
-            raise HostError(
-                Reason.ENGINE_NOT_READY,
-                f"{engine.name} is still stopping after {_STOP:.0f} s.",
-                fix="End it at once with `sndr stop --now`.",
-            )
-        time.sleep(0.05)
-        engine = client.get(path, Engine)
-    return engine
-
-
-@contextmanager
-def signals() -> Iterator[None]:
-    """Treat SIGTERM and SIGHUP as Ctrl+C, and Ctrl+C as such even where a shell has it ignored."""
-
-    def interrupt(_number: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
-    before: dict[int, Any] = {
-        getattr(signal, name): signal.signal(getattr(signal, name), interrupt) for name in names
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
-
-
 def _demo_model(client: ControlClient) -> str:
     for model in client.get("/v1/models", ModelPage).models:
         if model.origin is ModelOrigin.BUNDLED and model.format == "GGUF":
@@ -217,167 +94,3 @@ def _demo_model(client: ControlClient) -> str:
         cause="The clone or the installation is incomplete.",
         fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
     )
-
-
-def _show_plan(out: Output, plan: LaunchPlan) -> Exit | None:
-    lines = [
-        f"{plan.name}: {plan.model_path}",
-        f"engine: {plan.engine}, {plan.server.value} {plan.server_version}",
-        f"command: {' '.join(plan.argv)}",
-        *(
-            f"  {one.name} = {one.value}  ({one.layer.value}{': ' + one.why if one.why else ''})"
-            for one in plan.settings
-        ),
-        *_patch_lines(plan),
-        *(f"{finding.severity.value}: {finding.message}" for finding in plan.findings),
-    ]
-    out.result(plan, lines)
-    stopping = next((finding for finding in plan.findings if finding.severity == "error"), None)
-    if stopping is None:
-        return None
-    return CODES[stopping.reason] if stopping.reason is not None else Exit.FAILED
-
-
-def _patch_lines(plan: LaunchPlan) -> list[str]:
-    """The patches of a plan: those it applies, then why the others are not."""
-    if plan.patches is None:
-        return []
-    return [
-        f"patches: {', '.join(plan.patches.chosen) or 'none'}",
-        *(
-            f"  not {one.patch}  ({one.reason.value}{': ' + one.detail if one.detail else ''})"
-            for one in plan.patches.left_out
-        ),
-    ]
-
-
-def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
-    """Wait for the engine and say its stages. Raises HostError with the engine's problem; Ctrl+C stops it."""
-    assert client.version is not None
-    said: set[str] = set()
-    try:
-        for event in client.events(client.version.seq):
-            if isinstance(event, EngineStageEvent) and event.engine == engine.id:
-                stage = event.stage
-                if stage.ended_at is not None and stage.name not in said:
-                    said.add(stage.name)
-                    took = duration(stage.ended_at - stage.started_at)
-                    out.note(f"  {stage.name}  {stage.detail + '  ' if stage.detail else ''}{took}")
-                if out.as_json:
-                    out.record(event)
-                continue
-            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
-                engine = event.engine
-            elif event.kind in {"reset", "missed"}:
-                engine = client.get(f"/v1/engines/{engine.id}", Engine)
-            if engine.state in _UP:
-                return engine
-            if engine.state in _GONE:
-                raise _failed(engine)
-    except KeyboardInterrupt:
-        out.note(f"\nStopping {engine.name} …")
-        with ControlClient(client.folders) as fresh:
-            stop_engine(fresh, engine, now=True)
-        raise
-    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
-
-
-def _failed(engine: Engine) -> HostError:
-    problem = engine.problem or Problem(
-        reason=Reason.CANCELLED, message=f"{engine.name} was stopped before it was ready."
-    )
-    if engine.last_lines and "last_lines" not in problem.evidence:
-        tail = list(engine.last_lines[-20:])
-        problem = problem.model_copy(update={"evidence": {**problem.evidence, "last_lines": tail}})
-    return HostError.from_problem(problem)
-
-
-def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine) -> Answer | None:
-    """One question through the public endpoint, as an editor would ask it, with a key where one is needed."""
-    if host.endpoint.url is None:
-        return None
-    out.note(f"\n> {_QUESTION}")
-    show = None if out.as_json else lambda text: click.echo(text, nl=False)
-    keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
-    answer = ask(host.endpoint.url, engine.name, _QUESTION, show, key=min(keys, default=None))
-    if not out.as_json:
-        click.echo()
-    return answer
-
-
-def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None, *, detached: bool) -> None:
-    if out.as_json:
-        out.record(
-            {
-                "engine": engine.model_dump(mode="json"),
-                "endpoint": host.endpoint.model_dump(mode="json"),
-                "answer": answer.as_json() if answer else None,
-            }
-        )
-        return
-    if answer is not None:
-        click.echo(f"\n{answer.speed()}")
-    click.echo(f"Endpoint: {endpoint_text(host.endpoint)}")
-    click.echo(f"Model:    {engine.name}")
-    if answer is not None and host.endpoint.url is not None:
-        key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
-        click.echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
-    if detached:
-        click.echo("Stop:     sndr stop   (sndr quit ends the host too)")
-
-
-def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
-    """Stay until Ctrl+C or the engine's end, then leave things as they were.
-
-    A host that was started here goes on for an engine that took the place of ours.
-    """
-    client = hold.client
-    replaced = False
-    out.note("Serving. Ctrl+C ends it." + (" The model stays." if engine.keep else ""))
-    try:
-        assert client.version is not None
-        for event in client.events(client.version.seq):
-            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
-                engine = event.engine
-                if engine.state is EngineState.FAILED:
-                    if not out.as_json:
-                        click.echo("\n".join(engine.last_lines[-20:]), err=True)
-                    raise _failed(engine)
-                if engine.state is EngineState.UNLOADED:
-                    others = _running(client)
-                    if not others:
-                        out.note(f"{engine.name} was stopped.")
-                        return None
-                    names = ", ".join(one.name for one in others)
-                    if not hold.started_here:
-                        out.note(f"{engine.name} was replaced by {names}.")
-                        return None
-                    out.note(f"{engine.name} was replaced by {names}; the host goes on until Ctrl+C.")
-                    replaced = True
-            elif replaced and isinstance(event, EngineStateEvent):
-                # The host is ours, and with it would go what somebody else has started on it.
-                if event.engine.state in _GONE and not _running(client):
-                    out.note("No engine is left.")
-                    return None
-            elif isinstance(event, HostStateEvent) and event.state == "closing":
-                out.note("The host is ending.")
-                return None
-    except KeyboardInterrupt:
-        if not engine.keep and not replaced:
-            out.note(f"\nStopping {engine.name} …")
-            with ControlClient(client.folders) as fresh:
-                _stop_quickly(out, fresh, engine)
-    return None
-
-
-def _stop_quickly(out: Output, client: ControlClient, engine: Engine) -> None:
-    """Drain and stop; a second Ctrl+C does not wait for answers that are being written."""
-    try:
-        try:
-            stop_engine(client, engine, now=False)
-        except KeyboardInterrupt:
-            with ControlClient(client.folders) as fresh:
-                stop_engine(fresh, engine, now=True)
-    except HostError as error:
-        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.NOT_FOUND}:
-            out.note("\n".join(problem_lines(error.problem)))

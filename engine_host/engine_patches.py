@@ -218,10 +218,12 @@ class EnginePatchService:
         """Start the same again, without one patch. Raises HostError."""
         engine = self._engines.get(engine_id)
         request = self._planner.request(engine.plan.id)
-        choice = request.patches.model_copy(
+        # A preset has patches of its own, which the request does not name.
+        had = engine.plan.choice if request.preset is not None else request.patches
+        choice = had.model_copy(
             update={
-                "off": tuple(dict.fromkeys((*request.patches.off, patch))),
-                "on": tuple(name for name in request.patches.on if name != patch),
+                "off": tuple(dict.fromkeys((*had.off, patch))),
+                "on": tuple(name for name in had.on if name != patch),
             }
         )
         plan = await self._planner.plan(request.model_copy(update={"patches": choice}))

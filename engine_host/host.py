@@ -42,6 +42,7 @@ from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.patch_plan import PatchPlans
 from engine_host.patch_services import PatchServices, read_switches
 from engine_host.preset_services import PresetServices
+from engine_host.preset_starts import PresetStarts
 from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
@@ -53,7 +54,7 @@ from engine_host.protocol.events import (
     SettingsChangedEvent,
 )
 from engine_host.protocol.host import HostInfo
-from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
 from engine_host.protocol.plans import EngineKind
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.public_endpoint import PublicEndpoint
@@ -141,6 +142,13 @@ class Host:
         self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
         self._history = History()
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
+        catalogue = PresetServices(
+            presets,
+            self._folders.config / "presets",
+            self._settings,
+            self._events,
+            lambda: self._gpus.read().gpus,
+        )
         planner = Planner(
             Surroundings(
                 find_model=self.shelf.find,
@@ -156,14 +164,10 @@ class Host:
                 running=self.engines.alive,
                 run_folder=self._folders.run,
                 cache_folder=self._folders.cache,
+                find_preset=PresetStarts(catalogue, self._list_models, self._downloads),
+                is_preset=catalogue.known,
+                driver=lambda: self._gpus.last.driver,
             )
-        )
-        catalogue = PresetServices(
-            presets,
-            self._folders.config / "presets",
-            self._settings,
-            self._events,
-            lambda: self._gpus.read().gpus,
         )
         hub = HubServices(Hub(self._folders.cache / "hub", os.environ))
         self.fit = FitServices(
@@ -363,6 +367,9 @@ class Host:
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)
+
+    async def _list_models(self, rescan: bool) -> Sequence[ModelFile]:
+        return (await self.models(rescan)).models
 
     def _downloads(self) -> Path:
         """Where a person puts models that they fetch: always looked through."""

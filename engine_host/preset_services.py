@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from pydantic import TypeAdapter
 
@@ -11,7 +12,7 @@ from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.drafts import Draft, edited, lint
-from engine_host.catalog.entries import digest
+from engine_host.catalog.entries import Loaded, digest
 from engine_host.catalog.exchange import arrive, export, refuse
 from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
@@ -177,6 +178,24 @@ class PresetServices:
     ) -> ResolvedPreset:
         """The same in a catalogue that was read before. Raises HostError(not_found)."""
         return resolve(catalog, preset_id, machine, self._user(), overrides)
+
+    async def known(self, preset_id: str) -> bool:
+        """Whether there is such a preset."""
+        return preset_id in (await self.catalog()).ids()
+
+    async def files_of(self, preset_id: str, hardware: str | None) -> str:
+        """Changes when a file that a preset is resolved from does. Raises HostError(not_found)."""
+        catalog = await self.catalog()
+        preset, variation = catalog.preset(preset_id), catalog.variations.get(preset_id)
+        files: list[Loaded[Any] | None] = [
+            catalog.engines.get(preset.engine),
+            catalog.hardware.get(hardware or ""),
+            catalog.models[preset.model],
+            catalog.profiles[preset.profile],
+            catalog.presets[variation.entry.extends if variation else preset_id],
+            variation,
+        ]
+        return " ".join("" if file is None else file.digest for file in files)
 
     async def machine_of(self, hardware: str | None, count: int | None) -> Machine:
         """The GPUs that are meant: of the catalogue, or without a name those of this machine.

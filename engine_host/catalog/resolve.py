@@ -20,11 +20,17 @@ from engine_host.protocol.catalog import (
     Variant,
 )
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding, Layer, Overrides
+from engine_host.protocol.plans import LLAMA_CPP_ONLY, VLLM_ONLY, Finding, Layer, Overrides
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
 
 # Settings that layers add to; every other one they replace.
 _ADDED = "extra_arguments"
+# What is meant for whichever engine may be nothing to one of them.
+_FOREIGN = {
+    PresetEngine.LLAMA_CPP: VLLM_ONLY,
+    PresetEngine.VLLM: LLAMA_CPP_ONLY,
+    PresetEngine.SGLANG: LLAMA_CPP_ONLY,
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +136,8 @@ def _assignments(
     yield from _said(file, file.entry.settings, Layer.PRESET, ("settings",))
     if user is not None:
         for name, value in user.values.items():
+            if name in _FOREIGN[engine]:
+                continue
             key = user.keys.get(name, name)
             yield name, SetBy(layer=Layer.USER, value=value, file=user.file, key=key)
     if variation is not None:
@@ -149,7 +157,9 @@ def _layered(
 ) -> Iterator[tuple[str, SetBy]]:
     """A layer's settings: those for whichever engine, then those for this one."""
     if (for_any := settings.get("any")) is not None:
-        yield from _said(one, for_any, layer, (*path, "settings", "any"))
+        for name, by in _said(one, for_any, layer, (*path, "settings", "any")):
+            if name not in _FOREIGN[engine]:
+                yield name, by
     if (for_this := settings.get(engine.value)) is not None:
         yield from _said(one, for_this, layer, (*path, "settings", engine.value))
 

@@ -1,8 +1,6 @@
 """Plans that llama.cpp carries out."""
 
 import asyncio
-import hashlib
-import json
 import time
 from pathlib import Path
 
@@ -10,8 +8,10 @@ from engine_host._errors import HostError
 from engine_host.engines.llamacpp import LlamaCppSettings, command, default_threads
 from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
 from engine_host.launch import preflight
+from engine_host.launch.asked import Asked, PresetStart, asked_of
+from engine_host.launch.marks import Made, Marks, files_mark
 from engine_host.launch.memory import llamacpp_needs, main_memory
-from engine_host.launch.ownership import VLLM_ONLY, foreign_settings
+from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Surroundings
@@ -20,7 +20,14 @@ from engine_host.library.gguf import GgufInfo
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Layer, ServerChoice
+from engine_host.protocol.plans import (
+    VLLM_ONLY,
+    EngineKind,
+    LaunchPlan,
+    LaunchRequest,
+    Layer,
+    ServerChoice,
+)
 from engine_host.settings import EngineSettings
 
 _USUAL_CONTEXT = 8192
@@ -36,14 +43,16 @@ class LlamaCppPlans:
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
 
-    async def make(self, plan_id: str, request: LaunchRequest, model: ShelvedModel) -> LaunchPlan:
+    async def make(
+        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
+    ) -> Made:
         """The plan of a request. Raises HostError when there is no such server, or it refuses a setting."""
-        info = _gguf(model)
-        _refuse_foreign(request)
+        info, asked = _gguf(model), asked_of(request, preset)
+        _refuse_foreign(request, asked)
         server = await self._around.find_server(self._server_choice(request))
-        resolved = self._resolve(request, model, server)
+        resolved = self._resolve(request, asked, model, server)
         argv, environment = command(
-            _settings_of(model, resolved, request),
+            _settings_of(model, resolved, asked),
             server,
             self._around.run_folder / f"{plan_id}.sock",
         )
@@ -55,9 +64,10 @@ class LlamaCppPlans:
             self._around.free_memory() + memory_of(running),
             self._around.total_memory,
         )
-        return LaunchPlan(
+        marks = await asyncio.to_thread(_marks, info, server)
+        plan = LaunchPlan(
             id=plan_id,
-            fingerprint=await asyncio.to_thread(_fingerprint, info, server),
+            fingerprint="",
             created_at=time.time(),
             model=model.file.id,
             model_path=model.file.path,
@@ -74,23 +84,25 @@ class LlamaCppPlans:
             keep=bool(resolved["keep"]),
             findings=tuple(findings),
             kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
-            changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running),
+            changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running, request.preset or ""),
             command=twin(request, replaces=bool(running)),
         )
+        return Made(plan, marks)
 
-    async def fingerprint(self, plan: LaunchPlan, _request: LaunchRequest, model: ShelvedModel) -> str:
-        """What the plan would be known by if it were made now. Raises HostError, OSError."""
-        server = await self._around.find_server(plan.server)
-        return await asyncio.to_thread(_fingerprint, _gguf(model), server)
+    def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
+        """The request for the same server, whichever would be chosen now."""
+        return request.model_copy(update={"server": plan.server})
 
     def _server_choice(self, request: LaunchRequest) -> ServerChoice:
         if request.server is ServerChoice.AUTO:
             return self._around.settings.current.engine.server
         return request.server
 
-    def _resolve(self, request: LaunchRequest, model: ShelvedModel, server: ServerCapabilities) -> Resolution:
+    def _resolve(
+        self, request: LaunchRequest, asked: Asked, model: ShelvedModel, server: ServerCapabilities
+    ) -> Resolution:
         user: EngineSettings = self._around.settings.current.engine
-        asked, info = request.overrides, _gguf(model)
+        info = _gguf(model)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
         resolved.set_given("name", request.name, Layer.OVERRIDE)
@@ -101,13 +113,13 @@ class LlamaCppPlans:
             resolved.set("server", server.choice.value, Layer.OVERRIDE)
         for name in ("kv_type_k", "kv_type_v"):
             resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
-            if kind := getattr(asked, name):
-                resolved.set(name, kind, Layer.OVERRIDE, kv_label(kind, info.head_dim, server))
+            if kind := getattr(asked.overrides, name):
+                asked.set(resolved, name, kv_label(kind, info.head_dim, server))
         resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
         if info.context and info.context < _USUAL_CONTEXT:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
         resolved.set_given("context", user.context, Layer.USER)
-        resolved.set_given("context", asked.context, Layer.OVERRIDE)
+        asked.set(resolved, "context")
         context = int(resolved["context"])
         if context % _CONTEXT_STEP:
             rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
@@ -115,26 +127,25 @@ class LlamaCppPlans:
         resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
         if self._around.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
-        resolved.set_given("streams", asked.streams, Layer.OVERRIDE)
+        asked.set(resolved, "streams")
         resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
         resolved.set_given("threads", user.threads, Layer.USER)
-        resolved.set_given("threads", asked.threads, Layer.OVERRIDE)
+        asked.set(resolved, "threads")
         resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")
-        resolved.set_given("gpu_layers", asked.gpu_layers, Layer.OVERRIDE)
+        asked.set(resolved, "gpu_layers")
         resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
-        resolved.set_given("flash_attention", asked.flash_attention, Layer.OVERRIDE)
+        asked.set(resolved, "flash_attention")
         resolved.set("speculation", "off", Layer.ENGINE, "on a CPU it often slows small models")
-        resolved.set_given("speculation", asked.speculation, Layer.OVERRIDE)
+        asked.set(resolved, "speculation")
         resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-        resolved.set_given("draft_tokens", asked.draft_tokens, Layer.OVERRIDE)
+        asked.set(resolved, "draft_tokens")
         self._limit_streams(resolved, info, server)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-        resolved.set_given("embeddings", asked.embeddings, Layer.OVERRIDE)
+        asked.set(resolved, "embeddings")
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)
-        if asked.extra_arguments:
-            resolved.set("extra_arguments", list(asked.extra_arguments), Layer.OVERRIDE)
+        asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
         return resolved
 
     def _limit_streams(self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities) -> None:
@@ -165,21 +176,21 @@ def _gguf(model: ShelvedModel) -> GgufInfo:
     )
 
 
-def _refuse_foreign(request: LaunchRequest) -> None:
+def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
     """Raise HostError(setting_invalid) for what only vLLM knows."""
-    given = request.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     foreign = [name for name in VLLM_ONLY if name in given]
     if request.server is ServerChoice.VENV:
         foreign.append("server=venv")
     if request.installation is not None:
         foreign.append("installation")
-    if request.patches != PatchChoice():
+    if asked.patches != PatchChoice():
         foreign.append("patches")
     if foreign:
         raise foreign_settings(EngineKind.LLAMA_CPP, EngineKind.VLLM, foreign)
 
 
-def _settings_of(model: ShelvedModel, resolved: Resolution, request: LaunchRequest) -> LlamaCppSettings:
+def _settings_of(model: ShelvedModel, resolved: Resolution, asked: Asked) -> LlamaCppSettings:
     return LlamaCppSettings(
         model=Path(model.file.path),
         alias=str(resolved["name"]),
@@ -196,13 +207,12 @@ def _settings_of(model: ShelvedModel, resolved: Resolution, request: LaunchReque
         # A model that was not made for embeddings does not say how to pool them, and a vector a token is
         # not what the OpenAI API answers with.
         pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
-        extra_arguments=request.overrides.extra_arguments,
+        extra_arguments=asked.overrides.extra_arguments,
     )
 
 
-def _fingerprint(info: GgufInfo, server: ServerCapabilities) -> str:
-    seen: list[object] = [server.label]
-    for path in (*info.parts, server.command.file):
-        state = path.stat()
-        seen.append((str(path), state.st_size, state.st_mtime_ns))
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
+def _marks(info: GgufInfo, server: ServerCapabilities) -> Marks:
+    return {
+        "the model": files_mark(info.parts),
+        "the engine": files_mark((server.command.file,), server.label),
+    }

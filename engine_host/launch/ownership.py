@@ -6,21 +6,6 @@ from engine_host._errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import EngineKind
 
-LLAMA_CPP_ONLY = ("threads", "gpu_layers", "kv_type_k", "kv_type_v", "flash_attention")
-VLLM_ONLY = (
-    "kv_cache_dtype",
-    "dtype",
-    "tensor_parallel",
-    "gpu_memory",
-    "kv_cache_gib",
-    "batched_tokens",
-    "eager",
-    "prefix_caching",
-    "dummy_weights",
-    "tool_parser",
-    "reasoning_parser",
-)
-
 
 def foreign_settings(engine: EngineKind, owner: EngineKind, names: Sequence[str]) -> HostError:
     """The refusal of settings that only the other engine knows."""

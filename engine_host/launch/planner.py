@@ -1,16 +1,19 @@
 """Launch plans: made by the engine that a model is for, kept, and refused once they are stale."""
 
+import asyncio
 import secrets
 from collections import OrderedDict
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from engine_host._errors import HostError
+from engine_host.launch.asked import PresetStart
 from engine_host.launch.llamacpp_plan import LlamaCppPlans
+from engine_host.launch.marks import Made, Marks, changed, fingerprint, gpus_mark, worse
 from engine_host.launch.surroundings import Surroundings
 from engine_host.launch.vllm_plan import VllmPlans
 from engine_host.library.shelf import ShelvedModel
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
 
 _KEPT = 200
@@ -23,17 +26,20 @@ _FORMATS = {EngineKind.AUTO: (), EngineKind.LLAMA_CPP: GGUF, EngineKind.VLLM: CH
 class EnginePlans(Protocol):
     """The plans of one kind of engine."""
 
-    async def make(self, plan_id: str, request: LaunchRequest, model: ShelvedModel) -> LaunchPlan:
-        """The plan of a request. Raises HostError."""
+    async def make(
+        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
+    ) -> Made:
+        """The plan of a request, without its fingerprint. Raises HostError, OSError."""
 
-    async def fingerprint(self, plan: LaunchPlan, request: LaunchRequest, model: ShelvedModel) -> str:
-        """What the plan would be known by if it were made now. Raises HostError, OSError."""
+    def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
+        """The request that makes the same plan, where an engine was chosen for it."""
 
 
 @dataclass(frozen=True)
 class _Kept:
     plan: LaunchPlan
     request: LaunchRequest
+    marks: Marks
 
 
 class Planner:
@@ -60,45 +66,90 @@ class Planner:
 
         Raises HostError when there is no such model or engine, or when the engine refuses a setting.
         """
-        if not request.model:
+        made = await self._make(f"plan-{secrets.token_hex(4)}", request)
+        self._plans[made.plan.id] = _Kept(made.plan, request, made.marks)
+        while len(self._plans) > _KEPT:
+            self._plans.popitem(last=False)
+        return made.plan
+
+    async def fresh(self, plan_id: str) -> LaunchPlan:
+        """The plan, if everything that it was made from is as it was, and there is as much room for it.
+
+        Raises HostError(plan_stale) that names what changed, HostError(not_found), and what making a plan
+        raises.
+        """
+        kept = self._kept(plan_id)
+        plan, request = kept.plan, kept.request
+        if request.preset is None:
+            request = request.model_copy(update={"model": plan.model_path})
+        try:
+            now = await self._make(plan_id, self._makers[EngineKind(plan.engine)].again(plan, request))
+        except OSError as error:
+            # It went away between the look at it and now.
+            raise _stale(plan_id, "The model or the engine is gone.") from error
+        found = changed(kept.marks, now.marks)
+        if found:
+            what = " and ".join((", ".join(found[:-1]), found[-1])) if found[1:] else found[0]
+            said = f"{what[:1].upper()}{what[1:]} changed since this plan was made."
+            raise _stale(plan_id, said, changed=list(found))
+        if (finding := worse(plan.findings, now.plan.findings)) is not None:
+            raise _stale(plan_id, f"Since this plan was made: {finding.message}", finding=finding.id)
+        return plan
+
+    async def _make(self, plan_id: str, request: LaunchRequest) -> Made:
+        """A plan with everything that it is made from."""
+        preset = None
+        if request.preset is not None:
+            preset = await self._around.find_preset(request)
+        elif not request.model:
             raise HostError(
                 Reason.BAD_REQUEST,
                 "Neither a model nor a preset is named.",
                 fix="Give one of them.",
                 evidence={"field": "model"},
             )
-        model = await self._around.find_model(request.model, _FORMATS[request.engine])
-        kind = request.engine
+        wanted = request.model if preset is None else preset.model
+        kind = request.engine if preset is None else EngineKind(preset.resolved.engine.value)
+        model = await self._find(wanted, kind, preset)
         if kind is EngineKind.AUTO:
             kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
-        plan = await self._makers[kind].make(f"plan-{secrets.token_hex(4)}", request, model)
-        self._plans[plan.id] = _Kept(plan, request)
-        while len(self._plans) > _KEPT:
-            self._plans.popitem(last=False)
-        return plan
+        made = await self._makers[kind].make(plan_id, request, model, preset)
+        gpus = await asyncio.to_thread(self._around.gpus)
+        marks = {**made.marks, **gpus_mark(gpus, self._around.driver())}
+        update: dict[str, Any] = {}
+        if preset is not None:
+            marks["the preset"] = preset.mark
+            update = {
+                "preset": preset.resolved.preset.id,
+                "findings": (*preset.findings, *made.plan.findings),
+            }
+        update["fingerprint"] = fingerprint(marks)
+        return Made(made.plan.model_copy(update=update), marks)
 
-    async def fresh(self, plan_id: str) -> LaunchPlan:
-        """The plan, if the model, the engine and the patches are still what they were when it was made.
-
-        Raises HostError(plan_stale), HostError(not_found).
-        """
-        kept = self._kept(plan_id)
-        plan = kept.plan
-        model = await self._around.find_model(plan.model_path, ())
+    async def _find(self, wanted: str, kind: EngineKind, preset: PresetStart | None) -> ShelvedModel:
         try:
-            fingerprint = await self._makers[EngineKind(plan.engine)].fingerprint(plan, kept.request, model)
-        except OSError:
-            fingerprint = ""  # It went away between the look at it and now.
-        if fingerprint != plan.fingerprint:
+            return await self._around.find_model(wanted, _FORMATS[kind])
+        except HostError as error:
+            missing = error.reason is Reason.MODEL_FILE_MISSING and preset is None
+            if not missing or not await self._around.is_preset(wanted):
+                raise
             raise HostError(
-                Reason.PLAN_STALE,
-                "The model, the engine or its patches changed since this plan was made.",
-                fix="Look at the new plan and start that.",
-                evidence={"plan": plan_id},
-            )
-        return plan
+                Reason.MODEL_FILE_MISSING,
+                f"{wanted} is a preset, and no model of this machine is called so.",
+                fix=Fix(text="Start the preset.", command=f"sndr launch {wanted}"),
+                evidence={"wanted": wanted},
+            ) from error
 
     def _kept(self, plan_id: str) -> _Kept:
         if plan_id not in self._plans:
             raise HostError(Reason.NOT_FOUND, f"There is no plan {plan_id}.", fix="Make the plan again.")
         return self._plans[plan_id]
+
+
+def _stale(plan_id: str, said: str, **evidence: object) -> HostError:
+    return HostError(
+        Reason.PLAN_STALE,
+        said,
+        fix="Look at the new plan and start that.",
+        evidence={"plan": plan_id} | evidence,
+    )

@@ -215,7 +215,7 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
         ]
     if not breaks_prefix_caching(info, speculation, environment.build):
         return []
-    if resolved["prefix_caching"] and resolved.layer("prefix_caching") is Layer.OVERRIDE:
+    if resolved["prefix_caching"] and resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}:
         return [
             Finding(
                 id="prefix_caching_breaks",

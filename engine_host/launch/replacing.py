@@ -43,15 +43,20 @@ def memory_of(running: Sequence[Engine]) -> int:
 
 
 def changes(
-    engine: str, resolved: Resolution, patches: PlannedPatches | None, running: Sequence[Engine]
+    engine: str,
+    resolved: Resolution,
+    patches: PlannedPatches | None,
+    running: Sequence[Engine],
+    preset: str = "",
 ) -> tuple[str, ...]:
-    """What differs from the engine that runs now: settings, and patches by `+` and `−`."""
+    """What differs from the engine that runs now: preset, settings, and patches by `+` and `−`."""
     if not running:
         return ()
     plan: LaunchPlan = running[0].plan
     before = {setting.name: setting.value for setting in plan.settings}
     same = plan.engine == engine
-    found = [] if same else [f"engine: {plan.engine} → {engine}"]
+    found = [] if plan.preset == preset else [f"preset: {plan.preset or 'none'} → {preset or 'none'}"]
+    found += [] if same else [f"engine: {plan.engine} → {engine}"]
     found += [
         f"{setting.name}: {before.get(setting.name)} → {setting.value}"
         for setting in resolved.settings()

@@ -24,6 +24,10 @@ class Resolution:
         if value is not None:
             self.set(name, value, layer, why)
 
+    def limit(self, name: str, value: Any, why: str) -> None:
+        """Replace a value by what the hardware allows, whichever layer has set it."""
+        self._settings[name] = Setting(name=name, value=value, layer=Layer.HARDWARE, why=why)
+
     def __getitem__(self, name: str) -> Any:
         return self._settings[name].value
 

@@ -5,12 +5,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from engine_host._errors import HostError
 from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.launch.asked import PresetStart
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.plans import LaunchRequest, ServerChoice
 from engine_host.settings import SettingsFile
 
 
@@ -67,13 +70,23 @@ class PatchesOfPlan:
     argv: tuple[str, ...] = ()
 
 
+async def _is_none(_name: str) -> bool:
+    return False
+
+
+async def no_presets(request: LaunchRequest) -> PresetStart:
+    """Where there is no catalogue. Raises HostError(not_found)."""
+    raise HostError(Reason.NOT_FOUND, f"There is no preset {request.preset}.")
+
+
 @dataclass(frozen=True)
 class Surroundings:
     """Asked for afresh at every plan.
 
     `find_model` takes an id, a name or a path, and the formats that are wanted where a name has several.
     `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together,
-    and for a required one that is switched off.
+    and for a required one that is switched off. `find_preset` resolves the preset of a request and finds its
+    model; it raises HostError for layers that contradict each other and for a model that is not here.
     """
 
     find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]
@@ -87,3 +100,6 @@ class Surroundings:
     running: Callable[[], Sequence[Engine]]
     run_folder: Path
     cache_folder: Path
+    find_preset: Callable[[LaunchRequest], Awaitable[PresetStart]] = no_presets
+    is_preset: Callable[[str], Awaitable[bool]] = _is_none
+    driver: Callable[[], str | None] = lambda: None

@@ -10,9 +10,13 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 _FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 
 
-def twin(request: LaunchRequest, verb: Sequence[str] = ("run",), *, replaces: bool = False) -> str:
+def twin(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
     """The command line that makes the same request; `verb` takes it, `replaces` what runs now."""
-    words = ["sndr", *verb, request.model]
+    if request.preset is not None:
+        words = ["sndr", *(verb or ("launch",)), request.preset]
+        words += ["--model", request.model] if request.model else []
+    else:
+        words = ["sndr", *(verb or ("run",)), request.model]
     if request.engine is not EngineKind.AUTO:
         words += ["--engine", request.engine.value]
     if request.server is not ServerChoice.AUTO:

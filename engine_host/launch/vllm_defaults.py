@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
+from engine_host.launch.asked import Asked
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Environment
@@ -49,6 +50,7 @@ class Machine:
 
 def resolve(
     request: LaunchRequest,
+    asked: Asked,
     name: str,
     info: CheckpointInfo,
     environment: Environment,
@@ -56,8 +58,8 @@ def resolve(
     machine: Machine,
 ) -> Resolution:
     """Every setting with its layer and the reason for it. Raises HostError(setting_invalid)."""
-    user, asked = settings.current.engine, request.overrides
-    _check(asked, environment)
+    user = settings.current.engine
+    _check(asked.overrides, environment)
     resolved = Resolution()
     resolved.set("name", name, Layer.MODEL, "from the model")
     resolved.set_given("name", request.name, Layer.OVERRIDE)
@@ -66,23 +68,22 @@ def resolve(
         resolved.set("installation", environment.id, Layer.OVERRIDE)
     _capacity(resolved, info, environment, settings, asked)
     resolved.set("kv_cache_dtype", "auto", Layer.ENGINE, "the type of the weights")
-    resolved.set_given("kv_cache_dtype", asked.kv_cache_dtype, Layer.OVERRIDE)
+    asked.set(resolved, "kv_cache_dtype")
     resolved.set("dtype", "auto", Layer.ENGINE, "as the model says")
-    resolved.set_given("dtype", asked.dtype, Layer.OVERRIDE)
+    asked.set(resolved, "dtype")
     _speculation(resolved, info, environment, asked)
     _compilation(resolved, environment, asked)
     _parsers(resolved, info, asked)
     resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-    resolved.set_given("embeddings", asked.embeddings, Layer.OVERRIDE)
+    asked.set(resolved, "embeddings")
     why = "there are no weights: its speed is real, its text is not" if info.shape else "it has weights"
     resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
-    resolved.set_given("dummy_weights", asked.dummy_weights, Layer.OVERRIDE)
+    asked.set(resolved, "dummy_weights")
     _memory(resolved, info, environment, machine, asked)
     resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
     if request.keep:
         resolved.set("keep", True, Layer.OVERRIDE)
-    if asked.extra_arguments:
-        resolved.set("extra_arguments", list(asked.extra_arguments), Layer.OVERRIDE)
+    asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
     return resolved
 
 
@@ -100,50 +101,52 @@ def _capacity(
     info: CheckpointInfo,
     environment: Environment,
     settings: SettingsFile,
-    asked: Overrides,
+    asked: Asked,
 ) -> None:
     user: EngineSettings = settings.current.engine
     resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
     if info.context and info.context <= _USUAL_CONTEXT:
         resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
     resolved.set_given("context", user.context, Layer.USER)
-    resolved.set_given("context", asked.context, Layer.OVERRIDE)
+    asked.set(resolved, "context")
     resolved.set(
         "streams", _STREAMS[environment.build], Layer.ENGINE, "answered in parallel, batched by vLLM"
     )
     if settings.is_set("engine.streams"):
         resolved.set("streams", user.streams, Layer.USER)
-    resolved.set_given("streams", asked.streams, Layer.OVERRIDE)
+    asked.set(resolved, "streams")
     resolved.set("batched_tokens", None, Layer.ENGINE, "vLLM decides")
-    resolved.set_given("batched_tokens", asked.batched_tokens, Layer.OVERRIDE)
+    asked.set(resolved, "batched_tokens")
 
 
-def _speculation(
-    resolved: Resolution, info: CheckpointInfo, environment: Environment, asked: Overrides
-) -> None:
+def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Environment, asked: Asked) -> None:
     resolved.set("speculation", "off", Layer.ENGINE, "measure what it gains on your prompts")
-    if asked.speculation is not None:
-        given = "off" if asked.speculation in {"none", ""} else asked.speculation
-        resolved.set("speculation", given, Layer.OVERRIDE)
+    if asked.overrides.speculation in {"none", ""}:
+        asked.set(resolved, "speculation", value="off")
+    else:
+        asked.set(resolved, "speculation")
     resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-    resolved.set_given("draft_tokens", asked.draft_tokens, Layer.OVERRIDE)
+    asked.set(resolved, "draft_tokens")
     resolved.set("prefix_caching", None, Layer.ENGINE, "vLLM decides")
-    if breaks_prefix_caching(info, str(resolved["speculation"]), environment.build):
+    asked.set(resolved, "prefix_caching")
+    breaks = breaks_prefix_caching(info, str(resolved["speculation"]), environment.build)
+    # A profile means prefix caching in general; only a person means it here.
+    meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
+    if breaks and not meant and resolved["prefix_caching"] is not False:
         why = "with MTP it ends vLLM's CPU build at the first request to a hybrid"
-        resolved.set("prefix_caching", False, Layer.HARDWARE, why)
-    resolved.set_given("prefix_caching", asked.prefix_caching, Layer.OVERRIDE)
+        resolved.limit("prefix_caching", False, why)
 
 
-def _compilation(resolved: Resolution, environment: Environment, asked: Overrides) -> None:
+def _compilation(resolved: Resolution, environment: Environment, asked: Asked) -> None:
     if environment.build == "cpu":
         why = "compiling takes a minute or more on a processor and gains little"
         resolved.set("eager", True, Layer.HARDWARE, why)
     else:
         resolved.set("eager", False, Layer.ENGINE, "compiled code and CUDA graphs decode faster")
-    resolved.set_given("eager", asked.eager, Layer.OVERRIDE)
+    asked.set(resolved, "eager")
 
 
-def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Overrides) -> None:
+def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Asked) -> None:
     """Parsers by what the model's own template writes; `off` switches one off."""
     template = info.chat_template if info.tokenizer else ""
     parser = next((name for marks, name in _TOOL_PARSERS if all(mark in template for mark in marks)), None)
@@ -155,9 +158,8 @@ def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Overrides) -> No
     why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
     resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
     for name in ("tool_parser", "reasoning_parser"):
-        given = getattr(asked, name)
-        if given is not None:
-            resolved.set(name, "off" if given in {"none", ""} else given, Layer.OVERRIDE)
+        given = getattr(asked.overrides, name)
+        asked.set(resolved, name, value="off" if given in {"none", ""} else given)
 
 
 def _memory(
@@ -165,20 +167,21 @@ def _memory(
     info: CheckpointInfo,
     environment: Environment,
     machine: Machine,
-    asked: Overrides,
+    asked: Asked,
 ) -> None:
     resolved.set("tensor_parallel", 1, Layer.ENGINE, "one GPU" if environment.build == "cuda" else "")
-    resolved.set_given("tensor_parallel", asked.tensor_parallel, Layer.OVERRIDE)
+    asked.set(resolved, "tensor_parallel")
     if environment.build == "cpu":
         gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
         resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
-        if asked.kv_cache_gib is not None:
-            whole = max(1, math.floor(asked.kv_cache_gib))
-            why = "" if whole == asked.kv_cache_gib else "vLLM takes whole GiB on the CPU"
-            resolved.set("kv_cache_gib", whole, Layer.OVERRIDE, why)
+        if (given := asked.overrides.kv_cache_gib) is not None:
+            whole = max(1, math.floor(given))
+            asked.set(
+                resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
+            )
         return
     resolved.set("kv_cache_gib", None, Layer.ENGINE, "what its share of the VRAM leaves")
-    resolved.set_given("kv_cache_gib", asked.kv_cache_gib, Layer.OVERRIDE)
+    asked.set(resolved, "kv_cache_gib")
     resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
     free = min((1 - gpu.memory_used / gpu.memory_total for gpu in wanted if gpu.memory_total), default=1.0)
@@ -186,7 +189,7 @@ def _memory(
     # An engine that is stopped first gives back what it holds, and nobody can say how much.
     if not machine.replaces and 0 < share < _GPU_SHARE:
         resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
-    resolved.set_given("gpu_memory", asked.gpu_memory, Layer.OVERRIDE)
+    asked.set(resolved, "gpu_memory")
 
 
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:

@@ -2,7 +2,6 @@
 
 import asyncio
 import hashlib
-import json
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -16,7 +15,9 @@ from engine_host.engines.vllm import (
     refuse_unsafe_kv_cache,
     speculation_method,
 )
-from engine_host.launch.ownership import LLAMA_CPP_ONLY, foreign_settings
+from engine_host.launch.asked import Asked, PresetStart, asked_of
+from engine_host.launch.marks import Made, Marks, files_mark
+from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.preflight_vllm import findings
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolve import Resolution
@@ -25,8 +26,14 @@ from engine_host.launch.twin import twin
 from engine_host.launch.vllm_defaults import Machine, resolve
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.shelf import ShelvedModel
-from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import (
+    LLAMA_CPP_ONLY,
+    EngineKind,
+    LaunchPlan,
+    LaunchRequest,
+    ServerChoice,
+)
 
 
 class VllmPlans:
@@ -35,28 +42,29 @@ class VllmPlans:
     def __init__(self, surroundings: Surroundings) -> None:
         self._around = surroundings
 
-    async def make(self, plan_id: str, request: LaunchRequest, model: ShelvedModel) -> LaunchPlan:
+    async def make(
+        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
+    ) -> Made:
         """The plan of a request.
 
         Raises HostError when vLLM is not installed, when it cannot run this model or setting, and when the
         patches cannot go together.
         """
-        info = _checkpoint(model)
-        _refuse_foreign(request)
+        info, asked = _checkpoint(model), asked_of(request, preset)
+        _refuse_foreign(request, asked)
         environment = await self._around.find_environment(request.installation)
+        _refuse_build(environment, preset)
         running = list(self._around.running())
         machine = Machine(
             free_memory=self._around.free_memory() + memory_of(running),
             gpus=await asyncio.to_thread(self._around.gpus) if environment.build == "cuda" else (),
             replaces=bool(running),
         )
-        resolved = resolve(request, model.file.name, info, environment, self._around.settings, machine)
+        resolved = resolve(request, asked, model.file.name, info, environment, self._around.settings, machine)
         refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
-        patches = await asyncio.to_thread(
-            self._patches, plan_id, request, info, environment, resolved, machine
-        )
+        patches = await asyncio.to_thread(self._patches, plan_id, asked, info, environment, resolved, machine)
         argv, variables = command(
-            _settings_of(info, resolved, request, machine),
+            _settings_of(info, resolved, asked, machine),
             environment.python,
             environment.build,
             self._around.run_folder / f"{plan_id}.sock",
@@ -66,9 +74,10 @@ class VllmPlans:
         found = replaced(running) + findings(
             info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
         )
-        return LaunchPlan(
+        marks = await asyncio.to_thread(_marks, info, environment, patches.planned.digest)
+        plan = LaunchPlan(
             id=plan_id,
-            fingerprint=await asyncio.to_thread(_fingerprint, info, environment, patches.planned.digest),
+            fingerprint="",
             created_at=time.time(),
             model=model.file.id,
             model_path=model.file.path,
@@ -85,23 +94,21 @@ class VllmPlans:
             keep=bool(resolved["keep"]),
             installation=environment.id,
             patches=patches.planned,
-            choice=request.patches,
+            choice=asked.patches,
             findings=tuple(found),
-            changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running),
+            changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
             command=twin(request, replaces=bool(running)),
         )
+        return Made(plan, marks)
 
-    async def fingerprint(self, plan: LaunchPlan, request: LaunchRequest, model: ShelvedModel) -> str:
-        """What the plan would be known by if it were made now. Raises HostError, OSError."""
-        again = await self.make(
-            plan.id, request.model_copy(update={"installation": plan.installation}), model
-        )
-        return again.fingerprint
+    def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
+        """The request for the same environment, whichever would be chosen now."""
+        return request.model_copy(update={"installation": plan.installation})
 
     def _patches(
         self,
         plan_id: str,
-        request: LaunchRequest,
+        asked: Asked,
         info: CheckpointInfo,
         environment: Environment,
         resolved: Resolution,
@@ -116,7 +123,7 @@ class VllmPlans:
             sm=tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
             ledger=self._around.run_folder / "ledger" / plan_id,
         )
-        return self._around.plan_patches(facts, request.patches)
+        return self._around.plan_patches(facts, asked.patches)
 
 
 def _checkpoint(model: ShelvedModel) -> CheckpointInfo:
@@ -131,9 +138,25 @@ def _checkpoint(model: ShelvedModel) -> CheckpointInfo:
     )
 
 
-def _refuse_foreign(request: LaunchRequest) -> None:
+def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
+    """Raise HostError(engine_unusable) when a preset for GPUs would run on the processor."""
+    if preset is None or not preset.resolved.preset.needs.gpus or environment.build != "cpu":
+        return
+    raise HostError(
+        Reason.ENGINE_UNUSABLE,
+        f"{preset.resolved.preset.id} is for GPUs, and {environment.label} runs on the processor.",
+        cause="No other build of vLLM is installed.",
+        fix=Fix(
+            text="Install the build for GPUs.",
+            command=f"sndr engine install vllm --version {environment.version} --build cuda",
+        ),
+        evidence={"preset": preset.resolved.preset.id, "installation": environment.id},
+    )
+
+
+def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
     """Raise HostError(setting_invalid) for what only llama.cpp knows."""
-    given = request.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     foreign = [name for name in LLAMA_CPP_ONLY if name in given]
     if request.server not in {ServerChoice.AUTO, ServerChoice.VENV}:
         foreign.append(f"server={request.server.value}")
@@ -141,9 +164,7 @@ def _refuse_foreign(request: LaunchRequest) -> None:
         raise foreign_settings(EngineKind.VLLM, EngineKind.LLAMA_CPP, foreign)
 
 
-def _settings_of(
-    info: CheckpointInfo, resolved: Resolution, request: LaunchRequest, machine: Machine
-) -> VllmSettings:
+def _settings_of(info: CheckpointInfo, resolved: Resolution, asked: Asked, machine: Machine) -> VllmSettings:
     known = {setting.name: setting.value for setting in resolved.settings()}
     gpus = machine.chosen(int(known["tensor_parallel"]))
     return VllmSettings(
@@ -167,7 +188,7 @@ def _settings_of(
         reasoning_parser=_parser(known, "reasoning_parser"),
         embeddings=bool(known["embeddings"]),
         gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
-        extra_arguments=request.overrides.extra_arguments,
+        extra_arguments=asked.overrides.extra_arguments,
     )
 
 
@@ -184,9 +205,9 @@ def _cache_name(environment: Environment) -> str:
     return f"own-{hashlib.sha256(environment.id.encode()).hexdigest()[:12]}"
 
 
-def _fingerprint(info: CheckpointInfo, environment: Environment, patches: str) -> str:
-    seen: list[object] = [environment.id, patches]
-    for path in (*info.parts, environment.record):
-        state = Path(path).stat()
-        seen.append((str(path), state.st_size, state.st_mtime_ns))
-    return hashlib.sha256(json.dumps(seen).encode()).hexdigest()[:16]
+def _marks(info: CheckpointInfo, environment: Environment, patches: str) -> Marks:
+    return {
+        "the model": files_mark(info.parts),
+        "the engine": files_mark((environment.record,), environment.id),
+        "the patches": patches,
+    }

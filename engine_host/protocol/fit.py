@@ -1,8 +1,9 @@
 """What a model needs on a machine: `/v1/fit` and `sndr fit`. Bytes and tokens throughout."""
 
 from enum import StrEnum
+from typing import Any
 
-from pydantic import Field
+from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Reason
@@ -70,6 +71,12 @@ class FitRequest(Command):
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
     acceptance_length: float = Field(1.0, ge=1, description="tokens that a step of speculation yields")
     grid: bool = Field(False, description="also compute the grid of contexts and streams")
+
+    @model_serializer(mode="wrap")
+    def _as_asked(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        """Only what was set: what is not said is the preset's, or the usual."""
+        said: dict[str, Any] = serialize(self)
+        return {name: value for name, value in said.items() if name in self.model_fields_set}
 
 
 class FitPart(Wire):

@@ -67,6 +67,24 @@ class Overrides(Command):
     extra_arguments: tuple[str, ...] = ()
 
 
+LLAMA_CPP_ONLY = ("threads", "gpu_layers", "kv_type_k", "kv_type_v", "flash_attention")
+"""Settings that mean nothing to other engines than llama.cpp."""
+VLLM_ONLY = (
+    "kv_cache_dtype",
+    "dtype",
+    "tensor_parallel",
+    "gpu_memory",
+    "kv_cache_gib",
+    "batched_tokens",
+    "eager",
+    "prefix_caching",
+    "dummy_weights",
+    "tool_parser",
+    "reasoning_parser",
+)
+"""Settings that mean nothing to llama.cpp."""
+
+
 class LaunchRequest(Command):
     """What to start: a model (an id or a path), a preset, or a preset with this file for its model.
 

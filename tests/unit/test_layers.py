@@ -40,6 +40,7 @@ WIRING = {
     "engine_host/patch_services.py",
     "engine_host/preset_fit.py",
     "engine_host/preset_services.py",
+    "engine_host/preset_starts.py",
     "engine_host/preset_verdicts.py",
     "engine_host/preset_weights.py",
     "engine_host/public_endpoint.py",

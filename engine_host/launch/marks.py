@@ -1,0 +1,62 @@
+"""What a plan was made from, by what people call it; what changed since makes the plan stale."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.plans import Finding, LaunchPlan
+
+Marks = Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Made:
+    """A plan, and what it was made from; the planner adds what every plan is made from."""
+
+    plan: LaunchPlan
+    marks: Marks
+
+
+# Also a warning of these is news: what was enough is not any more.
+_MEMORY = ("memory_short", "vram_short")
+
+
+def files_mark(paths: Iterable[Path], *more: str) -> str:
+    """Changes when a file does. Raises OSError."""
+    seen: list[object] = [*more]
+    for path in paths:
+        state = path.stat()
+        seen.append((str(path), state.st_size, state.st_mtime_ns))
+    return json.dumps(seen)
+
+
+def gpus_mark(gpus: Sequence[Gpu], driver: str | None) -> dict[str, str]:
+    """The GPUs that are there, by their own ids, and their driver."""
+    there = sorted((gpu.uuid, gpu.memory_total) for gpu in gpus)
+    return {"the GPUs": json.dumps(there), "the driver": driver or ""}
+
+
+def fingerprint(marks: Marks) -> str:
+    """What a plan is known by."""
+    return hashlib.sha256(json.dumps(sorted(marks.items())).encode()).hexdigest()[:16]
+
+
+def changed(before: Marks, now: Marks) -> tuple[str, ...]:
+    """What is not as it was."""
+    return tuple(name for name in {**before, **now} if before.get(name) != now.get(name))
+
+
+def worse(before: Sequence[Finding], now: Sequence[Finding]) -> Finding | None:
+    """What stops the start now and did not, or memory that was enough and is not any more."""
+    stopped = {finding.id for finding in before if finding.severity is Severity.ERROR}
+    short = {finding.id for finding in before}
+    for finding in now:
+        if finding.severity is Severity.ERROR and finding.id not in stopped:
+            return finding
+        if finding.id in _MEMORY and finding.id not in short:
+            return finding
+    return None
