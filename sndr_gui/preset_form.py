@@ -15,7 +15,13 @@ _NONNEGATIVE = 1e-6
 _LARGEST = 10_000_000
 # Not edited by hand: the format never changes, and the id only while the preset is new.
 _LEFT_OUT = {("format",)}
-_GROUPS = {"settings": "Settings", "patches": "Patches", "needs": "What it needs", "card": "Card"}
+_GROUPS = {
+    "notes": "Notes",
+    "settings": "Settings",
+    "patches": "Patches",
+    "needs": "What it needs",
+    "card": "Card",
+}
 _CAPTIONS = {
     ("id",): "Id",
     ("extends",): "Extends",

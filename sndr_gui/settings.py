@@ -54,6 +54,11 @@ class SettingsFile:
         self.damaged: Path | None = None
         self.current = self._read()
 
+    @property
+    def folder(self) -> Path:
+        """Where the window keeps what is its own."""
+        return self._path.parent
+
     def _read(self) -> WindowSettings:
         try:
             return WindowSettings.parse(self._path.read_text(encoding="utf-8"))

@@ -1,0 +1,70 @@
+"""Texts of presets that are not saved yet, kept in a file of the window so that closing it loses nothing."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+_MOST = 50
+
+
+@dataclass(frozen=True)
+class Draft:
+    """An unsaved text; `saved` and `digest` are of the file that it began from, None for a new preset."""
+
+    id: str
+    text: str
+    saved: str = ""
+    digest: str | None = None
+    at: float = 0.0
+
+
+class Drafts:
+    """The drafts by preset; a file that cannot be read holds none."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._all = {draft.id: draft for draft in self._read()}
+
+    def _read(self) -> list[Draft]:
+        try:
+            raw = json.loads(self._path.read_text(encoding="utf-8"))
+            return [Draft(**entry) for entry in raw["drafts"]]
+        except (OSError, ValueError, TypeError, KeyError):
+            return []
+
+    @property
+    def all(self) -> tuple[Draft, ...]:
+        """Every draft, newest first."""
+        return tuple(sorted(self._all.values(), key=lambda draft: -draft.at))
+
+    def get(self, preset: str) -> Draft | None:
+        """The draft of a preset."""
+        return self._all.get(preset)
+
+    def keep(self, draft: Draft) -> None:
+        """Keep a draft in place of the one of the same preset. Raises OSError."""
+        if self._all.get(draft.id) != draft:
+            self._all[draft.id] = draft
+            self._write()
+
+    def drop(self, preset: str) -> None:
+        """Forget a draft. Raises OSError."""
+        if self._all.pop(preset, None) is not None:
+            self._write()
+
+    def _write(self) -> None:
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+        try:
+            with os.fdopen(handle, "w", encoding="utf-8") as file:
+                json.dump({"drafts": [asdict(draft) for draft in self.all[:_MOST]]}, file)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, self._path)
+        except OSError:
+            Path(name).unlink(missing_ok=True)
+            raise
