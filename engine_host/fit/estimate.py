@@ -86,7 +86,7 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
     parts = tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
     kv = engine.kv_bytes(model, start)
     kv_one = kv if start.streams == 1 else engine.kv_bytes(model, dataclasses.replace(start, streams=1))
-    room = vllm.room(start) if engine is vllm else min(device.free for device in start.devices)
+    room = vllm.room(start, parts) if engine is vllm else min(device.free for device in start.devices)
     fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
     if start.kv_cache is not None and engine is vllm:
         kv_room = start.kv_cache
@@ -149,11 +149,10 @@ def _most(limit: int, room: Callable[[int], bool]) -> int:
 
 def _corrected(part: Part, corrections: Corrections) -> Part:
     # One figure for all estimates together is what vLLM lets one measure on a GPU.
-    factor = corrections.get(part.name, corrections.get("estimates"))
+    factor = corrections.get(part.name, None if part.beyond else corrections.get("estimates"))
     if factor is None or part.basis is not Basis.ESTIMATE:
         return part
     # What was measured narrows the band to a tenth.
     size = round(part.bytes * factor)
-    return Part(
-        part.name, size, round(size * 0.9), round(size * 1.1), Basis.MEASURED, "learnt from starts here"
-    )
+    low, high = round(size * 0.9), round(size * 1.1)
+    return Part(part.name, size, low, high, Basis.MEASURED, "learnt from starts here", part.beyond)

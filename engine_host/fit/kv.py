@@ -150,7 +150,7 @@ def vllm_pool(
     prefix_caching: bool = False,
     batched_tokens: int = 2048,
 ) -> Pool:
-    """How vLLM 0.32 cuts the cache: pages of one size for every layer, groups with as many layers each.
+    """How vLLM 0.26 and 0.32 cut the cache: pages of one size for all layers, groups of as many layers each.
 
     With states in the model, the attention block grows until its page holds a state, and states are padded to
     that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's
@@ -170,6 +170,10 @@ def vllm_pool(
     groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
     only_full = len(there) == 1 and counts[Layer.FULL] > 0
     native = min(2 * BOUNDARY, shape.count(Layer.FULL)) if only_full and kv_cache_dtype in TURBOQUANT else 0
+    if native:
+        # The blocks grow until a page of as many elements of one byte covers the smallest native page
+        # (Platform._align_heterogeneous_kv_block_size, which asks the backend of the first layer).
+        block_tokens = smallest * math.ceil(token_bytes(shape, "auto", tp) / token_bytes(shape, "fp8", tp))
     # Without prefix caching a stream has one state; with it, one more at the last block's end.
     states = (2 if prefix_caching else 1) + draft_tokens
     return Pool(

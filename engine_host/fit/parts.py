@@ -1,15 +1,31 @@
-"""What a start of vLLM takes on each GPU, part by part, each with its band and where it is from."""
+"""What a start of vLLM takes on each GPU, part by part, each with its band and where it is from.
+
+vLLM is given a share of the GPU (`gpu_memory`). Before it makes its KV cache it takes off that share what it
+has measured: the weights, the peak of one step, and what its libraries took after it had begun
+(gpu_worker.Worker.determine_available_memory). What it does not see lies beyond the share: the CUDA context
+and NCCL's buffers, which are there before it begins, and the prefill of gated-delta layers, which its
+measuring step leaves out. Figures were fitted to starts on an H200 (docs/fit.md).
+"""
 
 import math
+import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine_host.fit.kv import Pool, vllm_pool
+from engine_host.fit.kv import Pool, heads_on_gpu, vllm_pool
 from engine_host.fit.shape import ModelShape
 from engine_host.fit.weights import weights_of
 
 MIB = 2**20
 GIB = 2**30
+# Measured on an H200 with vLLM 0.26.0 and torch 2.11 (docs/fit.md).
+_LIBRARIES = 230 * MIB
+_CONTEXT = 527 * MIB
+_GRAPHS = 140 * MIB
+_CUBLAS = 32 * MIB
+_COMPILED = 1.55
+# Bytes of one logit at the peak of sampling, by whether it is the older runner.
+_LOGIT = {True: 12, False: 2}
 
 
 class Basis(StrEnum):
@@ -23,7 +39,10 @@ class Basis(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes of one thing on one GPU; it lies between `low` and `high`."""
+    """Bytes of one thing on one GPU; it lies between `low` and `high`.
+
+    `beyond`: vLLM does not take it off its share of the GPU, and it is there all the same.
+    """
 
     name: str
     bytes: int
@@ -31,6 +50,7 @@ class Part:
     high: int
     basis: Basis
     about: str = ""
+    beyond: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +69,7 @@ class Start:
     gpu_memory: float = 0.92
     build: str = "cuda"
     file_bytes: int | None = None
+    version: str = "0.32.0"
 
     def pool(self, shape: ModelShape) -> Pool:
         """How vLLM cuts the cache of this start."""
@@ -64,15 +85,30 @@ class Start:
             batched_tokens=self.batched_tokens,
         )
 
+    def old_runner(self, shape: ModelShape) -> bool:
+        """Whether vLLM runs this with its first model runner (VllmConfig.use_v2_model_runner).
+
+        0.26 does so with hybrids and mixtures; 0.32 with none that it has the newer one for.
+        """
+        return is_before(self.version, (0, 32)) and bool(shape.gated_delta or shape.experts)
+
+
+def is_before(version: str, other: tuple[int, int]) -> bool:
+    """Whether a version such as 0.26.0 is older than (major, minor); False where it is not a number."""
+    found = re.match(r"(\d+)\.(\d+)", version)
+    return found is not None and (int(found[1]), int(found[2])) < other
+
 
 def fixed_parts(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     """Everything on one GPU but the KV cache."""
     return (
         _weights(shape, start),
         _activations(shape, start),
+        _banded("libraries", _LIBRARIES, 0.6, 1.6, "kernels and libraries that are loaded while it starts"),
+        *_graphs(shape, start),
+        *_stream_buffers(shape, start),
+        _banded("CUDA context", _CONTEXT, 0.6, 1.5, "the driver's own; beyond vLLM's share", beyond=True),
         *_gated_delta(shape, start),
-        *_graphs(start),
-        Part("CUDA context", 550 * MIB, 350 * MIB, 800 * MIB, Basis.ESTIMATE, "driver, kernels, libraries"),
         *_nccl(start),
     )
 
@@ -89,38 +125,82 @@ def _weights(shape: ModelShape, start: Start) -> Part:
 
 
 def _activations(shape: ModelShape, start: Start) -> Part:
-    """The peak of one step: the widest layer's values for each token of it, and the logits of each stream."""
-    wide = shape.feed_forward
-    if shape.experts is not None:
-        wide = max(wide, shape.experts.used * shape.experts.width + shape.experts.shared_width)
-    values = start.batched_tokens * (4 * shape.hidden + 3 * math.ceil(wide / start.tp)) * shape.element
-    # Float32 logits, once as they come and once sorted for sampling; verification has some for each draft.
-    logits = 2 * start.streams * (1 + start.draft_tokens) * shape.vocabulary * 4
-    size = values + logits
+    """The peak of one step, of which the widest layer or the logits decide, and cuBLAS's own workspace.
+
+    What Inductor compiles holds more than the same step without it: by a half in the middle of the shapes
+    measured, and up to twice as much.
+    """
+    values = start.batched_tokens * step_width(shape, start.tp) * shape.element
+    # A step of verification has logits for each draft, too.
+    logits = start.streams * (1 + start.draft_tokens) * shape.vocabulary * _LOGIT[start.old_runner(shape)]
+    size = _CUBLAS + max(values, logits)
     about = f"a step of {start.batched_tokens} tokens, logits of {start.streams} streams"
-    return Part("activations", size, size // 2, 2 * size, Basis.ESTIMATE, about)
+    if start.eager:
+        return _banded("activations", size, 0.9, 1.25, about)
+    return _banded("activations", _CUBLAS + max(_COMPILED * values, logits), 0.6, 1.6, about)
+
+
+def step_width(shape: ModelShape, tp: int = 1) -> int:
+    """Values that are alive at one time for each token of a step, in the widest layer, on one GPU.
+
+    A feed-forward part holds its two products and what comes of them, beside the layer's input, its output
+    and the residual; decoders with gated-delta layers keep one more. Gated attention holds queries, their
+    gates and results. A mixture's two workspaces (TritonExperts.workspace_shapes) stay from layer to layer.
+    """
+    residuals = (5 if shape.gated_delta else 4) * shape.hidden
+    queries = math.ceil(shape.heads * shape.head_dim / tp)
+    keys = heads_on_gpu(shape, tp) * shape.head_dim
+    attention = 4 * shape.hidden + (7 if shape.output_gate else 4) * queries + 3 * keys
+    workspaces, wide = 0, 0 if shape.experts else shape.feed_forward
+    if (experts := shape.experts) is not None:
+        width = math.ceil(experts.width / tp)
+        workspaces = experts.used * (max(width, shape.hidden) + max(2 * width, shape.hidden))
+        wide = experts.shared_width
+    return workspaces + max(attention, residuals + 3 * math.ceil(wide / tp))
 
 
 def _gated_delta(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     """What the chunked prefill of gated-delta layers keeps alive: about ten values a token and head.
 
-    27B shape, a step of 4,128 tokens: about 500 MiB live (reported by users of single 24 GB cards).
+    27B shape, a step of 4,128 tokens: about 500 MiB live (reported by users of single 24 GB cards). vLLM's
+    measuring step goes round these kernels, so that its share has no room for them.
     """
     delta = shape.gated_delta
     if delta is None:
         return ()
     heads = math.ceil(delta.value_heads / start.tp)
     size = start.batched_tokens * heads * delta.value_dim * shape.element * 10
-    return (Part("gated-delta prefill", size, size // 2, 2 * size, Basis.ESTIMATE, "chunks of a prompt"),)
+    about = "chunks of a prompt; beyond vLLM's share"
+    return (_banded("gated-delta prefill", size, 0.5, 2, about, beyond=True),)
 
 
-def _graphs(start: Start) -> tuple[Part, ...]:
+def _graphs(shape: ModelShape, start: Start) -> tuple[Part, ...]:
+    """CUDA graphs; the newer runner of 0.26 does not foresee them, and captures them beyond its share."""
     if start.eager or start.build == "cpu":
         return ()
-    return (Part("CUDA graphs", 600 * MIB, 200 * MIB, 1500 * MIB, Basis.ESTIMATE, "captured batch sizes"),)
+    beyond = is_before(start.version, (0, 32)) and not start.old_runner(shape)
+    about = "captured batch sizes" + ("; beyond vLLM's share" if beyond else "")
+    return (_banded("CUDA graphs", _GRAPHS, 0.5, 5, about, beyond=beyond),)
+
+
+def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
+    """What the newer runner keeps of each stream's tokens by word: a count and two masks (PenaltiesState)."""
+    if start.old_runner(shape) or start.build == "cpu":
+        return ()
+    size = start.streams * shape.vocabulary * (4 + 2 / 8)
+    beyond = is_before(start.version, (0, 32))
+    about = f"counts of words of {start.streams} streams" + ("; beyond vLLM's share" if beyond else "")
+    return (_banded("stream buffers", size, 0.9, 1.2, about, beyond=beyond),)
 
 
 def _nccl(start: Start) -> tuple[Part, ...]:
     if start.tp == 1:
         return ()
-    return (Part("NCCL", 350 * MIB, 200 * MIB, 700 * MIB, Basis.ESTIMATE, "buffers between the GPUs"),)
+    about = "buffers between the GPUs; beyond vLLM's share"
+    return (_banded("NCCL", 350 * MIB, 0.6, 2, about, beyond=True),)
+
+
+def _banded(name: str, size: float, low: float, high: float, about: str, *, beyond: bool = False) -> Part:
+    return Part(
+        name, round(size), math.floor(size * low), math.ceil(size * high), Basis.ESTIMATE, about, beyond
+    )

