@@ -78,9 +78,16 @@ class InstallationsModel(QObject):
             return self.get(wanted)
         return next((one for one in self.all if one.present), None)
 
-    def missing(self, wanted: str) -> Installation | None:
-        """The one to install before a start can be planned; None when nothing is missing or nothing known."""
+    def missing(self, wanted: str, build: str = "") -> Installation | None:
+        """The one to install before a start can be planned; None when nothing is missing or nothing known.
+
+        `build` is what the start needs, where it does not run on every build.
+        """
         one = self.meant(wanted)
+        if build and one is not None and one.present and one.build != build:
+            of_build = [entry for entry in self.all if entry.build == build]
+            here = any(entry.present for entry in of_build)
+            return None if here or not of_build else of_build[0]
         if one is None:
             damaged = next((entry for entry in self.all if entry.problem is not None), None)
             return damaged or next((entry for entry in self.all if entry.recommended), None)

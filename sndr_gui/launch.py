@@ -137,10 +137,14 @@ class LaunchModel(QObject):
 
     def select_preset(self, preset: str) -> None:
         """Choose a preset, whichever list is in front."""
+        self.list = ListKind.PRESETS
         row = self.presets.find(preset)
         if row is None:
+            # Not read yet: it is taken up as soon as it is there.
+            self.subject = None
+            self.presets.choose(preset)
+            self.subject_changed.emit()
             return
-        self.list = ListKind.PRESETS
         # Taken first: what choosing reads must find it chosen.
         self._take(of_preset(row.item))
         self.presets.choose(preset)
@@ -308,7 +312,12 @@ class LaunchModel(QObject):
         """The environment that has to be installed before this can start."""
         if self.engine_kind is not VLLM or self.subject is None or self.subject.problem is not None:
             return None
-        return self.installations.missing(self.form.installation)
+        preset, host = self.subject.preset, self.session.state.host
+        if preset is not None and preset.preset.needs.gpus and host is not None and not host.gpus:
+            # It cannot run here whatever is installed; the verdict says so.
+            return None
+        wants_gpu = preset is not None and preset.preset.needs.gpus > 0 and not self.form.installation
+        return self.installations.missing(self.form.installation, "cuda" if wants_gpu else "")
 
     def fields(self) -> tuple[Field, ...]:
         """What can be set for the engine that runs what is chosen."""
@@ -399,6 +408,13 @@ class LaunchModel(QObject):
             return None
         mine = engine.plan.preset == subject.id if subject.is_preset else engine.plan.model == subject.id
         return (engine.readings.decode_rate or None) if mine else None
+
+    @property
+    def told(self) -> bool:
+        """Whether what stops the plan of a preset stands on its card already, among what is missing."""
+        row = self.presets.row if self.subject is not None and self.subject.is_preset else None
+        missing = row.verdict.missing if row is not None and row.verdict is not None else ()
+        return self.problem is not None and self.problem.reason in [finding.reason for finding in missing]
 
     @property
     def twin(self) -> str:

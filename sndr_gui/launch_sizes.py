@@ -77,7 +77,7 @@ def context_steps(longest: int | None, *exact: int | None) -> tuple[int, ...]:
     while base <= most:
         found |= {base * eighth // 8 for eighth in _EIGHTHS if base * eighth // 8 <= most}
         base *= 2
-    found |= {value for value in exact if value}
+    found |= {value for value in exact if value and value <= most}
     return tuple(sorted(found))
 
 

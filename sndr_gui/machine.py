@@ -35,7 +35,7 @@ class Part:
 def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
     """One GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
     taken = used if used is not None else gpu.memory_used
-    lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
+    lines = [gpu.name, f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
     lines += [
         f"{holder.name or 'a process'} ({holder.pid}): {formats.size(holder.memory)}"
         for holder in gpu.holders
@@ -46,8 +46,9 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
         lines.append(f"{engine} runs and ends before another engine starts.")
     if gpu.compute_capability:
         lines.append(f"Compute capability {gpu.compute_capability}")
-    value = f"{formats.used_of(taken, gpu.memory_total)} taken"
-    return Part(f"{gpu.name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
+    value = formats.used_of(taken, gpu.memory_total)
+    name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+    return Part(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
 
 
 def holders_words(gpu: Gpu) -> str:
@@ -63,7 +64,8 @@ def engine_parts(servers: ServerPage | None, installations: InstallationPage | N
         here = [server for server in servers.servers if server.present and server.problem is None]
         hint = "\n".join(f"{SERVER_NAMES[server.choice]}: {server.version}" for server in here)
         next_one = next((server for server in here if server.choice is servers.next_start), None)
-        value = f"{next_one.version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
+        version = next_one.version.rpartition(", ")[2] if next_one else ""
+        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
         parts.append(Part("llama.cpp", value, hint or "No server of llama.cpp can be used here."))
     if installations is not None:
         present = [one for one in installations.installations if one.present]
@@ -133,6 +135,7 @@ class MachineModel(QObject):
             parts.append(Part("GPU", why, host.gpu_absence_detail or "Models run on the processor."))
         used = state.measured("ram.used") or host.ram_used
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
-        value = f"{formats.used_of(used, host.ram_total)} taken"
-        parts.append(Part("Main memory", value, cpu, used / host.ram_total))
+        free = f"{formats.size(host.ram_total - used)} free"
+        value = formats.used_of(used, host.ram_total)
+        parts.append(Part("RAM", value, f"{free}\n{cpu}", used / host.ram_total))
         return (*parts, *engine_parts(state.servers, self._installations.page))

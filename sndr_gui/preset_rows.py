@@ -57,7 +57,12 @@ class PresetRow:
     @property
     def here(self) -> tuple[str, str]:
         """The verdict in words, and its tone."""
-        return VERDICTS[self.verdict.verdict] if self.verdict is not None else (JUDGING, "muted")
+        if self.verdict is None:
+            return JUDGING, "muted"
+        words, tone = VERDICTS[self.verdict.verdict]
+        # Most of a catalogue is for other machines: that is no alarm.
+        quiet = self.verdict.verdict is Verdict.CANNOT_RUN
+        return words.removesuffix(" here"), "muted" if quiet else tone
 
     @property
     def works(self) -> bool:
@@ -113,9 +118,9 @@ def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) 
 def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
     """What a facet offers: everything, then each value that occurs."""
     captions: Mapping[str, str] = {
-        "status": "Every status",
-        "workload": "Every workload",
-        "engine": "Every engine",
+        "status": "Status",
+        "workload": "Workload",
+        "engine": "Engine",
     }
     order: Callable[[str], int] = {
         "status": [status.value for status in PresetStatus].index,

@@ -142,7 +142,8 @@ class SpeedCard(Card):
         for number, line in enumerate(speed_lines(roofline, report.streams, measured)):
             self._lines.addWidget(text(line, "" if number == 0 else "muted", wrap=True))
         if roofline.why:
-            self._lines.addWidget(text(roofline.why, "muted", wrap=True))
+            why = roofline.why[:1].upper() + roofline.why[1:]
+            self._lines.addWidget(text(why, "muted", wrap=True))
         for part in report.corrections:
             starts = formats.plural(part.n, "start")
             self._lines.addWidget(

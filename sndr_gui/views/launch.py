@@ -2,8 +2,8 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import Qt, Signal
-from PySide6.QtGui import QResizeEvent
+from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
     QHBoxLayout,
@@ -57,6 +57,7 @@ class LaunchView(Page):
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(230)
         self.filter.textChanged.connect(self._on_filter)
+        self.filter.installEventFilter(self)
         self.tools.addWidget(self.filter)
         self.machine = MachineStrip(machine)
         self.body.addWidget(self.machine)
@@ -132,11 +133,13 @@ class LaunchView(Page):
             hint="Look for GGUF files and checkpoints in one more folder",
             command="sndr settings set models.folders PATH",
         )
-        return row(self.switcher, None, self.add)
+        return row(self.switcher, None, self.presets.filters, self.add)
 
     def _canvas(self) -> QWidget:
         canvas = QWidget()
         canvas.setObjectName("canvas")
+        # As high as its texts are at the width that they have, and not as the narrowest would need.
+        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         lines = QVBoxLayout(canvas)
         lines.setContentsMargins(0, 0, 4, 0)
         lines.setSpacing(GAP)
@@ -148,9 +151,9 @@ class LaunchView(Page):
             self.sizes,
             self.changes,
             self.advice,
-            self.plan,
             self.speed,
             self.form,
+            self.plan,
             self.facts,
         ):
             lines.addWidget(part)
@@ -165,11 +168,25 @@ class LaunchView(Page):
             self.table.setColumnHidden(place, self.width() < 1200)
         self.table.setColumnWidth(4, 118 if narrow else 150)
         self.presets.set_narrow(narrow)
+        self._on_lists()
         self.filter.setFixedWidth(180 if narrow else 230)
 
     def focus_filter(self) -> None:
         self.filter.setFocus()
         self.filter.selectAll()
+
+    def eventFilter(self, watched: QObject, event: QEvent) -> bool:
+        # From the search the arrow goes on into what was found.
+        pressed = (
+            event.key() if isinstance(event, QKeyEvent) and event.type() == QEvent.Type.KeyPress else None
+        )
+        if watched is not self.filter or pressed != Qt.Key.Key_Down:
+            return super().eventFilter(watched, event)
+        table = self.presets.table if self.model.list is ListKind.PRESETS else self.table
+        table.setFocus(Qt.FocusReason.TabFocusReason)
+        if table.chosen < 0 and table.model().rowCount():
+            table.selectRow(0)
+        return True
 
     def set_shown(self, shown: bool) -> None:
         self._machine.set_shown(shown)
@@ -218,6 +235,7 @@ class LaunchView(Page):
         self.filter.setAccessibleName(f"Search {what}")
         self.filter.setToolTip("sndr presets list" if presets else "sndr models")
         self.add.setVisible(not presets)
+        self.presets.filters.setVisible(presets and self.presets.narrow)
         self._model_list.setCurrentIndex(0 if model.models.rows.total else 1)
         self._show_selection()
 
@@ -263,5 +281,6 @@ class LaunchView(Page):
     def _on_changed(self) -> None:
         if self.isVisible():
             self.install.show_missing(self.model.missing)
+            self.preset.refresh()
             self.start.refresh()
             self.outcome.refresh()

@@ -19,7 +19,7 @@ from sndr_gui.launch_form import FIELDS, Field, words_of
 from sndr_gui.launch_subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.fields import ChoiceBox, NumberField
 from sndr_gui.views.launch_memory import SIZES
-from sndr_gui.views.parts import Card, Elided, button, column, row, set_text, text
+from sndr_gui.views.parts import Card, Elided, button, column, row, set_text, text, unbroken
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -51,7 +51,7 @@ class ModelHead(Card):
             "MTP" if chosen.mtp_layers else "",
             "came with the program" if chosen.origin is ModelOrigin.BUNDLED else "",
         ]
-        set_text(self.about, "  ·  ".join(part for part in parts if part))
+        set_text(self.about, unbroken("  ·  ".join(part for part in parts if part)))
 
 
 class FormCard(Card):

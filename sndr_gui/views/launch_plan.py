@@ -43,8 +43,9 @@ class PlanCard(Card):
         model, plan = self._model, self._model.plan
         set_text(self._making, "Making the plan…" if model.planning else "")
         # What is missing has a card of its own, with the button that mends it.
-        self.setVisible(model.missing is None)
-        self.problem.setVisible(model.problem is not None)
+        told = model.told
+        self.setVisible(model.missing is None and not (told and plan is None))
+        self.problem.setVisible(model.problem is not None and not told)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
         self.patches.refresh()

@@ -10,7 +10,7 @@ from engine_host.protocol.fit import FitReport
 from sndr_gui import formats, theme
 from sndr_gui.memory_stack import Piece, Stack, range_words, stacks_of, summary
 from sndr_gui.views.flow import Flow
-from sndr_gui.views.parts import Elided, clear, column, row, set_text, set_tone, text
+from sndr_gui.views.parts import Elided, clear, column, row, set_text, set_tone, text, unbroken
 
 _HEAD = 21
 _BAR = 20
@@ -311,10 +311,10 @@ class MemoryView(QWidget):
         self.bars.show_stacks(stacks, waiting, note)
         fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
         computing = "Computing…" if waiting else ""
-        set_text(self.summary, computing or summary(report))
+        set_text(self.summary, unbroken(computing or summary(report)))
         set_tone(self.summary, "muted" if waiting or fullest is None or fullest.fits else "bad")
         self.summary.setVisible(bool(stacks))
         self.legend.show_stack(fullest, waiting)
         self.legend.setVisible(bool(stacks))
-        set_text(self.range, range_words(report))
+        set_text(self.range, unbroken(range_words(report)))
         self.range.setVisible(bool(stacks) and bool(range_words(report)))

@@ -1,5 +1,6 @@
 """The pieces that every page is made of: header, card, value, button, badge, empty state."""
 
+import re
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
@@ -18,6 +19,7 @@ from PySide6.QtWidgets import (
 
 from sndr_gui import theme
 
+_UNIT = re.compile(r"(\d) ([KMGT]?i?B|tok/s|tokens?|free|GPUs?|streams?)\b")
 MARGIN = 28
 GAP = 14
 
@@ -55,6 +57,12 @@ def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) 
         label.setWordWrap(True)
         label.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Minimum)
     return label
+
+
+def unbroken(content: str) -> str:
+    """A text whose lines break neither inside a number with its unit nor before a dot that separates."""
+    tied = _UNIT.sub("\\1\u00a0\\2", content)
+    return tied.replace("  ·  ", "\u00a0\u00a0·  ")
 
 
 class Elided(QLabel):

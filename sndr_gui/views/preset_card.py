@@ -7,9 +7,9 @@ from functools import partial
 
 from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
-from PySide6.QtWidgets import QGridLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol import Evidence, PresetDetail, PresetEntry
+from engine_host.protocol import Evidence, PresetDetail, PresetEntry, Variant
 from engine_host.protocol.catalog import NotFor
 from engine_host.protocol.presets import EntryOrigin
 from sndr_gui import formats
@@ -21,6 +21,7 @@ from sndr_gui.views.parts import Card, Picture, badge, button, clear, column, ro
 from sndr_gui.views.problems import Findings
 
 _NOT_KNOWN = "not known"
+_INSTALLED_BELOW = ("engine.missing", "engine.build")
 
 
 class PresetHead(Card):
@@ -39,6 +40,7 @@ class PresetHead(Card):
         self._caveats.setSpacing(6)
         self.why = text("", "bad", wrap=True)
         self.missing = Findings(model.actions.mend)
+        self.missing.hide()
         self.fit = button(
             "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
         )
@@ -46,8 +48,8 @@ class PresetHead(Card):
         for part in (self.name, self.badges, self.summary, self.why):
             self.body.addWidget(part)
         self.body.addLayout(self._caveats)
-        self.body.addWidget(self.missing)
         self.body.addWidget(Flow(self.edit, self.fit))
+        self.body.addWidget(self.missing)
 
     @property
     def _preset(self) -> str:
@@ -63,7 +65,10 @@ class PresetHead(Card):
     def refresh(self) -> None:
         """Show the chosen preset."""
         chosen = self._model.presets.row
-        if chosen is None or chosen == self._shown:
+        if chosen is None:
+            return
+        self._show_missing(chosen)
+        if chosen == self._shown:
             return
         self._shown = chosen
         preset = chosen.item.preset
@@ -71,10 +76,10 @@ class PresetHead(Card):
         set_text(self.summary, preset.summary)
         self._show_badges(chosen)
         verdict = chosen.verdict
-        why = verdict.why if verdict is not None and not chosen.works else ""
+        told = [finding.message for finding in verdict.missing] if verdict is not None else []
+        why = verdict.why if verdict is not None and not chosen.works and verdict.why not in told else ""
         set_text(self.why, why)
         self.why.setVisible(bool(why))
-        self.missing.show_findings(verdict.missing if verdict is not None else ())
         clear(self._caveats)
         for caveat in preset.card.caveats:
             line = row(
@@ -88,6 +93,13 @@ class PresetHead(Card):
         self.edit.setAccessibleName(what)
         self.edit.setToolTip(f"{what}\nsndr presets export {preset.id} -o FILE")
         self.fit.setToolTip(f"What it takes on any hardware\nsndr fit --preset {preset.id}")
+
+    def _show_missing(self, chosen: PresetRow) -> None:
+        found = chosen.verdict.missing if chosen.verdict is not None else ()
+        if self._model.missing is not None:
+            # The card below installs it, with its steps and a way to cancel.
+            found = tuple(finding for finding in found if finding.id not in _INSTALLED_BELOW)
+        self.missing.show_findings(found)
 
     def _show_badges(self, chosen: PresetRow) -> None:
         preset = chosen.item.preset
@@ -177,14 +189,15 @@ class PresetFacts(Card):
             where = text("  ·  ".join(part for part in parts if part), "muted", wrap=True)
             self._lines.addLayout(column(what, where, self._source(entry.source), spacing=1))
 
-    def _source(self, source: str) -> QWidget:
+    @staticmethod
+    def _source(source: str) -> QHBoxLayout:
         address = source.partition(",")[0].strip()
         if not address.startswith("https://"):
-            return text(source, "muted", wrap=True)
+            return row(text(source, "muted", wrap=True))
         made = button(address.removeprefix("https://"), kind="flat", hint=f"Open {address}")
         made.setAccessibleName(f"Open the source: {address}")
         made.clicked.connect(partial(_open, address))
-        return made
+        return row(made, None)
 
     def _link(self, preset: str, word: str) -> QWidget:
         found = self._model.presets.find(preset)
@@ -224,13 +237,17 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
             ("Parameters", size),
             ("Context", f"{model.context:,} tokens at most"),
             ("Can do", ", ".join(task.value for task in model.tasks)),
-            ("Weights", f"{variant.quantization}, {variant.format}" if variant else preset.variant),
+            ("Weights", f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
             ("Source", (variant.repository or "came with the program") if variant else _NOT_KNOWN),
             ("Licence", model.licence),
             ("Profile", f"{detail.profile.title}: {detail.profile.summary}"),
         ]
     facts.append(("File", item.file))
     return tuple(facts)
+
+
+def _format(variant: Variant) -> str:
+    return "GGUF" if variant.format == "gguf" else variant.format
 
 
 def needs_words(preset: PresetEntry) -> str:

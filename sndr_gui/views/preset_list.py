@@ -11,6 +11,7 @@ from PySide6.QtWidgets import (
     QAbstractItemView,
     QApplication,
     QCheckBox,
+    QGridLayout,
     QStackedWidget,
     QStyle,
     QStyledItemDelegate,
@@ -24,7 +25,6 @@ from sndr_gui.launch_presets import LaunchPresets
 from sndr_gui.preset_rows import FACETS
 from sndr_gui.rows import TONE_ROLE
 from sndr_gui.views.fields import ChoiceBox
-from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import EmptyState, button
 from sndr_gui.views.tables import Table
 
@@ -33,24 +33,40 @@ _LINE = 18
 
 
 class _TwoLines(QStyledItemDelegate):
-    """Draws a name, and below it in muted words what it is."""
+    """Draws a name, and below it in muted words what it is; where there is little room the verdict first."""
+
+    def __init__(self, table: Table, model: LaunchPresets) -> None:
+        super().__init__(table)
+        self._model = model
+        self.with_verdict = False
 
     def paint(
         self, painter: QPainter, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
     ) -> None:
         drawn = QStyleOptionViewItem(option)
         self.initStyleOption(drawn, index)
-        name, _, about = drawn.text.partition("\n")
+        # Not of the option: Qt puts another kind of line break there.
+        name, _, about = str(index.data()).partition("\n")
         drawn.text = ""
         style = drawn.widget.style() if drawn.widget is not None else QApplication.style()
         style.drawControl(QStyle.ControlElement.CE_ItemViewItem, drawn, painter, drawn.widget)
-        area: QRect = drawn.rect.adjusted(12, 0, -6, 0)
+        area = QRect(option.rect).adjusted(12, 0, -6, 0)
         top = area.top() + (area.height() - 2 * _LINE) // 2
-        for number, (words, tone) in enumerate(((name, index.data(TONE_ROLE) or "text"), (about, "muted"))):
-            line = QRect(area.left(), top + number * _LINE, area.width(), _LINE)
-            painter.setPen(theme.color(tone))
-            shown = drawn.fontMetrics.elidedText(words, Qt.TextElideMode.ElideRight, line.width())
-            painter.drawText(line, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
+        below = QRect(area.left(), top + _LINE, area.width(), _LINE)
+        self._draw(painter, drawn, QRect(below.translated(0, -_LINE)), name, index.data(TONE_ROLE) or "text")
+        row = self._model.rows.row_at(index.row())
+        if self.with_verdict and row is not None:
+            words, tone = row.here
+            self._draw(painter, drawn, below, words, tone)
+            below.setLeft(below.left() + drawn.fontMetrics.horizontalAdvance(words))
+            about = f"  ·  {about}"
+        self._draw(painter, drawn, below, about, "muted")
+
+    @staticmethod
+    def _draw(painter: QPainter, drawn: QStyleOptionViewItem, line: QRect, words: str, tone: str) -> None:
+        painter.setPen(theme.color(tone))
+        shown = drawn.fontMetrics.elidedText(words, Qt.TextElideMode.ElideRight, line.width())
+        painter.drawText(line, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), shown)
 
 
 class PresetList(QWidget):
@@ -70,14 +86,14 @@ class PresetList(QWidget):
             box = ChoiceBox(f"Only this {facet}")
             box.setToolTip(f"Only presets of this {facet}")
             box.setMinimumContentsLength(6)
-            box.setFixedWidth(136)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box
         self.here = QCheckBox("Runs here")
         self.here.setToolTip("Only presets that fit on this machine, or nearly")
         self.here.toggled.connect(self._on_here)
-        self.table = Table(model.rows, "Presets", 0, {1: 108, 2: 92})  # type: ignore[arg-type]
-        self.table.setItemDelegateForColumn(0, _TwoLines(self.table))
+        self.table = Table(model.rows, "Presets", 0, {1: 104, 2: 92})  # type: ignore[arg-type]
+        self._lines = _TwoLines(self.table, model)
+        self.table.setItemDelegateForColumn(0, self._lines)
         self.table.verticalHeader().setDefaultSectionSize(_ROW)
         self.table.setColumnHidden(3, True)
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
@@ -92,9 +108,19 @@ class PresetList(QWidget):
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(8)
-        lines.addWidget(Flow(*self.boxes.values(), self.here, spacing=8, lines=6))
+        self.narrow = False
+        self.filters = button("Filter", self._on_filters, kind="flat", icon="sliders-horizontal")
+        self.filters.setCheckable(True)
+        self.filters.setToolTip("Only presets of one status, workload or engine")
+        self._boxes = QWidget()
+        self._grid = QGridLayout(self._boxes)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setSpacing(8)
+        self._arrange(4)
+        lines.addWidget(self._boxes)
         lines.addWidget(self.stack, 1)
         model.rows_changed.connect(self.refresh)
+        model.detail_changed.connect(self._show_chosen)
         self.refresh()
 
     def _on_facet(self, facet: str, _place: int) -> None:
@@ -103,17 +129,28 @@ class PresetList(QWidget):
     def _on_here(self, wanted: bool) -> None:
         self._model.narrow(replace(self._model.narrowing, here=wanted))
 
+    def _on_filters(self) -> None:
+        self._boxes.setVisible(not self.narrow or self.filters.isChecked())
+
     def _on_row(self, place: int) -> None:
-        row = self._model.rows.row_at(place)
-        if row is not None:
-            self.chosen.emit(row.item.preset.id)
+        found = self._model.rows.row_at(place)
+        if found is not None:
+            self.chosen.emit(found.item.preset.id)
 
     def set_narrow(self, narrow: bool) -> None:
-        """Leave out the ceiling of speed where there is little room: the card says it."""
+        """Have one column where there is little room: the verdict goes below the name."""
+        self._lines.with_verdict = narrow
+        self.table.setColumnHidden(1, narrow)
         self.table.setColumnHidden(2, narrow)
-        self.table.setColumnWidth(1, 96 if narrow else 108)
-        for box in self.boxes.values():
-            box.setFixedWidth(124 if narrow else 136)
+        self.narrow = narrow
+        self._arrange(2 if narrow else 4)
+        self._on_filters()
+
+    def _arrange(self, columns: int) -> None:
+        for number, widget in enumerate((*self.boxes.values(), self.here)):
+            self._grid.addWidget(widget, number // columns, number % columns)
+        for place in range(4):
+            self._grid.setColumnStretch(place, 1 if place < min(columns, 3) else 0)
 
     def refresh(self) -> None:
         """Show what the list is narrowed to, and which one is chosen."""
@@ -129,6 +166,10 @@ class PresetList(QWidget):
             heading, sentence = self._lesson()
             self.empty.heading.setText(heading)
             self.empty.sentence.setText(sentence)
+        self._show_chosen()
+
+    def _show_chosen(self) -> None:
+        model = self._model
         place = model.rows.place_of(model.chosen)
         if place is not None and self.table.chosen != place:
             self.table.selectRow(place)

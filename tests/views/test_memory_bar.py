@@ -81,7 +81,7 @@ async def test_nothing_is_drawn_before_something_was_computed(stage: Stage) -> N
     assert view.legend.isHidden()
     report = fit_samples.report(FitRequest(model="m", context=32_768))
     view.show_report(report, False)
-    assert "18.6 GiB needed" in view.summary.text()
+    assert "18.6\u00a0GiB needed" in view.summary.text()
     view.show_report(report, True)
     assert view.bars.waiting
     assert view.summary.text() == "Computing…"
