@@ -15,6 +15,7 @@ from engine_host.cli_patches import patches
 from engine_host.cli_preset_edit import set_values, vary
 from engine_host.cli_preset_start import launch
 from engine_host.cli_presets import presets
+from engine_host.cli_render import render
 from engine_host.cli_run import run, stop
 from engine_host.cli_serve import quit_host, serve
 from engine_host.cli_settings import settings
@@ -59,6 +60,7 @@ for _command in (
     chat,
     models,
     fit,
+    render,
     engine,
     patches,
     presets,

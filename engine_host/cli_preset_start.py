@@ -5,8 +5,10 @@ import click
 from engine_host.cli_fit import VERDICTS
 from engine_host.cli_launch import LaunchOptions, launch_options
 from engine_host.cli_output import Exit, Output, command, size
+from engine_host.cli_render import TARGETS, RenderOptions, render_options, write_down
 from engine_host.cli_start import Wish, start
 from engine_host.control_client import ControlClient
+from engine_host.host_start import find_or_start
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.plans import LaunchRequest
 
@@ -23,6 +25,8 @@ from engine_host.protocol.plans import LaunchRequest
 @click.option(
     "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
 )
+@click.option("--render", "target", type=TARGETS, help="Start nothing: write the start down for this.")
+@render_options
 @command
 def launch(
     out: Output,
@@ -33,14 +37,25 @@ def launch(
     dry_run: bool,
     detach: bool,
     replace: bool,
+    target: str | None,
+    rendering: RenderOptions,
 ) -> Exit | None:
     """Start PRESET (an id of `sndr presets list`) and serve it until Ctrl+C.
 
     The plan is shown first: whether it fits, each setting with the layer that set it, what was noticed and
     what to do about it, and what differs from the engine that runs now. Nothing is downloaded: for a model
     that is not here the command is named that fetches it. Otherwise as `sndr run`.
+
+    With --render nothing is started: the start is written down as a script, for containers, as units of
+    systemd or for Kubernetes, for this machine or for --hardware.
     """
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
+    if target is not None:
+        with find_or_start() as hold:
+            write_down(out, hold.client, rendering, request, target)
+        return None
+    if rendering.given:
+        raise click.UsageError("--hardware, --count, --gpu, --output and --overwrite go with --render.")
 
     def about(client: ControlClient) -> str:
         return _verdict(client.post("/v1/fit", FitReport, _question(request)))

@@ -14,6 +14,7 @@ from engine_host._errors import HostError
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import presets, resources
+from engine_host.deploy_services import DeployServices
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
@@ -210,6 +211,17 @@ class Host:
                 self._downloads,
             ),
             engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
+            deploys=DeployServices(
+                catalogue,
+                planner,
+                self._catalogue,
+                lambda: read_switches(self._settings),
+                self.shelf.find,
+                self.servers.find,
+                self._environment,
+                lambda: self._gpus.read().gpus,
+                resources,
+            ),
             bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,
             servers=ServerJobs(

@@ -4,11 +4,14 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.engines.vllm import speculation_method
+from engine_host.engines.vllm_pins import PINS
 from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts
 from engine_host.overlay.bundle import PTH_LINE, PTH_NAME, write_bundle
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.selection import Circumstances, Switches, select
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
+from engine_host.protocol.presets import ResolvedPreset
 
 
 @dataclass(frozen=True)
@@ -46,6 +49,20 @@ class PatchPlans:
         )
         variables = bundle.environment(facts.ledger, in_own_venv=_is_ready(facts.environment))
         return PatchesOfPlan(planned, variables, bundle.arguments)
+
+
+def preset_circumstances(resolved: ResolvedPreset, sm: str | None) -> Circumstances:
+    """What a preset's start is like on GPUs of this compute capability, in the vLLM that is installed now."""
+    settings = {setting.name: setting.value for setting in resolved.settings}
+    architectures = resolved.model.shape.get("architectures")
+    return Circumstances(
+        vllm=PINS[0].version,
+        platform="cuda" if resolved.preset.needs.gpus else "cpu",
+        sm=(sm,) * max(1, resolved.count or 1) if sm else (),
+        kv_cache_dtype=str(settings.get("kv_cache_dtype") or "auto"),
+        architectures=tuple(map(str, architectures)) if isinstance(architectures, list) else (),
+        speculation=speculation_method(str(settings.get("speculation") or "off")),
+    )
 
 
 def _is_ready(environment: Environment) -> bool:

@@ -5,15 +5,14 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from engine_host._errors import HostError
-from engine_host.engines.vllm import speculation_method
 from engine_host.engines.vllm_installations import VllmInstallations
-from engine_host.engines.vllm_pins import PINS
 from engine_host.events import EventLog
 from engine_host.launch.planner import Planner
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.check import check, check_patch, operations
-from engine_host.overlay.selection import Circumstances, Switches, select, switched
+from engine_host.overlay.selection import Switches, select, switched
 from engine_host.overlay.sources import VllmSource, open_source
+from engine_host.patch_plan import preset_circumstances
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import PatchesChangedEvent
@@ -130,18 +129,8 @@ class PatchServices:
                 fix="Choose a preset for vLLM: `sndr presets list --engine vllm`.",
                 evidence={"preset": resolved.preset.id, "engine": resolved.engine},
             )
-        settings = {setting.name: setting.value for setting in resolved.settings}
-        architectures = resolved.model.shape.get("architectures")
-        circumstances = Circumstances(
-            vllm=PINS[0].version,
-            platform="cuda" if resolved.preset.needs.gpus else "cpu",
-            sm=(sm,) * max(1, resolved.count or 1) if sm else (),
-            kv_cache_dtype=str(settings.get("kv_cache_dtype") or "auto"),
-            architectures=tuple(map(str, architectures)) if isinstance(architectures, list) else (),
-            speculation=speculation_method(str(settings.get("speculation") or "off")),
-        )
         catalogue = await asyncio.to_thread(self._catalogue)
-        found = select(catalogue, circumstances, self._switches(), resolved.patches)
+        found = select(catalogue, preset_circumstances(resolved, sm), self._switches(), resolved.patches)
         return PlannedPatches(
             digest="",
             chosen=tuple(patch.id for patch in found.chosen),

@@ -11,6 +11,7 @@ from engine_host.events import EventLog
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
+from engine_host.protocol.deploy import Rendering, RenderRequest
 from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
 from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
 from engine_host.protocol.host import HostInfo
@@ -177,6 +178,13 @@ class Verdicts(Protocol):
         """Every preset, what works best first."""
 
 
+class Deploys(Protocol):
+    """Starts written down for others to carry out."""
+
+    async def render(self, asked: RenderRequest) -> Rendering:
+        """One start for one target."""
+
+
 class Bisections(Protocol):
     """The search for a patch that breaks a start."""
 
@@ -217,6 +225,7 @@ class Services:
     patches: Patches
     presets: Presets
     verdicts: Verdicts
+    deploys: Deploys
     bisections: Bisections
     requests: Requests
     servers: Servers

@@ -19,6 +19,7 @@ NAMES = [path.relative_to(ROOT).as_posix() for path in SOURCES]
 SERVICES = {
     "bench",
     "catalog",
+    "deploy",
     "engines",
     "fit",
     "gateway",
@@ -31,6 +32,7 @@ SERVICES = {
 # Where services are built and handed to one another.
 WIRING = {
     "engine_host/bisection.py",
+    "engine_host/deploy_services.py",
     "engine_host/engine_patches.py",
     "engine_host/fit_services.py",
     "engine_host/host.py",
@@ -54,6 +56,7 @@ COMMAND_LINE = re.compile(
 COMMAND_LINE_MAY = {
     "engine_host",
     "engine_host._errors",
+    "engine_host.atomic_file",  # what it writes is whole or as it was
     "engine_host.folders",
     "engine_host.settings",  # `sndr settings` works without a host
     "engine_host.service",  # `sndr serve` is the host; imported when it is called
@@ -73,6 +76,10 @@ BETWEEN_SERVICES = {
     ("engine_host/launch/*", "engine_host.engines.llamacpp"): "a plan holds the adapter's command line",
     ("engine_host/launch/*", "engine_host.engines.llamacpp_servers"): "and names the server it is for",
     ("engine_host/launch/*", "engine_host.engines.vllm"): "the same for vLLM",
+    ("engine_host/deploy/*", "engine_host.engines.vllm"): "arguments are the adapter's, wherever they run",
+    ("engine_host/deploy/*", "engine_host.engines.vllm_pins"): "in the image of that version",
+    ("engine_host/deploy/*", "engine_host.engines.llamacpp"): "the same for llama.cpp",
+    ("engine_host/deploy/*", "engine_host.engines.llamacpp_servers"): "and what the server there takes",
     ("engine_host/bench/*", "engine_host.gateway"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.gateway.*"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.engines.llamacpp"): "in front of a bare server",

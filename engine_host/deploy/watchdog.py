@@ -1,0 +1,84 @@
+"""A watchdog for a service of systemd: an engine that hangs is restarted, one that is busy is not."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine_host.deploy.deployment import Deployment
+from engine_host.deploy.making import WATCHDOG_SECONDS
+from engine_host.deploy.parts import SECRETS, check_body, heading
+from engine_host.deploy.quoting import unit, unit_plain
+from engine_host.deploy.units import command_line, folder_of, unit_text
+from engine_host.protocol.deploy import RenderedFile
+
+UNITS = ("{name}-watchdog.service", "{name}-watchdog.timer")
+_PROGRAM = Path(__file__).with_name("watchdog_program.py")
+# One check asks three times, the last time for as long as a full queue may take.
+_ANSWER_SECONDS = 90
+
+
+def watchdog_files(deployment: Deployment) -> Iterator[RenderedFile]:
+    """The program, the service that runs it once, and the timer that does so again and again."""
+    name = deployment.name
+    key = deployment.secrets[1].variable if len(deployment.secrets) > 1 else ""
+    words = [
+        "/usr/bin/python3",
+        f"{folder_of(deployment)}/watchdog.py",
+        *("--unit", f"{name}.service"),
+        *("--address", f"http://{_shown(deployment.address)}:{deployment.port}"),
+        *("--health", deployment.health),
+        *("--path", deployment.check.path),
+        *("--body", unit(check_body(deployment), {})),
+        *("--start-seconds", str(deployment.start_seconds)),
+        *("--answer-seconds", str(_ANSWER_SECONDS)),
+        *("--failures", str(deployment.patience)),
+    ]
+    if key:
+        words += ["--key-variable", key]
+    service = unit_text(
+        (*heading(deployment), "Asks the engine for a token, and restarts it when it hangs."),
+        (
+            (
+                "Unit",
+                (
+                    ("Description", unit_plain(f"Watchdog of {deployment.title}", {})),
+                    ("After", f"{name}.service"),
+                ),
+            ),
+            (
+                "Service",
+                (
+                    ("Type", "oneshot"),
+                    ("EnvironmentFile", f"-{folder_of(deployment)}/{SECRETS}"),
+                    ("ExecStart", command_line(words)),
+                    ("TimeoutStartSec", str(_ANSWER_SECONDS + 120)),
+                    ("NoNewPrivileges", "yes"),
+                    ("RestrictAddressFamilies", "AF_UNIX AF_INET AF_INET6"),
+                ),
+            ),
+        ),
+    )
+    timer = unit_text(
+        heading(deployment),
+        (
+            ("Unit", (("Description", unit_plain(f"Watchdog of {deployment.title}", {})),)),
+            (
+                "Timer",
+                (
+                    ("OnActiveSec", str(WATCHDOG_SECONDS)),
+                    ("OnUnitInactiveSec", str(WATCHDOG_SECONDS)),
+                    ("AccuracySec", "5"),
+                ),
+            ),
+            ("Install", (("WantedBy", "timers.target"),)),
+        ),
+    )
+    program = _PROGRAM.read_text(encoding="utf-8")
+    yield RenderedFile(name="watchdog.py", text=program, executable=True, about="one check")
+    yield RenderedFile(name=f"{name}-watchdog.service", text=service, about="runs one check")
+    yield RenderedFile(name=f"{name}-watchdog.timer", text=timer, about=f"every {WATCHDOG_SECONDS} s")
+
+
+def _shown(address: str) -> str:
+    if address in {"0.0.0.0", "::"}:
+        return "127.0.0.1"
+    return f"[{address}]" if ":" in address else address

@@ -1,0 +1,245 @@
+"""What the control API writes down for others to carry out: presets on paper, and plans of this machine."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from engine_host._errors import HostError
+from engine_host.catalog.resolve import require
+from engine_host.deploy.deployment import Gpus, Overlay, Root
+from engine_host.deploy.making import deployment_of
+from engine_host.deploy.rendering import NATIVE, render
+from engine_host.deploy.wanted import ModelSource, Patched, Wanted
+from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.engines.vllm_pins import PINS
+from engine_host.launch.planner import Planner
+from engine_host.launch.surroundings import Environment
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.gguf import GgufInfo
+from engine_host.library.shelf import ShelvedModel
+from engine_host.overlay.bundle import contents
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.selection import Switches, select
+from engine_host.patch_plan import preset_circumstances
+from engine_host.preset_services import PresetServices
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetEngine, Variant
+from engine_host.protocol.deploy import Rendering, RenderRequest
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import Finding, LaunchPlan, ServerChoice
+from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
+
+# A preset that cannot start here for one of these can be written down nevertheless.
+_NOT_HERE = {
+    Reason.BAD_REQUEST,
+    Reason.ENGINE_UNUSABLE,
+    Reason.MODEL_FILE_MISSING,
+    Reason.NOT_FOUND,
+    Reason.UNSUPPORTED,
+}
+_CPU = "cpu"
+
+
+@dataclass(frozen=True)
+class DeployServices:
+    """Writes starts down; nothing is started, fetched or saved.
+
+    `resources` is the folder of the files that ship with the program.
+    """
+
+    presets: PresetServices
+    planner: Planner
+    catalogue: Callable[[], Catalogue]
+    switches: Callable[[], Switches]
+    find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]
+    find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
+    find_environment: Callable[[str | None], Awaitable[Environment]]
+    gpus: Callable[[], Sequence[Gpu]]
+    resources: Callable[[], Path]
+
+    async def render(self, asked: RenderRequest) -> Rendering:
+        """A start written down for one target.
+
+        Raises what planning a start raises, HostError(preset_conflict), HostError(unsupported) for what the
+        target cannot hold.
+        """
+        if asked.hardware is not None:
+            wanted = await self._on_paper(asked, ())
+        else:
+            wanted = await self._of_this_machine(asked)
+        return await asyncio.to_thread(lambda: render(deployment_of(wanted), asked.target))
+
+    async def _of_this_machine(self, asked: RenderRequest) -> Wanted:
+        try:
+            plan = await self.planner.plan(asked.launch)
+        except HostError as error:
+            if asked.launch.preset is None or error.reason not in _NOT_HERE:
+                raise
+            return await self._on_paper(asked, (_not_here(error),))
+        return await self._of_plan(asked, plan)
+
+    async def _of_plan(self, asked: RenderRequest, plan: LaunchPlan) -> Wanted:
+        """What a plan says, with this machine's engine where no container brings one."""
+        model = await self.find_model(plan.model_path, ())
+        engine = PresetEngine(plan.engine)
+        values = {setting.name: setting.value for setting in plan.settings}
+        environment = await self.find_environment(plan.installation) if plan.installation else None
+        server = await self.find_server(plan.server) if engine is PresetEngine.LLAMA_CPP else None
+        native = asked.target in NATIVE
+        patched = None
+        if plan.patches is not None and plan.patches.chosen and environment is not None:
+            catalogue = await asyncio.to_thread(self.catalogue)
+            patched = _patched([catalogue.get(one) for one in plan.patches.chosen], environment.version)
+        seen = await asyncio.to_thread(self.gpus)
+        preset = asked.launch.preset
+        title = plan.name if preset is None else (await self.presets.catalog()).preset(preset).title
+        return Wanted(
+            id=preset or plan.name,
+            title=title,
+            alias=plan.name,
+            engine=engine,
+            values=values,
+            gpus=_gpus_of(asked, plan, values, environment, server if native else None, seen),
+            model=_shelved(model),
+            native=native,
+            patched=patched,
+            version=environment.version if environment else None,
+            python=environment.python if environment and native else None,
+            server=server if native else None,
+            port=asked.port,
+            address=asked.address,
+            findings=tuple(one for one in plan.findings if _of_the_start(one)),
+        )
+
+    async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> Wanted:
+        """What a preset comes to on hardware of the catalogue, without this machine's files and engines."""
+        launch = asked.launch
+        if launch.preset is None:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                "Only a preset can be written down for other hardware.",
+                cause="A plan of a model is made for this machine.",
+                fix="Name a preset, or leave the hardware out.",
+                evidence={"model": launch.model, "hardware": asked.hardware},
+            )
+        question = ResolvePreset(
+            preset=launch.preset, hardware=asked.hardware, count=asked.count, overrides=launch.overrides
+        )
+        resolved, sm = await self.presets.resolved_on(question)
+        require(resolved)
+        values = {setting.name: setting.value for setting in resolved.settings}
+        patched = None
+        if resolved.engine is PresetEngine.VLLM:
+            patched = await asyncio.to_thread(self._selected, resolved, sm, launch.patches)
+        count = max(resolved.count or 0 if resolved.preset.needs.gpus else 0, resolved.preset.needs.gpus)
+        return Wanted(
+            id=launch.preset,
+            title=resolved.preset.title,
+            alias=launch.name or resolved.model.id,
+            engine=resolved.engine,
+            values=values,
+            gpus=Gpus(len(asked.gpus), asked.gpus) if asked.gpus else Gpus(count),
+            model=await self._source(resolved, launch.model),
+            native=asked.target in NATIVE,
+            patched=patched,
+            port=asked.port,
+            address=asked.address,
+            findings=(*findings, *resolved.findings),
+        )
+
+    def _selected(self, resolved: ResolvedPreset, sm: str | None, asked: PatchChoice) -> Patched | None:
+        choice = resolved.patches if asked == PatchChoice() else asked
+        found = select(self.catalogue(), preset_circumstances(resolved, sm), self.switches(), choice)
+        return _patched(found.chosen, PINS[0].version) if found.chosen else None
+
+    async def _source(self, resolved: ResolvedPreset, model: str) -> ModelSource:
+        if model:
+            return _shelved(await self.find_model(model, ()))
+        variant = resolved.model.variant(resolved.preset.variant)
+        assert variant is not None  # The catalogue was checked.
+        title = resolved.model.title
+        if variant.bundled is not None:
+            path = self.resources() / variant.bundled
+            return ModelSource(title=title, path=path, size=variant.size, tasks=resolved.model.tasks)
+        return ModelSource(
+            title=title,
+            repository=variant.repository,
+            revision=variant.revision,
+            files=_single_files(variant),
+            size=variant.size,
+            tasks=resolved.model.tasks,
+        )
+
+
+def _single_files(variant: Variant) -> tuple[Any, ...]:
+    """Files that are fetched one by one: of a GGUF repository only those of one quantisation are wanted."""
+    return variant.files if variant.format == "gguf" else ()
+
+
+def _shelved(model: ShelvedModel) -> ModelSource:
+    path, info = Path(model.file.path), model.info
+    parts: tuple[Path, ...] = ()
+    tokenizer = True
+    if isinstance(info, GgufInfo):
+        parts = tuple(map(Path, info.parts))
+    elif isinstance(info, CheckpointInfo):
+        path, tokenizer = info.path, info.tokenizer
+    return ModelSource(
+        title=model.file.name, path=path, parts=parts, size=model.file.size, tokenizer=tokenizer
+    )
+
+
+def _patched(patches: Sequence[LoadedPatch], version: str) -> Patched:
+    made = contents(patches, version)
+    placed = made.at(
+        Path(Root.OVERLAY), Path(f"{Root.CACHE}/shadow"), Path(f"{Root.CACHE}/vllm/{made.digest}")
+    )
+    overlay = Overlay(
+        made.digest,
+        tuple(patch.id for patch in patches),
+        {name: content.decode("utf-8") for name, content in made.files.items()},
+    )
+    return Patched(overlay, placed.arguments, placed.environment(Path(Root.LEDGER), in_own_venv=False))
+
+
+def _gpus_of(
+    asked: RenderRequest,
+    plan: LaunchPlan,
+    values: Mapping[str, Any],
+    environment: Environment | None,
+    server: ServerCapabilities | None,
+    seen: Sequence[Gpu],
+) -> Gpus:
+    """The GPUs of a plan by UUID: those that it names, or as many as it needs."""
+    if asked.gpus:
+        return Gpus(len(asked.gpus), asked.gpus)
+    if environment is not None and environment.build == _CPU:
+        return Gpus(0)
+    if server is not None and not server.devices:
+        return Gpus(0)
+    named = plan.environment.get("CUDA_VISIBLE_DEVICES", "")
+    chosen = [gpu for gpu in seen if str(gpu.index) in named.split(",")] or list(seen)
+    if environment is not None:
+        chosen = chosen[: int(values.get("tensor_parallel") or 1)]
+    return Gpus(len(chosen), tuple(gpu.uuid for gpu in chosen))
+
+
+def _not_here(error: HostError) -> Finding:
+    problem = error.problem
+    return Finding(
+        id="render.not-here",
+        severity=Severity.INFO,
+        message=f"It is written for another machine, as it cannot run on this one: {problem.message}",
+        reason=problem.reason,
+        evidence=problem.evidence,
+    )
+
+
+def _of_the_start(finding: Finding) -> bool:
+    """Whether a plan's finding holds elsewhere too; the port that it looks at is that of our endpoint."""
+    return finding.severity is not Severity.INFO and finding.reason is not Reason.PORT_IN_USE
