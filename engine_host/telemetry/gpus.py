@@ -2,10 +2,10 @@
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from engine_host.protocol.host import Gpu, GpuAbsence
+from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder
 
 _RETRY_AFTER = 30.0
 """Seconds between two tries to reach a driver that did not answer."""
@@ -93,14 +93,34 @@ class Gpus:
         """Bytes of GPU memory by process id, over all GPUs; a process the driver does not tell is absent."""
         found: dict[int, int] = {}
         for card in self._cards or ():
-            for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
-                seen: dict[int, int] = {}
-                for process in self._maybe(call, card.handle) or ():
-                    # In a container the driver lists the process but not what it uses.
-                    if process.usedGpuMemory is not None:
-                        seen[int(process.pid)] = int(process.usedGpuMemory)
-                for pid, used in seen.items():
+            for pid, used in self._processes(card).items():
+                # In a container the driver lists the process but not what it uses.
+                if used is not None:
                     found[pid] = found.get(pid, 0) + used
+        return found
+
+    def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
+        """Read all GPUs, each with the processes that hold memory of it, the most first."""
+        reading, cards = self.read(), {card.index: card for card in self._cards or ()}
+        gpus = []
+        for gpu in reading.gpus:
+            held = [
+                GpuHolder(pid=pid, name=name_of(pid), memory=used)
+                for pid, used in self._processes(cards[gpu.index]).items()
+            ]
+            held.sort(key=lambda holder: holder.memory or 0, reverse=True)
+            gpus.append(gpu.model_copy(update={"holders": tuple(held)}))
+        return replace(reading, gpus=tuple(gpus))
+
+    def _processes(self, card: _Card) -> dict[int, int | None]:
+        """Bytes of one GPU by process id; a process that both computes and draws is told twice."""
+        found: dict[int, int | None] = {}
+        for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
+            seen: dict[int, int | None] = {}
+            for process in self._maybe(call, card.handle) or ():
+                seen[int(process.pid)] = process.usedGpuMemory
+            for pid, used in seen.items():
+                found[pid] = found.get(pid) if used is None else (found.get(pid) or 0) + int(used)
         return found
 
     def close(self) -> None:

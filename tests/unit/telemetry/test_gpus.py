@@ -82,6 +82,17 @@ def test_a_gpu_is_read_whole() -> None:
     assert gpus.memory_by_process() == {7: 200}
 
 
+def test_each_gpu_says_who_holds_it_the_most_first() -> None:
+    nvml = FakeNvml(cards=2)
+    nvml.broken["nvmlDeviceGetGraphicsRunningProcesses"] = NVMLError("Not Supported")
+    first, second = Gpus(nvml).read_with_holders(lambda pid: f"program {pid}").gpus
+    assert [(holder.pid, holder.name, holder.memory) for holder in first.holders] == [
+        (7, "program 7", 100),
+        (8, "program 8", None),
+    ]
+    assert second.holders == first.holders
+
+
 def test_repeated_reads_ask_only_for_what_changes() -> None:
     nvml = FakeNvml()
     gpus = Gpus(nvml)
