@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +26,7 @@ from engine_host.overlay.selection import Switches, select
 from engine_host.patch_plan import preset_circumstances
 from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Severity
-from engine_host.protocol.catalog import PresetEngine, Variant
+from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile
 from engine_host.protocol.deploy import Rendering, RenderRequest
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -94,7 +94,7 @@ class DeployServices:
         patched = None
         if plan.patches is not None and plan.patches.chosen and environment is not None:
             catalogue = await asyncio.to_thread(self.catalogue)
-            patched = _patched([catalogue.get(one) for one in plan.patches.chosen], environment.version)
+            patched = patched_by([catalogue.get(one) for one in plan.patches.chosen], environment.version)
         seen = await asyncio.to_thread(self.gpus)
         preset = asked.launch.preset
         title = plan.name if preset is None else (await self.presets.catalog()).preset(preset).title
@@ -132,51 +132,64 @@ class DeployServices:
         )
         resolved, sm = await self.presets.resolved_on(question)
         require(resolved)
-        values = {setting.name: setting.value for setting in resolved.settings}
         patched = None
         if resolved.engine is PresetEngine.VLLM:
-            patched = await asyncio.to_thread(self._selected, resolved, sm, launch.patches)
-        count = max(resolved.count or 0 if resolved.preset.needs.gpus else 0, resolved.preset.needs.gpus)
-        return Wanted(
-            id=launch.preset,
-            title=resolved.preset.title,
-            alias=launch.name or resolved.model.id,
-            engine=resolved.engine,
-            values=values,
-            gpus=Gpus(len(asked.gpus), asked.gpus) if asked.gpus else Gpus(count),
-            model=await self._source(resolved, launch.model),
+            choice = resolved.patches if launch.patches == PatchChoice() else launch.patches
+            patched = await asyncio.to_thread(self._selected, resolved, sm, choice)
+        source = source_of(resolved, self.resources())
+        if launch.model:
+            source = _shelved(await self.find_model(launch.model, ()))
+        wanted = on_paper(resolved, source, patched)
+        return replace(
+            wanted,
+            alias=launch.name or wanted.alias,
+            gpus=Gpus(len(asked.gpus), asked.gpus) if asked.gpus else wanted.gpus,
             native=asked.target in NATIVE,
-            patched=patched,
             port=asked.port,
             address=asked.address,
-            findings=(*findings, *resolved.findings),
+            findings=(*findings, *wanted.findings),
         )
 
-    def _selected(self, resolved: ResolvedPreset, sm: str | None, asked: PatchChoice) -> Patched | None:
-        choice = resolved.patches if asked == PatchChoice() else asked
+    def _selected(self, resolved: ResolvedPreset, sm: str | None, choice: PatchChoice) -> Patched | None:
         found = select(self.catalogue(), preset_circumstances(resolved, sm), self.switches(), choice)
-        return _patched(found.chosen, PINS[0].version) if found.chosen else None
-
-    async def _source(self, resolved: ResolvedPreset, model: str) -> ModelSource:
-        if model:
-            return _shelved(await self.find_model(model, ()))
-        variant = resolved.model.variant(resolved.preset.variant)
-        assert variant is not None  # The catalogue was checked.
-        title = resolved.model.title
-        if variant.bundled is not None:
-            path = self.resources() / variant.bundled
-            return ModelSource(title=title, path=path, size=variant.size, tasks=resolved.model.tasks)
-        return ModelSource(
-            title=title,
-            repository=variant.repository,
-            revision=variant.revision,
-            files=_single_files(variant),
-            size=variant.size,
-            tasks=resolved.model.tasks,
-        )
+        return patched_by(found.chosen, PINS[0].version) if found.chosen else None
 
 
-def _single_files(variant: Variant) -> tuple[Any, ...]:
+def on_paper(resolved: ResolvedPreset, source: ModelSource, patched: Patched | None) -> Wanted:
+    """A preset for a container on the hardware that it was resolved for."""
+    needs = resolved.preset.needs
+    return Wanted(
+        id=resolved.preset.id,
+        title=resolved.preset.title,
+        alias=resolved.model.id,
+        engine=resolved.engine,
+        values={setting.name: setting.value for setting in resolved.settings},
+        gpus=Gpus(max(resolved.count or 0, needs.gpus) if needs.gpus else 0),
+        model=source,
+        native=False,
+        patched=patched,
+        findings=resolved.findings,
+    )
+
+
+def source_of(resolved: ResolvedPreset, resources: Path) -> ModelSource:
+    """Where a preset's model is: among the files that ship with the program, or in a repository."""
+    variant = resolved.model.variant(resolved.preset.variant)
+    assert variant is not None  # The catalogue was checked.
+    title, tasks = resolved.model.title, resolved.model.tasks
+    if variant.bundled is not None:
+        return ModelSource(title=title, path=resources / variant.bundled, size=variant.size, tasks=tasks)
+    return ModelSource(
+        title=title,
+        repository=variant.repository,
+        revision=variant.revision,
+        files=_single_files(variant),
+        size=variant.size,
+        tasks=tasks,
+    )
+
+
+def _single_files(variant: Variant) -> tuple[WeightFile, ...]:
     """Files that are fetched one by one: of a GGUF repository only those of one quantisation are wanted."""
     return variant.files if variant.format == "gguf" else ()
 
@@ -194,7 +207,8 @@ def _shelved(model: ShelvedModel) -> ModelSource:
     )
 
 
-def _patched(patches: Sequence[LoadedPatch], version: str) -> Patched:
+def patched_by(patches: Sequence[LoadedPatch], version: str) -> Patched:
+    """The overlay of these patches, in order, for one version of vLLM. Raises HostError(patch_invalid)."""
     made = contents(patches, version)
     placed = made.at(
         Path(Root.OVERLAY), Path(f"{Root.CACHE}/shadow"), Path(f"{Root.CACHE}/vllm/{made.digest}")

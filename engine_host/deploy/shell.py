@@ -85,7 +85,7 @@ trap stop INT TERM
 announce() {{
     trap - INT TERM
     until healthy; do
-        sleep 1
+        sleep 0.5
     done
     say "ready at http://$address:$port"
 }}

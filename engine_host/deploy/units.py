@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine_host.deploy.deployment import Deployment
-from engine_host.deploy.parts import OVERLAY, SECRETS, script_head
+from engine_host.deploy.parts import OVERLAY, SECRETS, models_in_home, script_head
 from engine_host.protocol.deploy import RenderedFile
 
 Section = tuple[str, Sequence[tuple[str, str]]]
@@ -14,7 +14,7 @@ QUADLET_FOLDER = ".config/containers/systemd"
 _INSTALL = """{head}
 units=$HOME/{units}
 folder=$HOME/{folder}
-mkdir -p "$units" "$folder"
+mkdir -p "$units" "$folder" "$HOME/{models}"
 {copies}
 # The values that a person filled in stay.
 [ -f "$folder/{secrets}" ] || install -m 600 "$here/{secrets}" "$folder/{secrets}"
@@ -67,6 +67,7 @@ def install_script(
     text = _INSTALL.format(
         head=script_head(f"Installs {name} as a service of the person who runs this.", secrets=False),
         units=units,
+        models=models_in_home(deployment),
         folder=f"{FOLDER}/{name}",
         copies="\n".join(copies),
         secrets=SECRETS,

@@ -11,7 +11,8 @@ _PLAIN = re.compile(r"[A-Za-z/][A-Za-z0-9_./-]*(?:[ ][A-Za-z0-9_./-]+)*")
 _WORDS = {"y", "yes", "n", "no", "true", "false", "on", "off", "null", "nan", "inf"}
 
 
-class _Dumper(yaml.SafeDumper):  # type: ignore[misc]
+# libyaml writes ten times as fast; it is in every wheel of PyYAML, and may be missing in a system's package.
+class _Dumper(getattr(yaml, "CSafeDumper", yaml.SafeDumper)):  # type: ignore[misc]
     def ignore_aliases(self, data: Any) -> bool:
         """Never an anchor: people read these files."""
         return True
