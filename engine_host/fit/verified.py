@@ -1,7 +1,7 @@
 """Predicted and measured side by side after a start, and what is learnt from the difference."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from engine_host.fit import vllm
@@ -45,6 +45,8 @@ class Seen:
 
 def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> tuple[Measured, ...]:
     """Each part that the engine told of, predicted and measured; nothing where it told of none."""
+    if start.engine is EngineKind.VLLM:
+        start = replace(start, version=where.version)
     found = estimate(model, start)
     predicted = {part.name: part.bytes for part in found.parts}
     predicted["KV cache"] = found.kv
