@@ -14,6 +14,7 @@ from engine_host.cli_output import MEANINGS, Exit, Output, command
 from engine_host.cli_patches import patches
 from engine_host.cli_preset_edit import set_values, vary
 from engine_host.cli_preset_start import launch
+from engine_host.cli_preset_verify import verify
 from engine_host.cli_presets import presets
 from engine_host.cli_render import render
 from engine_host.cli_run import run, stop
@@ -72,7 +73,7 @@ for _command in (
     version,
 ):
     root.add_command(_command)
-for _command in (vary, set_values, verdicts):
+for _command in (vary, set_values, verdicts, verify):
     presets.add_command(_command)
 
 

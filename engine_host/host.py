@@ -32,6 +32,7 @@ from engine_host.hub_services import HubServices
 from engine_host.installation_jobs import InstallationJobs
 from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
+from engine_host.launch.preflight_machine import Holder, MachineState
 from engine_host.launch.surroundings import Environment, Surroundings
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.hub import Hub
@@ -42,6 +43,7 @@ from engine_host.overlay.bundle import prune
 from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.patch_plan import PatchPlans
 from engine_host.patch_services import PatchServices, read_switches
+from engine_host.preset_checks import PresetChecks
 from engine_host.preset_services import PresetServices
 from engine_host.preset_starts import PresetStarts
 from engine_host.preset_verdicts import PresetVerdictServices
@@ -64,7 +66,15 @@ from engine_host.settings import SettingsFile, read_api_keys
 from engine_host.store import Store
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine, free_memory, process_tree
+from engine_host.telemetry.machine import (
+    Machine,
+    free_disk,
+    free_memory,
+    has_cuda_compat,
+    process_name,
+    process_tree,
+    shared_memory_size,
+)
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -150,6 +160,7 @@ class Host:
             self._events,
             lambda: self._gpus.read().gpus,
         )
+        checks = PresetChecks(self._jobs, self._store, catalogue, self._list_models, self._downloads)
         planner = Planner(
             Surroundings(
                 find_model=self.shelf.find,
@@ -165,9 +176,10 @@ class Host:
                 running=self.engines.alive,
                 run_folder=self._folders.run,
                 cache_folder=self._folders.cache,
-                find_preset=PresetStarts(catalogue, self._list_models, self._downloads),
+                find_preset=PresetStarts(catalogue, self._list_models, checks, self._downloads),
                 is_preset=catalogue.known,
-                driver=lambda: self._gpus.last.driver,
+                machine=self._machine_state,
+                downloads=self._downloads,
             )
         )
         hub = HubServices(Hub(self._folders.cache / "hub", os.environ))
@@ -202,6 +214,7 @@ class Host:
             fit=self.fit,
             hub=hub,
             presets=catalogue,
+            checks=checks,
             verdicts=PresetVerdictServices(
                 catalogue,
                 self.fit,
@@ -373,9 +386,25 @@ class Host:
 
     def _vram_of_engines(self) -> int:
         """Bytes on all GPUs that the engines' processes hold, as far as the driver tells."""
+        return sum(holder.size for holder in self._holders() if holder.ours)
+
+    def _holders(self) -> tuple[Holder, ...]:
+        """Who holds memory of the GPUs, as far as the driver tells."""
         held = self._gpus.memory_by_process()
-        pids = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
-        return sum(size for pid, size in held.items() if pid in pids)
+        own = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
+        return tuple(Holder(pid, process_name(pid), size, pid in own) for pid, size in held.items())
+
+    def _machine_state(self) -> MachineState:
+        reading = self._gpus.read()
+        return MachineState(
+            driver=reading.driver,
+            cuda=reading.cuda,
+            holders=self._holders(),
+            cache_free=free_disk(self._folders.cache),
+            shared=shared_memory_size(),
+            endpoint=self.endpoint.findings,
+            compat=has_cuda_compat(),
+        )
 
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)

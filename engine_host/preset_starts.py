@@ -7,6 +7,7 @@ from pathlib import Path
 from engine_host._errors import HostError
 from engine_host.catalog.resolve import require
 from engine_host.launch.asked import PresetStart
+from engine_host.preset_checks import PresetChecks
 from engine_host.preset_fit import ENGINES, not_started
 from engine_host.preset_services import PresetServices
 from engine_host.preset_weights import chosen, files_finding, weights_here
@@ -24,10 +25,12 @@ class PresetStarts:
         self,
         presets: PresetServices,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
+        checks: PresetChecks,
         downloads: Callable[[], Path],
     ) -> None:
         """`list_models` looks for them anew when asked to; `downloads` is where fetched models belong."""
         self._presets = presets
+        self._checks = checks
         self._list_models = list_models
         self._downloads = downloads
 
@@ -70,8 +73,9 @@ class PresetStarts:
             # Perhaps they were fetched since the last look.
             await self._list_models(True)
         file = chosen(resolved, await self._list_models(False), folder)
-        finding = await asyncio.to_thread(files_finding, resolved, file, folder)
-        return file.path, [] if finding is None else [finding]
+        sizes = await asyncio.to_thread(files_finding, resolved, file, folder)
+        hashes = self._checks.finding(resolved, file) if sizes is None else None
+        return file.path, [finding for finding in (sizes, hashes) if finding is not None]
 
     async def _named(self, resolved: ResolvedPreset, wanted: str) -> list[Finding]:
         """A note where somebody names another model than the preset is for."""

@@ -11,7 +11,7 @@ from engine_host.fit_services import FitServices, device_of
 from engine_host.launch.surroundings import Environment
 from engine_host.preset_fit import lacking, rank, verdict_of
 from engine_host.preset_services import PresetServices
-from engine_host.preset_weights import weights_finding, weights_here
+from engine_host.preset_weights import drafter_finding, weights_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Fix, Reason
@@ -86,6 +86,8 @@ class PresetVerdictServices:
         if engines is not None:
             not_here = weights_finding(resolved, weights, self._downloads())
             missing += [] if not_here is None else [not_here]
+            drafter = drafter_finding(resolved, models, self._downloads())
+            missing += [] if drafter is None else [drafter]
             engine = engines.get((resolved.engine, resolved.preset.needs.gpus > 0))
             missing += [] if engine is None else [engine]
         usable = weights.found and not weights.ambiguous and weights.found[0].problem is None

@@ -6,7 +6,8 @@ from pathlib import Path, PurePath
 
 from engine_host._errors import HostError
 from engine_host.bundled import resources
-from engine_host.library.of_catalog import Match, match, weights_files, wrong_files
+from engine_host.launch.preflight_vllm import drafter_missing
+from engine_host.library.of_catalog import Match, from_repository, match, weights_files, wrong_files
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Variant
 from engine_host.protocol.errors import Fix, Reason
@@ -52,7 +53,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
             severity=Severity.ERROR,
             reason=broken.problem.reason,
             message=f"{broken.path} cannot be used: {broken.problem.message}",
-            fix=_fetch(resolved, folder),
+            fix=fetch(resolved, folder),
             evidence=broken.problem.evidence,
         )
     if here.found:
@@ -68,7 +69,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
             fix=Fix(
                 text="The download is not finished, or it is another version; this command takes it up. "
                 f"To use the file as it is, say so: {_launch(resolved, other.path)}",
-                command=_fetch(resolved, folder).command,
+                command=fetch(resolved, folder).command,
             ),
             evidence={"path": other.path, "size": other.size, "expected": known},
         )
@@ -79,7 +80,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
         severity=Severity.ERROR,
         reason=Reason.MODEL_FILE_MISSING,
         message=f"{title}, {variant.quantization}{size}, is not on this machine; it is in {where}.",
-        fix=_fetch(resolved, folder),
+        fix=fetch(resolved, folder),
         evidence={
             "repository": variant.repository,
             "revision": variant.revision,
@@ -108,7 +109,7 @@ def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> F
         severity=Severity.ERROR if weights else Severity.WARNING,
         reason=Reason.MODEL_FILE_DAMAGED,
         message=f"Files of {model.path} are not those of the catalogue: {'; '.join(said)}.",
-        fix=_fetch(resolved, folder),
+        fix=fetch(resolved, folder),
         evidence={"path": model.path, "files": [file.name for file, _ in wrong]},
     )
 
@@ -132,6 +133,16 @@ def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) 
     )
 
 
+def drafter_finding(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> Finding | None:
+    """Why a preset's drafting model cannot be used; None where it is here, or the model drafts for itself."""
+    drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
+    if drafter is None or drafter.repository is None:
+        return None
+    if any(from_repository(drafter.repository, one.path) for one in models):
+        return None
+    return drafter_missing(drafter.repository, folder)
+
+
 def download_command(variant: Variant, folder: Path) -> str | None:
     """The command that fetches weights from Hugging Face into a folder of theirs; None for shipped ones."""
     if variant.repository is None:
@@ -146,7 +157,8 @@ def download_command(variant: Variant, folder: Path) -> str | None:
     return shlex.join(words)
 
 
-def _fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
+def fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
+    """How to get a preset's weights into a folder, or name a file that somebody has."""
     variant = weights_of(resolved)
     command = download_command(variant, folder)
     if command is None:

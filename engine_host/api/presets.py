@@ -47,6 +47,9 @@ def routes(services: Services) -> list[Route]:
     async def judge(request: Request) -> Response:
         return answer(await services.verdicts.judge(await body(request, JudgePresets)))
 
+    async def verify(request: Request) -> Response:
+        return answer(await services.checks.verify(request.path_params["id"]), 202)
+
     async def save(request: Request) -> Response:
         return answer(await presets.save(request.path_params["id"], await body(request, SavePreset)))
 
@@ -72,5 +75,6 @@ def routes(services: Services) -> list[Route]:
         Route("/v1/presets/{id}", save, methods=["PUT"]),
         Route("/v1/presets/{id}", remove, methods=["DELETE"]),
         Route("/v1/presets/{id}/file", file),
+        Route("/v1/presets/{id}/verify", verify, methods=["POST"]),
         Route("/v1/presets/{id}/export", export),
     ]

@@ -171,6 +171,13 @@ class Presets(Protocol):
         """Import such a file."""
 
 
+class Checks(Protocol):
+    """The check of presets' files."""
+
+    async def verify(self, preset_id: str) -> Job:
+        """Hash the files of a preset."""
+
+
 class Verdicts(Protocol):
     """The verdicts on all presets."""
 
@@ -224,6 +231,7 @@ class Services:
     engine_patches: EnginePatchesOf
     patches: Patches
     presets: Presets
+    checks: Checks
     verdicts: Verdicts
     deploys: Deploys
     bisections: Bisections

@@ -193,6 +193,19 @@ def speculation_method(speculation: str) -> str | None:
     return str(config.get("method") or "draft_model")
 
 
+def drafter_of(speculation: str) -> str | None:
+    """The model of its own that drafts: a repository or a path; None when the model drafts for itself."""
+    if not speculation.startswith("{"):
+        return None
+    found = json.loads(speculation).get("model")
+    return found if isinstance(found, str) and found else None
+
+
+def with_drafter(speculation: str, path: Path) -> str:
+    """The same with a folder of this machine as the model that drafts."""
+    return json.dumps(json.loads(speculation) | {"model": str(path)})
+
+
 def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
     """Raises HostError(kv_cache_unsafe) for TurboQuant on the CPU.
 

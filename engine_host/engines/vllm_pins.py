@@ -9,7 +9,11 @@ _GIB = 2**30
 
 @dataclass(frozen=True, slots=True)
 class Pin:
-    """One environment that can be installed; measured sizes of the finished folder and of its downloads."""
+    """One environment that can be installed; measured sizes of the finished folder and of its downloads.
+
+    `cuda`, `driver` and `sm` are what its kernels are made with and the least that they run on: the CUDA
+    runtime of the lock, NVIDIA's table of CUDA 13.0, and the least architecture in vLLM's own libraries.
+    """
 
     version: str
     build: str
@@ -17,6 +21,9 @@ class Pin:
     download: int
     needs_free: int
     packages_first: tuple[str, ...] = ()
+    cuda: str = "13.0"
+    driver: str = "580.65"
+    sm: str = "7.5"
 
     @property
     def id(self) -> str:

@@ -64,6 +64,10 @@ class LlamaCppPlans:
             self._around.free_memory() + memory_of(running),
             self._around.total_memory,
         )
+        if server.devices:
+            gpus = await asyncio.to_thread(self._around.gpus)
+            state = await asyncio.to_thread(self._around.machine)
+            findings += preflight.video_memory(info, resolved, server, gpus, state)
         marks = await asyncio.to_thread(_marks, info, server)
         plan = LaunchPlan(
             id=plan_id,
@@ -156,7 +160,7 @@ class LlamaCppPlans:
         memory = main_memory(free, self._around.total_memory)
         streams = int(resolved["streams"])
         while streams > 1:
-            needs = llamacpp_needs(info, resolved, memory, server.choice, streams)
+            needs = llamacpp_needs(info, resolved, (memory,), server.choice, streams)
             if needs is None or needs.needed <= free * _MEMORY_SHARE:
                 break
             streams //= 2

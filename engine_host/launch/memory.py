@@ -28,18 +28,20 @@ def main_memory(free: int, total: int) -> Device:
 def llamacpp_needs(
     info: GgufInfo,
     resolved: Resolution,
-    memory: Device,
+    devices: Sequence[Device],
     server: ServerChoice,
     streams: int | None = None,
+    *,
+    cpu: bool = True,
 ) -> Estimate | None:
-    """What a start of llama.cpp takes of main memory; None when the metadata or a KV type is unknown."""
+    """What a start of llama.cpp takes of each device; None when the metadata or a KV type is unknown."""
     try:
         shape = gguf_shape(info)
         model = Model(info.name, "GGUF", shape, _whole(info.tensor_bytes or info.size), info.context)
         start = Start(
             engine=EngineKind.LLAMA_CPP,
-            devices=(memory,),
-            cpu=True,
+            devices=tuple(devices),
+            cpu=cpu,
             context=int(resolved["context"]),
             streams=streams or int(resolved["streams"]),
             kv=str(resolved["kv_type_k"]),

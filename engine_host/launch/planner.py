@@ -10,15 +10,16 @@ from engine_host._errors import HostError
 from engine_host.launch.asked import PresetStart
 from engine_host.launch.llamacpp_plan import LlamaCppPlans
 from engine_host.launch.marks import Made, Marks, changed, fingerprint, gpus_mark, worse
+from engine_host.launch.preflight_machine import ports
+from engine_host.launch.preflight_preset import other_versions
 from engine_host.launch.surroundings import Surroundings
-from engine_host.launch.vllm_plan import VllmPlans
+from engine_host.launch.vllm_plan import CHECKPOINTS, VllmPlans
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
 
 _KEPT = 200
 GGUF = ("GGUF",)
-CHECKPOINTS = ("safetensors", "shape")
 # What each engine reads; with no engine named, the model that is listed first is meant.
 _FORMATS = {EngineKind.AUTO: (), EngineKind.LLAMA_CPP: GGUF, EngineKind.VLLM: CHECKPOINTS}
 
@@ -115,14 +116,17 @@ class Planner:
             kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
         made = await self._makers[kind].make(plan_id, request, model, preset)
         gpus = await asyncio.to_thread(self._around.gpus)
-        marks = {**made.marks, **gpus_mark(gpus, self._around.driver())}
-        update: dict[str, Any] = {}
+        state = await asyncio.to_thread(self._around.machine)
+        marks = {**made.marks, **gpus_mark(gpus, state.driver)}
+        update: dict[str, Any] = {"findings": (*made.plan.findings, *ports(state))}
         if preset is not None:
             marks["the preset"] = preset.mark
-            update = {
-                "preset": preset.resolved.preset.id,
-                "findings": (*preset.findings, *made.plan.findings),
-            }
+            update["preset"] = preset.resolved.preset.id
+            update["findings"] = (
+                *preset.findings,
+                *update["findings"],
+                *other_versions(preset.resolved.preset, made.plan.server_version),
+            )
         update["fingerprint"] = fingerprint(marks)
         return Made(made.plan.model_copy(update=update), marks)
 

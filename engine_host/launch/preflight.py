@@ -1,11 +1,16 @@
 """Checks before a start of llama.cpp; each finding says what to do, and an error stops the start."""
 
+from collections.abc import Sequence
+
 from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_needs, main_memory
+from engine_host.launch.preflight_machine import MachineState, free_vram, held_by
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Action, Fix, Reason
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding, ServerChoice
 
 
@@ -47,7 +52,7 @@ def _memory(
 ) -> list[Finding]:
     if server.devices:
         return []
-    needs = llamacpp_needs(model, resolved, main_memory(free_memory, total_memory), server.choice)
+    needs = llamacpp_needs(model, resolved, (main_memory(free_memory, total_memory),), server.choice)
     needed = model.size if needs is None else needs.needed
     kv = None if needs is None else needs.kv
     if needed <= free_memory:
@@ -67,6 +72,46 @@ def _memory(
             ),
             fix=Fix(text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."),
             evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory, "total": total_memory},
+        )
+    ]
+
+
+def video_memory(
+    model: GgufInfo,
+    resolved: Resolution,
+    server: ServerCapabilities,
+    gpus: Sequence[Gpu],
+    state: MachineState,
+) -> list[Finding]:
+    """What a start that lies on GPUs alone lacks there; how layers are split between them is an estimate."""
+    partly = resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
+    if not gpus or partly:
+        return []
+    devices = [
+        Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, gpus, state)) for gpu in gpus
+    ]
+    needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False)
+    if needs is None or needs.needed <= needs.room:
+        return []
+    total = min(gpu.memory_total for gpu in gpus)
+    hopeless = sum(part.low for part in needs.parts) + needs.kv > total
+    others = [holder for holder in state.holders if not holder.ours]
+    return [
+        Finding(
+            id="vram_short",
+            severity=Severity.ERROR if hopeless else Severity.WARNING,
+            reason=Reason.OUT_OF_MEMORY,
+            message=(
+                f"Weights, KV cache and buffers want about {needs.needed / 2**30:.1f} GiB on each of "
+                f"{len(gpus)} GPU(s) (estimated); {needs.room / 2**30:.1f} GiB are free. "
+                + ("" if hopeless and not others else held_by(others))
+            ).strip(),
+            fix=Fix(
+                text="Take a shorter context, fewer streams, a smaller KV type or a smaller model, or end "
+                "what holds the memory.",
+                command=f"sndr fit {model.path}",
+            ),
+            evidence={"needed": needs.needed, "room": needs.room, "gpus": len(gpus)},
         )
     ]
 

@@ -1,6 +1,8 @@
 """Checks before a start of vLLM; each finding says what to do, and an error stops the start."""
 
+import shlex
 from collections.abc import Collection, Sequence
+from pathlib import Path
 
 from engine_host.engines.vllm import speculation_method
 from engine_host.fit import vllm
@@ -232,6 +234,22 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
             evidence={"kernel": "precopy_mamba_align_fused_kernel", "vllm": environment.version},
         )
     ]
+
+
+def drafter_missing(wanted: str, downloads: Path) -> Finding:
+    """The model that drafts is not on this machine; `downloads` is where fetched models belong."""
+    words = ["hf", "download", wanted, "--local-dir", str(downloads / wanted)]
+    return Finding(
+        id="drafter_missing",
+        severity=Severity.ERROR,
+        reason=Reason.MODEL_FILE_MISSING,
+        message=f"{wanted}, which drafts for this model, is not on this machine.",
+        fix=Fix(
+            text="Fetch it, then look for models again (`sndr models --scan`); or switch speculation off.",
+            command=None if Path(wanted).is_absolute() else shlex.join(words),
+        ),
+        evidence={"drafter": wanted},
+    )
 
 
 def _sampling(resolved: Resolution, patches: Collection[str]) -> list[Finding]:

@@ -28,6 +28,10 @@ class Resolution:
         """Replace a value by what the hardware allows, whichever layer has set it."""
         self._settings[name] = Setting(name=name, value=value, layer=Layer.HARDWARE, why=why)
 
+    def replace(self, name: str, value: Any) -> None:
+        """Say the same in another way: who set it stays."""
+        self._settings[name] = self._settings[name].model_copy(update={"value": value})
+
     def __getitem__(self, name: str) -> Any:
         return self._settings[name].value
 

@@ -8,6 +8,7 @@ from typing import Protocol
 from engine_host._errors import HostError
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.launch.asked import PresetStart
+from engine_host.launch.preflight_machine import MachineState
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
@@ -102,4 +103,5 @@ class Surroundings:
     cache_folder: Path
     find_preset: Callable[[LaunchRequest], Awaitable[PresetStart]] = no_presets
     is_preset: Callable[[str], Awaitable[bool]] = _is_none
-    driver: Callable[[], str | None] = lambda: None
+    machine: Callable[[], MachineState] = MachineState
+    downloads: Callable[[], Path] = Path

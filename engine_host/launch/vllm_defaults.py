@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
 from engine_host.launch.asked import Asked
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
+from engine_host.launch.preflight_machine import MachineState, free_vram
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Environment
 from engine_host.library.checkpoint import CheckpointInfo
@@ -41,6 +42,7 @@ class Machine:
     free_memory: int
     gpus: Sequence[Gpu]
     replaces: bool
+    state: MachineState = field(default_factory=MachineState)
 
     def chosen(self, count: int) -> list[Gpu]:
         """The GPUs that a start on so many gets: those with the most free memory, in their own order."""
@@ -184,10 +186,13 @@ def _memory(
     asked.set(resolved, "kv_cache_gib")
     resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
-    free = min((1 - gpu.memory_used / gpu.memory_total for gpu in wanted if gpu.memory_total), default=1.0)
-    share = math.floor((free - _GPU_SLACK) * 100) / 100
-    # An engine that is stopped first gives back what it holds, and nobody can say how much.
-    if not machine.replaces and 0 < share < _GPU_SHARE:
+    shares = (
+        free_vram(gpu, machine.gpus, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total
+    )
+    share = math.floor((min(shares, default=1.0) - _GPU_SLACK) * 100) / 100
+    # An engine that is stopped first gives back what it holds; in a container nobody can say how much.
+    known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
+    if known and 0 < share < _GPU_SHARE:
         resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
     asked.set(resolved, "gpu_memory")
 

@@ -3,7 +3,7 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,13 +12,25 @@ from engine_host.engines.vllm import (
     Additions,
     VllmSettings,
     command,
+    drafter_of,
     refuse_unsafe_kv_cache,
     speculation_method,
+    with_drafter,
 )
+from engine_host.engines.vllm_pins import PINS
 from engine_host.launch.asked import Asked, PresetStart, asked_of
 from engine_host.launch.marks import Made, Marks, files_mark
 from engine_host.launch.ownership import foreign_settings
-from engine_host.launch.preflight_vllm import findings
+from engine_host.launch.preflight_machine import (
+    BuildNeeds,
+    architecture,
+    disk,
+    driver,
+    share,
+    shared_memory,
+    version,
+)
+from engine_host.launch.preflight_vllm import drafter_missing, findings
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts, Surroundings
@@ -30,10 +42,13 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import (
     LLAMA_CPP_ONLY,
     EngineKind,
+    Finding,
     LaunchPlan,
     LaunchRequest,
     ServerChoice,
 )
+
+CHECKPOINTS = ("safetensors", "shape")
 
 
 class VllmPlans:
@@ -59,9 +74,11 @@ class VllmPlans:
             free_memory=self._around.free_memory() + memory_of(running),
             gpus=await asyncio.to_thread(self._around.gpus) if environment.build == "cuda" else (),
             replaces=bool(running),
+            state=await asyncio.to_thread(self._around.machine),
         )
         resolved = resolve(request, asked, model.file.name, info, environment, self._around.settings, machine)
         refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
+        drafter = await self._drafter(resolved)
         patches = await asyncio.to_thread(self._patches, plan_id, asked, info, environment, resolved, machine)
         argv, variables = command(
             _settings_of(info, resolved, asked, machine),
@@ -71,9 +88,12 @@ class VllmPlans:
             self._around.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
-        found = replaced(running) + findings(
+        again = twin(request, replaces=bool(running))
+        found = replaced(running) + drafter
+        found += findings(
             info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
         )
+        found += self._of_the_machine(resolved, environment, machine, again)
         marks = await asyncio.to_thread(_marks, info, environment, patches.planned.digest)
         plan = LaunchPlan(
             id=plan_id,
@@ -97,9 +117,43 @@ class VllmPlans:
             choice=asked.patches,
             findings=tuple(found),
             changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
-            command=twin(request, replaces=bool(running)),
+            command=again,
         )
         return Made(plan, marks)
+
+    async def _drafter(self, resolved: Resolution) -> list[Finding]:
+        """Let a drafting model be the one of this machine: vLLM is kept from fetching it by itself."""
+        speculation = str(resolved["speculation"])
+        wanted = drafter_of(speculation)
+        if wanted is None:
+            return []
+        try:
+            drafter = await self._around.find_model(wanted, CHECKPOINTS)
+        except HostError as error:
+            if error.reason is not Reason.MODEL_FILE_MISSING:
+                raise
+            return [drafter_missing(wanted, self._around.downloads())]
+        if isinstance(drafter.info, CheckpointInfo):
+            resolved.replace("speculation", with_drafter(speculation, drafter.info.path))
+        return []
+
+    def _of_the_machine(
+        self, resolved: Resolution, environment: Environment, machine: Machine, again: str
+    ) -> Iterator[Finding]:
+        """Driver, GPUs, memory that others hold, disk and version."""
+        yield from version(environment.id, environment.version, list(dict.fromkeys(p.version for p in PINS)))
+        yield from disk(machine.state, self._around.cache_folder)
+        if environment.build == "cpu":
+            return
+        pin = next((p for p in PINS if (p.version, p.build) == (environment.version, "cuda")), None)
+        count = int(resolved["tensor_parallel"])
+        gpus = machine.chosen(count)
+        if pin is not None:
+            needs = BuildNeeds(environment.label, pin.cuda, pin.driver, pin.sm)
+            yield from driver(machine.state, needs)
+            yield from architecture(gpus, needs)
+        yield from share(gpus, float(resolved["gpu_memory"]), machine.state, again, replaces=machine.replaces)
+        yield from shared_memory(machine.state, count)
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
         """The request for the same environment, whichever would be chosen now."""

@@ -53,24 +53,31 @@ def wrong_files(variant: Variant, model: ModelFile) -> tuple[tuple[WeightFile, i
 
     Looks at the disk, at sizes alone.
     """
-    place = Path(model.path)
-    folder = place if place.is_dir() else place.parent
     found: list[tuple[WeightFile, int | None]] = []
     for file in variant.files:
-        if variant.format == "gguf" and file is weights_files(variant)[0]:
-            path = place  # Its name may be another.
-        else:
-            path = folder / file.name
-            if not path.exists():
-                path = folder / PurePath(file.name).name
         try:
-            size = path.stat().st_size
+            size = file_at(variant, file, model).stat().st_size
         except OSError:
             found.append((file, None))
             continue
         if file.size is not None and size != file.size:
             found.append((file, size))
     return tuple(found)
+
+
+def file_at(variant: Variant, file: WeightFile, model: ModelFile) -> Path:
+    """Where a file of a variant is beside this model, or would be."""
+    place = Path(model.path)
+    if variant.format == "gguf" and file is next(iter(weights_files(variant)), None):
+        return place  # Its name may be another.
+    folder = place if place.is_dir() else place.parent
+    path = folder / file.name
+    return path if path.exists() else folder / PurePath(file.name).name
+
+
+def from_repository(repository: str, path: str) -> bool:
+    """Whether a folder is called after a repository, as in Hugging Face's cache or by whoever fetched it."""
+    return _called_after(repository, PurePath(path))
 
 
 def _is_called(variant: Variant, model: ModelFile) -> bool:
@@ -101,12 +108,14 @@ def _hash(variant: Variant, path: PurePath) -> bool:
 
 def _from_repository(variant: Variant, folder: PurePath) -> bool:
     """Whether a folder is called after the repository, as Hugging Face's cache and LM Studio do."""
-    if variant.repository is None:
-        return False
+    return variant.repository is not None and _called_after(variant.repository, folder)
+
+
+def _called_after(repository: str, folder: PurePath) -> bool:
     hub = _HUB_FOLDER.search(f"{folder.as_posix()}/")
     if hub is not None:
-        return hub["name"].replace("--", "/").lower() == variant.repository.lower()
-    return "/".join(folder.parts[-2:]).lower() == variant.repository.lower()
+        return hub["name"].replace("--", "/").lower() == repository.lower()
+    return "/".join(folder.parts[-2:]).lower() == repository.lower()
 
 
 def _differs(variant: Variant, model: ModelFile) -> bool:

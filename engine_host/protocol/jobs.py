@@ -19,6 +19,7 @@ class JobKind(StrEnum):
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"
     PATCH_BISECT = "patch.bisect"
+    PRESET_VERIFY = "preset.verify"
 
 
 class JobState(StrEnum):

@@ -284,6 +284,34 @@ class PresetVerdicts(Wire):
     verdicts: tuple[PresetVerdict, ...]
 
 
+class CheckedFile(Wire):
+    """One file and its hash; `sha256` is None where it could not be read, and `problem` says why."""
+
+    name: str
+    path: str
+    expected: str
+    sha256: str | None = None
+    problem: str = ""
+
+    @property
+    def right(self) -> bool:
+        """Whether it is byte for byte the file that the catalogue means."""
+        return self.sha256 == self.expected
+
+
+class CheckedFiles(Wire):
+    """The files of a preset whose hashes the catalogue knows: the result of the job preset.verify."""
+
+    preset: str
+    model: str
+    files: tuple[CheckedFile, ...]
+
+    @property
+    def right(self) -> bool:
+        """Whether all of them are."""
+        return all(file.right for file in self.files)
+
+
 class PresetForm(Wire):
     """JSON Schemas for a form: of a whole preset, of a variation, of the settings."""
 

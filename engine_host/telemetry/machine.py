@@ -1,6 +1,7 @@
 """The machine's memory and processor, and the memory of a process with its children."""
 
 import platform
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,6 +70,39 @@ def process_tree(pid: int) -> tuple[int, ...]:
         return (pid, *(child.pid for child in psutil.Process(pid).children(recursive=True)))
     except psutil.Error:
         return (pid,)
+
+
+def process_name(pid: int) -> str:
+    """The name of a process; of one that is gone or hidden, that it is not known."""
+    try:
+        return str(psutil.Process(pid).name())
+    except psutil.Error:
+        return "an unknown process"
+
+
+def free_disk(folder: Path) -> int | None:
+    """Bytes that can be written where a folder is, or will be; None where the system does not tell."""
+    for place in (folder, *folder.parents):
+        try:
+            return shutil.disk_usage(place).free
+        except FileNotFoundError:
+            continue
+        except OSError:
+            return None
+    return None
+
+
+def shared_memory_size() -> int | None:
+    """Bytes of shared memory that processes can have together; None where it is not a file system."""
+    try:
+        return shutil.disk_usage("/dev/shm").total
+    except OSError:
+        return None
+
+
+def has_cuda_compat() -> bool:
+    """Whether NVIDIA's libraries for newer CUDA than the driver's are installed (cuda-compat)."""
+    return any(Path("/usr/local").glob("cuda*/compat/libcuda.so*"))
 
 
 def cpu_name() -> str:

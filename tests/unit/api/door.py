@@ -15,7 +15,8 @@ from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
-from engine_host.bundled import presets
+from engine_host.bundled import presets, resources
+from engine_host.deploy_services import DeployServices
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_installations import VllmInstallations
@@ -28,7 +29,9 @@ from engine_host.launch.surroundings import Surroundings
 from engine_host.library.hub import Hub
 from engine_host.library.shelf import ShelvedModel
 from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.selection import Switches
 from engine_host.patch_services import PatchServices
+from engine_host.preset_checks import PresetChecks
 from engine_host.preset_services import PresetServices
 from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.engines import Request, ServerPage
@@ -109,6 +112,10 @@ async def _no_models() -> tuple[ModelFile, ...]:
     return ()
 
 
+async def _listed(_rescan: bool) -> tuple[ModelFile, ...]:
+    return ()
+
+
 @asynccontextmanager
 async def door() -> AsyncIterator[Door]:
     """An open control API."""
@@ -179,6 +186,7 @@ async def door() -> AsyncIterator[Door]:
             hub=hub,
             fit=fits,
             presets=catalogue,
+            checks=PresetChecks(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),
             verdicts=PresetVerdictServices(
                 catalogue,
                 fits,
@@ -189,6 +197,17 @@ async def door() -> AsyncIterator[Door]:
             ),
             engine_patches=EnginePatchService(
                 EnginePatchBook(events, built.folders.run), built.manager, planner
+            ),
+            deploys=DeployServices(
+                catalogue,
+                planner,
+                Catalogue.load,
+                Switches,
+                _no_model,
+                _no_server,
+                no_environment,
+                lambda: (),
+                resources,
             ),
             bisections=BisectService(
                 built.jobs, built.manager, planner, lambda: PublicDoor("http://endpoint/v1")

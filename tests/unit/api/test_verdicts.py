@@ -131,8 +131,11 @@ def test_the_fit_of_a_preset_is_that_of_the_settings_it_resolves_to() -> None:
         assert (found.model, found.kv) == ("qwen3.6-27b/int4-autoround", "fp8_e4m3")
         assert (found.context, found.streams, found.tensor_parallel) == (262144, 2, 2)
         page = await judge(opened, hardware="rtx-3090", count=2)
-        assert found.devices[0].needed == of(page, "qwen3.6-27b-int4-2x24").needed
-        assert found.devices[0].room == int(0.92 * (24 << 30)), "the preset's share of the memory"
+        same = of(page, "qwen3.6-27b-int4-2x24")
+        assert (found.devices[0].needed, found.devices[0].room) == (same.needed, same.room)
+        less = await fit(opened, preset=found.preset, hardware="2x rtx-3090", gpu_memory=0.82)
+        tenth = (24 << 30) // 10
+        assert found.devices[0].room - less.devices[0].room == pytest.approx(tenth), "0.92 by the preset"
 
     through(work)
 

@@ -1,0 +1,226 @@
+"""Checks of the machine before a start: driver, GPUs, who holds their memory, disk, ports, versions."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.plans import Finding
+
+_GIB = 2**30
+# What vLLM compiles for one model; less ends a start in the middle of it.
+_COMPILED, _LEAST = 2 * _GIB, 200 * 2**20
+# NCCL and vLLM's queues between processes; a container has 64 MiB unless it is told otherwise.
+_SHARED = 512 * 2**20
+# Named in a message; the rest are counted.
+_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """A process that holds memory of GPUs, in bytes; `ours`: it ends with the engine that is replaced."""
+
+    pid: int
+    name: str
+    size: int
+    ours: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class MachineState:
+    """The machine as checks see it; bytes, None where the system does not tell.
+
+    `endpoint` is what is wrong with the public endpoint; `compat`: libraries for newer CUDA are here.
+    """
+
+    driver: str | None = None
+    cuda: str | None = None
+    holders: tuple[Holder, ...] = ()
+    cache_free: int | None = None
+    shared: int | None = None
+    endpoint: tuple[Finding, ...] = ()
+    compat: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BuildNeeds:
+    """What a build of an engine needs of a machine: CUDA it was made with, oldest driver and GPU for that."""
+
+    label: str
+    cuda: str
+    driver: str
+    sm: str
+
+
+def driver(state: MachineState, needs: BuildNeeds) -> Iterator[Finding]:
+    """A driver that is too old for the build.
+
+    A driver runs what was made with its own CUDA or an older one, and within a major version with newer ones
+    (CUDA Compatibility, NVIDIA).
+    """
+    if state.cuda is not None:
+        old = _numbers(state.cuda)[:1] < _numbers(needs.cuda)[:1]
+    elif state.driver is not None:
+        old = _numbers(state.driver) < _numbers(needs.driver)
+    else:
+        return
+    if not old:
+        return
+    has = f"{state.driver or 'of unknown version'} (CUDA {state.cuda})" if state.cuda else str(state.driver)
+    yield Finding(
+        id="driver_too_old",
+        # Data centre cards run newer CUDA with the libraries of the package cuda-compat.
+        severity=Severity.WARNING if state.compat else Severity.ERROR,
+        reason=Reason.ENGINE_UNUSABLE,
+        message=f"{needs.label} is made with CUDA {needs.cuda}, which needs NVIDIA's driver {needs.driver} "
+        f"or newer; this machine has {has}.",
+        fix=Fix(
+            text="Install a newer driver (on Ubuntu with this command) and start the machine again.",
+            command="sudo ubuntu-drivers install",
+        ),
+        evidence={"driver": state.driver, "cuda": state.cuda, "needs": needs.driver},
+    )
+
+
+def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
+    """GPUs that the build has no kernels for."""
+    for gpu in gpus:
+        sm = gpu.compute_capability
+        if sm is not None and _numbers(sm) < _numbers(needs.sm):
+            yield Finding(
+                id="gpu_too_old",
+                severity=Severity.ERROR,
+                reason=Reason.UNSUPPORTED,
+                message=f"{gpu.name} has compute capability {sm}; the kernels of {needs.label} begin at "
+                f"{needs.sm}.",
+                fix=Fix(
+                    text="Run a GGUF file of the model with llama.cpp.",
+                    command="sndr presets list --engine llama.cpp",
+                ),
+                evidence={"gpu": gpu.index, "sm": sm, "needs": needs.sm},
+            )
+
+
+def free_vram(gpu: Gpu, gpus: Sequence[Gpu], state: MachineState) -> int:
+    """Bytes that a start finds free on a GPU, with those that the replaced engine gives back."""
+    back = sum(holder.size for holder in state.holders if holder.ours) // max(len(gpus), 1)
+    return min(gpu.memory_total - gpu.memory_used + back, gpu.memory_total)
+
+
+def share(
+    gpus: Sequence[Gpu], wanted: float, state: MachineState, command: str, *, replaces: bool
+) -> Iterator[Finding]:
+    """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
+    if replaces and not any(holder.ours for holder in state.holders):
+        return  # What the replaced engine gives back is not known, as in a container.
+    fullest = min(gpus, key=lambda gpu: free_vram(gpu, gpus, state) / gpu.memory_total, default=None)
+    if fullest is None:
+        return
+    free = free_vram(fullest, gpus, state)
+    if free >= fullest.memory_total * wanted:
+        return
+    possible = math.floor(free / fullest.memory_total * 100 - 1) / 100
+    others = [holder for holder in state.holders if not holder.ours]
+    yield Finding(
+        id="vram_held",
+        severity=Severity.ERROR,
+        reason=Reason.OUT_OF_MEMORY,
+        message=f"vLLM starts only when its share of {wanted:.0%} is free: on GPU {fullest.index} "
+        f"({fullest.name}) that is {fullest.memory_total * wanted / _GIB:.1f} GiB, and {free / _GIB:.1f} are "
+        f"free. {held_by(others)}",
+        fix=Fix(
+            text="End what holds it, or give vLLM the share that is free.",
+            command=f"{command} --set gpu_memory={possible:.2f}" if possible > 0 else None,
+        ),
+        evidence={
+            "gpu": fullest.index,
+            "free": free,
+            "total": fullest.memory_total,
+            "wanted": wanted,
+            "holders": [{"pid": one.pid, "name": one.name, "bytes": one.size} for one in others],
+        },
+    )
+
+
+def held_by(holders: Sequence[Holder]) -> str:
+    """Who holds memory of the GPUs, the largest first."""
+    if not holders:
+        return "The driver does not say who holds the rest."
+    largest = sorted(holders, key=lambda holder: -holder.size)
+    named = [f"{one.name} (pid {one.pid}) holds {one.size / _GIB:.1f} GiB" for one in largest[:_NAMED]]
+    if len(largest) > _NAMED:
+        named.append(f"{len(largest) - _NAMED} more hold the rest")
+    return f"{', '.join(named)}."
+
+
+def disk(state: MachineState, cache: Path) -> Iterator[Finding]:
+    """Too little room for what vLLM compiles."""
+    free = state.cache_free
+    if free is None or free >= _COMPILED:
+        return
+    yield Finding(
+        id="disk_short",
+        severity=Severity.ERROR if free < _LEAST else Severity.WARNING,
+        reason=Reason.DISK_FULL,
+        message=f"{free / _GIB:.1f} GiB are free in the cache ({cache}); vLLM compiles up to "
+        f"{_COMPILED / _GIB:.0f} GiB into it.",
+        fix=Fix(
+            text="Free some space there, or move the cache to another disk with SNDR_CACHE.",
+            command=f"du -sh {cache}/*",
+        ),
+        evidence={"free": free, "cache": str(cache)},
+    )
+
+
+def shared_memory(state: MachineState, processes: int) -> Iterator[Finding]:
+    """Too little shared memory for several processes on GPUs, as in a container that was not given more."""
+    if processes < 2 or state.shared is None or state.shared >= _SHARED:
+        return
+    yield Finding(
+        id="shared_memory_small",
+        severity=Severity.WARNING,
+        reason=Reason.OUT_OF_MEMORY,
+        message=f"/dev/shm has {state.shared / 2**20:.0f} MiB; NCCL between {processes} GPUs needs more.",
+        fix=Fix(
+            text="In a container start it with --shm-size=8g or --ipc=host, elsewhere make it larger.",
+            command="sudo mount -o remount,size=8G /dev/shm",
+        ),
+        evidence={"shared": state.shared, "processes": processes},
+    )
+
+
+def ports(state: MachineState) -> Iterator[Finding]:
+    """A public endpoint that is not where editors look for it; the engine itself needs no port."""
+    for finding in state.endpoint:
+        yield finding.model_copy(
+            update={"severity": min(finding.severity, Severity.WARNING, key=_GRAVE.index)}
+        )
+
+
+_GRAVE = list(Severity)
+
+
+def version(environment: str, found: str, pinned: Sequence[str]) -> Iterator[Finding]:
+    """A version of vLLM that the program's patches and figures are not made for."""
+    if found in pinned:
+        return
+    known = " and ".join(pinned)
+    yield Finding(
+        id="version_not_pinned",
+        severity=Severity.WARNING,
+        reason=Reason.UNSUPPORTED,
+        message=f"{environment} has vLLM {found}; patches, arguments and figures here are for {known}.",
+        fix=Fix(
+            text="Patches that do not fit are left out by themselves. To be sure, take a pinned version.",
+            command=f"sndr engine install vllm --version {pinned[0]}",
+        ),
+        evidence={"installation": environment, "version": found, "pins": list(pinned)},
+    )
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    """A version as numbers that compare."""
+    return tuple(int(part) for part in text.split(".") if part.isdigit())

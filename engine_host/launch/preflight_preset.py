@@ -1,0 +1,25 @@
+"""Checks of a preset's start against what was measured with it."""
+
+from collections.abc import Iterator
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetEntry
+from engine_host.protocol.errors import Fix
+from engine_host.protocol.plans import Finding
+
+
+def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:
+    """Measurements that were all made with another version than the one that would run."""
+    pins = list(dict.fromkeys(evidence.pin for evidence in preset.card.evidence))
+    if not pins or any(pin in running or running in pin for pin in pins):
+        return
+    yield Finding(
+        id="preset.other_version",
+        severity=Severity.INFO,
+        message=f"What is known of {preset.id} was measured with {', '.join(pins)}; {running} runs here.",
+        fix=Fix(
+            text="Take its figures as a hint, and compare with what this machine does.",
+            command=f"sndr presets show {preset.id}",
+        ),
+        evidence={"pins": pins, "version": running},
+    )
