@@ -26,6 +26,8 @@ TURBOQUANT = {
     "turboquant_k3v4_nc": (7, 6),
     "turboquant_3bit_nc": (6, 6),
 }
+# Bits of an element where every token and head has scales of its own (KVQuantMode.is_per_token_head).
+PER_TOKEN_HEAD = {"int8_per_token_head": 8, "fp8_per_token_head": 8, "int4_per_token_head": 4}
 _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
 # The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
 SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
@@ -102,6 +104,9 @@ def slot_bytes(shape: ModelShape, kv_cache_dtype: str) -> int:
         return shape.head_dim * bits // 8 + scales
     if kv_cache_dtype == "auto":
         return 2 * shape.head_dim * shape.element
+    if kv_cache_dtype in PER_TOKEN_HEAD:
+        # A float32 scale each for the keys and the values of a token and head (AttentionSpec).
+        return 2 * shape.head_dim * PER_TOKEN_HEAD[kv_cache_dtype] // 8 + 2 * 4
     if kv_cache_dtype.endswith("_per_token_head"):
         # A float32 scale behind the keys and one behind the values (TritonAttentionBackend.customize_spec).
         values = shape.head_dim if kv_cache_dtype.startswith("int4") else 2 * shape.head_dim

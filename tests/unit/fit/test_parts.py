@@ -5,9 +5,12 @@ from typing import Any
 
 import pytest
 
-from engine_host.fit.parts import GIB, Basis, Start, fixed_parts
+from engine_host.fit import vllm
+from engine_host.fit.estimate import estimate
+from engine_host.fit.parts import GIB, Basis, Part, Start, fixed_parts, is_before, step_width
 from engine_host.fit.shape import read_shape
-from tests.unit.fit.test_kv import HYBRID
+from tests.unit.fit import test_report
+from tests.unit.fit.test_kv import DENSE, HYBRID
 
 
 def start(**values: Any) -> Start:
@@ -28,3 +31,50 @@ def test_the_prefill_of_gated_delta_layers_is_about_what_was_reported() -> None:
     """27B on one card, a step of 4,128 tokens: about 500 MiB."""
     parts = {part.name: part for part in fixed_parts(read_shape(HYBRID), start(batched_tokens=4128))}
     assert parts["gated-delta prefill"].bytes == pytest.approx(500 * 2**20, rel=0.05)
+
+
+def part(found: tuple[Part, ...], name: str) -> Part:
+    return next(one for one in found if one.name == name)
+
+
+def test_the_cache_is_what_is_left_of_vllms_share() -> None:
+    """Nothing that lies beyond the share makes the cache smaller, as long as it is free."""
+    read, asked = test_report.model("hybrid"), test_report.start()
+    found = estimate(read, asked)
+    inside = sum(part.bytes for part in found.parts if not part.beyond)
+    assert found.kv_room == vllm.share(test_report.CARD, asked) - inside
+    assert {part.name for part in found.parts if part.beyond} == {"CUDA context", "gated-delta prefill"}
+    # With all of the GPU as its share there is no room beyond it.
+    whole = estimate(read, replace(asked, gpu_memory=1.0))
+    assert whole.room == test_report.CARD.total
+    assert whole.kv_room == whole.room - sum(part.bytes for part in whole.parts)
+
+
+@pytest.mark.parametrize(
+    ("config", "version", "beyond"),
+    [(DENSE, "0.26.0", True), (HYBRID, "0.26.0", False), (DENSE, "0.32.0", False), (HYBRID, "0.32.0", False)],
+)
+def test_graphs_come_off_the_share_where_they_are_foreseen(
+    config: dict[str, Any], version: str, beyond: bool
+) -> None:
+    found = fixed_parts(read_shape(config), start(version=version))
+    assert part(found, "CUDA graphs").beyond is beyond
+    assert ("stream buffers" in {one.name for one in found}) is not (config is HYBRID and version == "0.26.0")
+
+
+def test_versions_are_compared_by_their_numbers() -> None:
+    assert is_before("0.26.0", (0, 32))
+    assert is_before("0.9.1", (0, 32))
+    assert not is_before("0.32.0+cpu", (0, 32))
+    assert not is_before("1.0", (0, 32))
+    assert not is_before("nightly", (0, 32))
+
+
+def test_a_step_is_as_wide_as_its_widest_layer_and_shared_among_gpus() -> None:
+    shape = read_shape(DENSE)
+    assert step_width(shape) == 4 * 4096 + 3 * 12_288
+    assert step_width(shape, tp=2) == 4 * 4096 + 3 * 6144
+    logits = replace(start(), streams=1024, batched_tokens=1024, eager=True)
+    few = replace(logits, streams=1)
+    wide, narrow = (part(fixed_parts(shape, one), "activations") for one in (logits, few))
+    assert wide.bytes > narrow.bytes, "so many streams have more logits than a step has values"
