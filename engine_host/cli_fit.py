@@ -8,6 +8,7 @@ from engine_host.cli_launch import resolved
 from engine_host.cli_output import Exit, Output, command, size, table
 from engine_host.host_start import find_or_start
 from engine_host.protocol.fit import (
+    FitGpu,
     FitReport,
     FitRequest,
     HubModel,
@@ -31,6 +32,13 @@ VERDICTS = {
 @click.option("--preset", metavar="ID", help="The start of this preset; what is given here wins over it.")
 @click.option(
     "--hardware", metavar="[N x ]ID", help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware)."
+)
+@click.option(
+    "--gpu",
+    "gpus",
+    multiple=True,
+    metavar="GIB[:TAKEN[:GB/s]]",
+    help="A GPU by its figures: memory, what others hold, bandwidth.",
 )
 @click.option("--cpu", is_flag=True, help="The processor alone.")
 @click.option("--engine", type=click.Choice([kind.value for kind in EngineKind]), default="auto")
@@ -57,6 +65,7 @@ def fit(
     preset: str | None,
     tp: int | None,
     cpu: bool,
+    gpus: tuple[str, ...],
     starts: bool,
     online: bool,
     **given: object,
@@ -71,6 +80,7 @@ def fit(
         raise click.UsageError("Give a MODEL, or a preset with --preset ID.")
     # Of a preset only what was given here is said; without one, the rest are the usual values.
     named = {"model": _name(model), "preset": preset, "tensor_parallel": tp, "cpu": cpu or None, **given}
+    named["gpus"] = tuple(map(_gpu, gpus)) or None
     request = FitRequest.model_validate(
         {"grid": out.as_json} | {name: value for name, value in named.items() if value is not None}
     )
@@ -87,6 +97,22 @@ def fit(
         report = hold.client.post("/v1/fit", FitReport, request)
     out.result(report, _lines(report))
     return None
+
+
+def _gpu(given: str) -> FitGpu:
+    """A GPU from `24`, `24:1.5` or `24:1.5:936`: GiB, GiB and GB/s."""
+    try:
+        figures = [float(figure) for figure in given.split(":")]
+        total, taken, bandwidth = [*figures, 0.0, 0.0][: max(3, len(figures))]
+        return FitGpu(
+            total=round(total * 2**30),
+            taken=round(taken * 2**30),
+            bandwidth=bandwidth * 1e9 or None,
+        )
+    except ValueError as error:
+        raise click.UsageError(
+            f"--gpu takes GIB[:TAKEN[:GB/s]], such as 24:1.5:936; not {given!r}."
+        ) from error
 
 
 def _name(model: str | None) -> str | None:

@@ -63,7 +63,7 @@ from engine_host.protocol import (
     Version,
     Wire,
 )
-from engine_host.protocol.fit import MeasuredPage
+from engine_host.protocol.fit import HubModel, HubPage, MeasuredPage, ReadFromHub
 from engine_host.protocol.presets import JudgePresets, PresetVerdicts
 from sndr_gui.errors import HostGone, HostMismatch, HostRefused, HostUnreachable
 from sndr_gui.local_http import LocalTransport
@@ -208,6 +208,15 @@ class HostClient:
         return await self._command(
             "POST", "/v1/presets/verdicts", PresetVerdicts, asked.model_dump(mode="json"), timeout=30
         )
+
+    async def hub_models(self) -> HubPage:
+        """Configs that were read from Hugging Face before; asks the hub for nothing."""
+        return await self._get("/v1/fit/hub", HubPage)
+
+    async def read_from_hub(self, asked: ReadFromHub) -> HubModel:
+        """Ask Hugging Face for a model's config.json."""
+        body = asked.model_dump(mode="json")
+        return await self._command("POST", "/v1/fit/hub", HubModel, body, timeout=60)
 
     async def fit_starts(self) -> MeasuredPage:
         """Starts whose prediction was compared with what was measured, newest first."""

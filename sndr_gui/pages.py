@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject
 
-from engine_host.protocol import EngineState
+from engine_host.protocol import EngineState, EntryOrigin
 from sndr_gui.actions import Actions
 from sndr_gui.applies import AppliesReader
 from sndr_gui.chat import ChatModel
 from sndr_gui.engine import EngineModel
+from sndr_gui.fit import FitModel
 from sndr_gui.home import HomeModel
 from sndr_gui.installations import InstallationsModel
 from sndr_gui.launch import LaunchModel
@@ -21,6 +23,8 @@ from sndr_gui.news import News
 from sndr_gui.palette import Entry
 from sndr_gui.patch_rows import Facets
 from sndr_gui.patches import PatchesModel
+from sndr_gui.preset_drafts import Drafts
+from sndr_gui.preset_library import PresetsModel
 from sndr_gui.session import Session
 from sndr_gui.settings import SettingsFile
 from sndr_gui.settings_page import SettingsModel
@@ -44,6 +48,8 @@ class Pages(QObject):
         self.monitor = MonitorModel(session)
         self.patches = PatchesModel(session, self.actions, self.installations)
         self.logs = LogsModel(session)
+        self.fit = FitModel(session)
+        self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
         self.settings = SettingsModel(session, file)
         self._applies = AppliesReader(session)
         self._news = News(session.state, session.notices)
@@ -60,7 +66,10 @@ class Pages(QObject):
             case "launch":
                 from sndr_gui.views.launch import LaunchView
 
-                return LaunchView(self.launch, self.machine, self.open_chat, self.open_log)
+                view = LaunchView(self.launch, self.machine, self.open_chat, self.open_log)
+                view.edit_requested.connect(self.open_preset)
+                view.fit_requested.connect(self.open_fit)
+                return view
             case "chat":
                 from sndr_gui.views.chat import ChatView
 
@@ -73,6 +82,14 @@ class Pages(QObject):
                 from sndr_gui.views.patches import PatchesView
 
                 return PatchesView(self.patches, self.open_launch)
+            case "fit":
+                from sndr_gui.views.fit import FitView
+
+                return FitView(self.fit)
+            case "presets":
+                from sndr_gui.views.presets import PresetsView
+
+                return PresetsView(self.presets, self.open_fit)
             case "logs":
                 from sndr_gui.views.logs import LogsView
 
@@ -95,6 +112,16 @@ class Pages(QObject):
         self._go("patches")
         if pid is not None:
             self.patches.narrow(Facets(pid=pid))
+
+    def open_preset(self, preset: str) -> None:
+        """Go to Presets, to the editor of one of them."""
+        self._go("presets")
+        self.presets.open(preset)
+
+    def open_fit(self, preset: str) -> None:
+        """Go to Fit, to a preset."""
+        self._go("fit")
+        self.fit.show_preset(preset)
 
     def open_chat(self) -> None:
         """Go to Chat."""
@@ -130,6 +157,7 @@ class Pages(QObject):
             entries.append(Entry("Measure both servers", "action", self.actions.measure, "compare benchmark"))
         entries.append(Entry("Look for models again", "action", self.launch.models.rescan, "scan rescan"))
         entries += self._models()
+        entries += self._own_presets()
         return entries
 
     def _models(self) -> list[Entry]:
@@ -141,6 +169,16 @@ class Pages(QObject):
                     Entry(f"Start {model.name}", "model", _starter(self.actions, model.id), "launch run")
                 )
         return entries
+
+    def _own_presets(self) -> list[Entry]:
+        """One's own presets, once the page has read them."""
+        found = []
+        for item in self.presets.items:
+            if item.origin is EntryOrigin.USER:
+                preset = item.preset.id
+                run = partial(self.open_preset, preset)
+                found.append(Entry(f"Edit {item.preset.title}", "preset", run, f"yaml {preset}"))
+        return found
 
     def _new_chat(self) -> None:
         self._go("chat")

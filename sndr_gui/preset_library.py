@@ -32,7 +32,11 @@ from sndr_gui.rows import Column, RowsModel
 from sndr_gui.session import Session
 
 ALL, OWN, SHIPPED = "all", "own", "shipped"
-_TONES = {"cannot be used": "bad", "not saved": "warn", **STATUS_TONES}
+_TONES: dict[str, str] = {
+    "cannot be used": "bad",
+    "not saved": "warn",
+    **{status.value: tone for status, tone in STATUS_TONES.items()},
+}
 _LARGEST_FILE = 1 << 20
 
 

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 PAGES = (
     ("home", "Home", "house"),
     ("launch", "Launch", "rocket"),
+    ("fit", "Fit", "box"),
+    ("presets", "Presets", "bookmark"),
     ("engine", "Engine", "gauge"),
     ("patches", "Patches", "layers"),
     ("chat", "Chat", "message-square"),
@@ -119,14 +121,15 @@ class Window(QMainWindow):
             entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             entry.setCheckable(True)
             entry.setAccessibleName(title)
-            entry.setToolTip(tip(title, f"Ctrl+{number}"))
+            entry.setToolTip(tip(title, f"Ctrl+{number % 10}"))
             entry.setProperty("page", name)
             self._nav_icons[name] = theme.ButtonIcon(entry, icon, "muted", 18)
             entry.clicked.connect(self._on_nav)
             group.addButton(entry)
             lines.addWidget(entry)
             self._nav[name] = entry
-            shortcut = QShortcut(QKeySequence(f"Ctrl+{number}"), self)
+            # The tenth page has the key of the zero.
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
             shortcut.activated.connect(entry.click)
         lines.addStretch(1)
         return bar
@@ -232,7 +235,7 @@ class Window(QMainWindow):
 
     def _entries(self) -> list[Entry]:
         entries = [
-            Entry(title, f"Ctrl+{number}", self._nav[name].click, "page go")
+            Entry(title, f"Ctrl+{number % 10}", self._nav[name].click, "page go")
             for number, (name, title, _icon) in enumerate(PAGES, start=1)
         ]
         for title, choice in (

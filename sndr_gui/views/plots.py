@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 
 import pyqtgraph as pg
-from PySide6.QtCore import QPointF
+from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QWheelEvent
 
 from sndr_gui import formats, theme
@@ -143,3 +143,60 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
             shown = formats.UNMEASURED if value is None else self._word(value)
             parts.append(f"{line.title} {shown}")
         self._reading(f"{_ago(max(0.0, -x))} ago:  " + "  ·  ".join(parts))
+
+
+class _TokensAxis(pg.AxisItem):  # type: ignore[misc]
+    """An axis of numbers of tokens."""
+
+    def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
+        return [formats.count(value) if value > 0 else "0" for value in values]
+
+
+class Curve(pg.PlotWidget):  # type: ignore[misc]
+    """One line over tokens, a level that it should stay below, and a mark at one place."""
+
+    def __init__(self, name: str) -> None:
+        self._tokens, self._value = _TokensAxis("bottom"), _ValueAxis("left")
+        super().__init__(axisItems={"bottom": self._tokens, "left": self._value})
+        self.setAccessibleName(name)
+        plot = self.getPlotItem()
+        plot.setMenuEnabled(False)
+        plot.hideButtons()
+        plot.setMouseEnabled(False, False)
+        plot.showGrid(x=False, y=True, alpha=0.12)
+        self._line = pg.PlotDataItem(antialias=True)
+        self._level = pg.InfiniteLine(angle=0, movable=False)
+        self._place = pg.InfiniteLine(angle=90, movable=False)
+        for item in (self._line, self._level, self._place):
+            plot.addItem(item, ignoreBounds=item is not self._line)
+        theme.notifier.changed.connect(self.repaint_theme)
+        self.repaint_theme()
+
+    def repaint_theme(self) -> None:
+        """Draw in the colours of now."""
+        self.setBackground(theme.color("surface"))
+        font = QFont("Inter")
+        font.setPixelSize(12)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        for axis in (self._tokens, self._value):
+            axis.setPen(pg.mkPen(theme.color("line")))
+            axis.setTextPen(pg.mkPen(theme.color("muted")))
+            axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=8)
+        self._value.setWidth(44)
+        self._tokens.setHeight(26)
+        self._line.setPen(pg.mkPen(theme.current().series[0], width=1))
+        self._level.setPen(pg.mkPen(theme.color("bad"), width=1))
+        self._place.setPen(pg.mkPen(theme.color("muted"), width=1, style=Qt.PenStyle.DashLine))
+
+    def show_points(self, tokens: list[int], values: list[float], level: float, place: int) -> None:
+        """Draw values over tokens, the level, and the mark."""
+        self._line.setData(tokens, values)
+        self._level.setPos(level)
+        self._place.setPos(place)
+        plot = self.getPlotItem()
+        plot.setXRange(0, max(tokens, default=1), padding=0.01)
+        plot.setYRange(0, max([*values, level]) * 1.08, padding=0)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # It does not zoom: the wheel is for the page.
+        event.ignore()

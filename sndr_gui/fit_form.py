@@ -1,0 +1,194 @@
+"""The question on Fit as a person asks it: model, hardware, settings; and the command line that asks it."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any
+
+from engine_host.protocol import EngineKind, FitRequest
+from engine_host.protocol.fit import Change, FitGpu
+
+_GIB = 2**30
+# Settings that the question and the command line name alike.
+_PLAIN = ("context", "streams", "kv", "gpu_memory", "batched_tokens", "draft_tokens", "bits")
+_COUNTS = {"--context": "context", "--streams": "streams", "--batched-tokens": "batched_tokens"}
+
+
+class Source(StrEnum):
+    """Where the model is known from."""
+
+    HERE = "here"
+    CATALOGUE = "catalogue"
+    PRESET = "preset"
+    FILE = "file"
+    HUB = "hub"
+
+
+class Where(StrEnum):
+    """The hardware that it is computed for."""
+
+    HERE = "here"
+    CPU = "cpu"
+    CARD = "card"
+    FREE = "free"
+
+
+@dataclass(frozen=True)
+class FitForm:
+    """What was chosen and typed; None leaves a value to the host. Memory in GiB, bandwidth in GB/s."""
+
+    source: Source = Source.HERE
+    model: str = ""
+    catalogue: str = ""
+    variant: str = ""
+    preset: str = ""
+    path: str = ""
+    repository: str = ""
+    pinned: str = ""
+    where: Where = Where.HERE
+    card: str = ""
+    count: int = 1
+    total: float | None = 24.0
+    taken: float | None = None
+    bandwidth: float | None = None
+    engine: EngineKind = EngineKind.AUTO
+    context: int | None = None
+    streams: int | None = None
+    kv: str | None = None
+    tensor_parallel: int | None = None
+    gpu_memory: float | None = None
+    batched_tokens: int | None = None
+    speculation: bool | None = None
+    draft_tokens: int | None = None
+    eager: bool | None = None
+    bits: float | None = None
+
+    @property
+    def name(self) -> str:
+        """The model as the host finds it; empty while none is chosen, or for a preset."""
+        match self.source:
+            case Source.HERE:
+                return self.model
+            case Source.CATALOGUE:
+                return f"{self.catalogue}/{self.variant}" if self.variant else self.catalogue
+            case Source.FILE:
+                return self.path.strip()
+            case Source.HUB:
+                repository = self.repository.strip()
+                # Pinned: computed from the commit that was read, whatever is there now.
+                return self.pinned if self.pinned.partition("@")[0] == repository else repository
+            case _:
+                return ""
+
+    @property
+    def missing(self) -> str:
+        """What has to be chosen first; empty when the question can be asked."""
+        if self.source is Source.PRESET and not self.preset:
+            return "Choose a preset."
+        if self.source is not Source.PRESET and not self.name:
+            return {
+                Source.FILE: "Give the path of a GGUF file, of a folder with weights, or of a config.json.",
+                Source.HUB: "Give the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
+            }.get(self.source, "Choose a model.")
+        if self.where is Where.CARD and not self.card:
+            return "Choose a GPU."
+        if self.where is Where.FREE and not self.total:
+            return "Say how much memory the GPU has."
+        return ""
+
+    @property
+    def asks_engine(self) -> bool:
+        """Whether the engine is open: a preset says its own."""
+        return self.source is not Source.PRESET
+
+    def request(self) -> FitRequest:
+        """The question to the host; only what was set is in it."""
+        asked: dict[str, Any] = {"grid": True}
+        if self.source is Source.PRESET:
+            asked["preset"] = self.preset
+        else:
+            asked["model"] = self.name
+            if self.engine is not EngineKind.AUTO:
+                asked["engine"] = self.engine
+        if self.where is Where.CPU:
+            asked["cpu"] = True
+        elif self.where is Where.CARD:
+            asked["hardware"] = self._hardware
+        elif self.where is Where.FREE:
+            asked["gpus"] = (self._gpu(),) * self.count
+        for name in (*_PLAIN, "tensor_parallel", "speculation", "eager"):
+            if (value := getattr(self, name)) is not None:
+                asked[name] = value
+        return FitRequest.model_validate(asked)
+
+    def command(self) -> str:
+        """The command line that asks the same."""
+        words = ["sndr", "fit"]
+        if self.source is Source.PRESET:
+            words += ["--preset", self.preset or "PRESET"]
+        else:
+            words.append(self.name or "MODEL")
+            if self.engine is not EngineKind.AUTO:
+                words += ["--engine", self.engine.value]
+        if self.where is Where.CPU:
+            words.append("--cpu")
+        elif self.where is Where.CARD:
+            words += ["--hardware", self._hardware]
+        elif self.where is Where.FREE:
+            words += ["--gpu", self._figures] * self.count
+        for name in _PLAIN:
+            if (value := getattr(self, name)) is not None:
+                words += [
+                    f"--{name.replace('_', '-')}",
+                    f"{value:g}" if isinstance(value, float) else str(value),
+                ]
+        if self.tensor_parallel is not None:
+            words += ["--tp", str(self.tensor_parallel)]
+        for name in ("speculation", "eager"):
+            if (value := getattr(self, name)) is not None:
+                words.append(f"--{name}" if value else f"--no-{name}")
+        return shlex.join(words)
+
+    @property
+    def _hardware(self) -> str:
+        return f"{self.count}x {self.card}" if self.count > 1 else self.card
+
+    def _gpu(self) -> FitGpu:
+        return FitGpu(
+            name="GPU",
+            total=round((self.total or 0) * _GIB),
+            taken=round((self.taken or 0) * _GIB),
+            bandwidth=self.bandwidth * 1e9 if self.bandwidth else None,
+        )
+
+    @property
+    def _figures(self) -> str:
+        figures = [self.total or 0, self.taken or 0, self.bandwidth or 0]
+        while len(figures) > 1 and not figures[-1]:
+            figures.pop()
+        return ":".join(f"{figure:g}" for figure in figures)
+
+
+def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
+    """The values of the form that make a change, or None where nothing of the form does."""
+    words = shlex.split(change.option)
+    if change.id == "drafting":
+        return {"speculation": False}
+    if words == ["--eager"]:
+        return {"eager": True}
+    if len(words) != 2:
+        return None
+    option, value = words
+    if option == "--kv":
+        return {"kv": value}
+    if option == "--gpu-memory":
+        return {"gpu_memory": float(value)}
+    if option == "--tp":
+        if form.where in (Where.CARD, Where.FREE):
+            return {"count": int(value), "tensor_parallel": None} if int(value) <= 8 else None
+        return None
+    if option in _COUNTS and value.isdigit():
+        return {_COUNTS[option]: int(value)}
+    return None
