@@ -390,9 +390,13 @@ class Host:
 
     def _holders(self) -> tuple[Holder, ...]:
         """Who holds memory of the GPUs, as far as the driver tells."""
-        held = self._gpus.memory_by_process()
         own = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
-        return tuple(Holder(pid, process_name(pid), size, pid in own) for pid, size in held.items())
+        return tuple(
+            Holder(gpu.index, holder.pid, holder.name, holder.memory, holder.pid in own)
+            for gpu in self._gpus.read_with_holders(process_name).gpus
+            for holder in gpu.holders
+            if holder.memory is not None
+        )
 
     def _machine_state(self) -> MachineState:
         reading = self._gpus.read()

@@ -12,7 +12,7 @@ from engine_host.fit.roofline import roofline
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, PresetStatus, Task
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import Correction, FitReport, FitRequest, Verdict
 from engine_host.protocol.plans import EngineKind, Finding, Layer, Overrides
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
@@ -162,6 +162,10 @@ def not_started(resolved: ResolvedPreset) -> Finding:
         severity=Severity.ERROR,
         reason=Reason.UNSUPPORTED,
         message=f"This program does not start {_NAMES[resolved.engine]}.",
+        fix=Fix(
+            text="Write the start down for something that does.",
+            command=f"sndr launch {resolved.preset.id} --render docker",
+        ),
         evidence={"engine": resolved.engine.value},
     )
 

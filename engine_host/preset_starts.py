@@ -1,6 +1,7 @@
 """The preset of a start: resolved for this machine, its model found among those here, what they lack told."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 
@@ -82,12 +83,14 @@ class PresetStarts:
         here = weights_here(resolved, await self._list_models(False))
         if any(wanted in {one.id, one.name, one.path} for one in here.found):
             return []
+        command = shlex.join(["sndr", "fit", wanted, "--preset", resolved.preset.id])
         return [
             Finding(
                 id="preset.other_weights",
                 severity=Severity.INFO,
                 message=f"{wanted} takes the place of {resolved.model.title} ({resolved.preset.variant}): "
                 "what was measured with the preset is not known of it.",
+                fix=Fix(text="See what it needs with these settings.", command=command),
                 evidence={"model": wanted, "preset_model": resolved.model.id},
             )
         ]
@@ -101,10 +104,7 @@ def _check_engine(resolved: ResolvedPreset, request: LaunchRequest) -> None:
             Reason.UNSUPPORTED,
             not_started(resolved).message,
             cause=f"{preset.id} is for that engine.",
-            fix=Fix(
-                text="Write the start down for something that does.",
-                command=f"sndr launch {preset.id} --render docker",
-            ),
+            fix=not_started(resolved).fix,
             evidence={"preset": preset.id, "engine": resolved.engine.value},
         )
     if request.engine not in {EngineKind.AUTO, kind}:

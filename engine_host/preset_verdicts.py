@@ -136,7 +136,7 @@ def _absent(error: HostError) -> Finding:
         severity=Severity.ERROR,
         reason=problem.reason,
         message=problem.message,
-        fix=problem.fix,
+        fix=problem.fix or Fix(text="See which engines are here.", command="sndr engine list"),
         evidence=problem.evidence,
     )
 

@@ -71,6 +71,9 @@ def findings(preset: PresetEntry, card: Card | None, count: int | None) -> Itera
             id="preset.unproven",
             severity=Severity.INFO,
             message=f"Nobody has reported it on {card.title}.",
+            fix=Fix(
+                text="Compare what it does here with its figures.", command=f"sndr presets show {preset.id}"
+            ),
             evidence={"known_good": list(needs.known_good), "hardware": card.hardware},
         )
 
@@ -87,7 +90,7 @@ def capability(sm: str) -> tuple[int, int]:
 
 def _lacking(what: str, message: str, reason: Reason, preset: PresetEntry, **evidence: object) -> Finding:
     fix = Fix(text="See which presets work on this hardware.", command="sndr presets verdicts")
-    if preset.card.fallback is not None:
+    if preset.card.fallback is not None and what != "gpus":
         fix = Fix(
             text=f"The preset to fall back to is {preset.card.fallback}.",
             command=f"sndr presets show {preset.card.fallback}",

@@ -277,8 +277,16 @@ def _told(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
                 severity=Severity.INFO,
                 message=f"{setting.name} is {setting.value} by {setting.by.file}; "
                 f"the preset says {beaten.value}.",
+                fix=_taking_back(setting.by),
                 evidence={"setting": setting.name},
             )
+
+
+def _taking_back(by: SetBy) -> Fix:
+    """How a value of the person's is taken back, so that the preset's holds."""
+    if by.line is None:
+        return Fix(text="Unset it to have the preset's.", command=f"sndr settings unset {by.key}")
+    return Fix(text=f"Remove it from {by.file}, line {by.line}, to have the preset's.")
 
 
 def _plain(value: Any) -> Any:

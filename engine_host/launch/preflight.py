@@ -87,9 +87,7 @@ def video_memory(
     partly = resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
     if not gpus or partly:
         return []
-    devices = [
-        Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, gpus, state)) for gpu in gpus
-    ]
+    devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, state)) for gpu in gpus]
     needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False)
     if needs is None or needs.needed <= needs.room:
         return []

@@ -21,8 +21,9 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that holds memory of GPUs, in bytes; `ours`: it ends with the engine that is replaced."""
+    """A process that holds memory of a GPU, in bytes; `ours`: it ends with the engine that is replaced."""
 
+    gpu: int
     pid: int
     name: str
     size: int
@@ -104,9 +105,9 @@ def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
             )
 
 
-def free_vram(gpu: Gpu, gpus: Sequence[Gpu], state: MachineState) -> int:
+def free_vram(gpu: Gpu, state: MachineState) -> int:
     """Bytes that a start finds free on a GPU, with those that the replaced engine gives back."""
-    back = sum(holder.size for holder in state.holders if holder.ours) // max(len(gpus), 1)
+    back = sum(holder.size for holder in state.holders if holder.ours and holder.gpu == gpu.index)
     return min(gpu.memory_total - gpu.memory_used + back, gpu.memory_total)
 
 
@@ -116,14 +117,14 @@ def share(
     """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
     if replaces and not any(holder.ours for holder in state.holders):
         return  # What the replaced engine gives back is not known, as in a container.
-    fullest = min(gpus, key=lambda gpu: free_vram(gpu, gpus, state) / gpu.memory_total, default=None)
+    fullest = min(gpus, key=lambda gpu: free_vram(gpu, state) / gpu.memory_total, default=None)
     if fullest is None:
         return
-    free = free_vram(fullest, gpus, state)
+    free = free_vram(fullest, state)
     if free >= fullest.memory_total * wanted:
         return
     possible = math.floor(free / fullest.memory_total * 100 - 1) / 100
-    others = [holder for holder in state.holders if not holder.ours]
+    others = [holder for holder in state.holders if not holder.ours and holder.gpu == fullest.index]
     yield Finding(
         id="vram_held",
         severity=Severity.ERROR,

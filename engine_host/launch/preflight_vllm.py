@@ -231,6 +231,7 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
             id="prefix_caching_off",
             severity=Severity.INFO,
             message="Prefix caching is off: with MTP it ends vLLM's CPU build at the first request.",
+            fix=Fix(text="Switch speculation off to have it.", command="--speculation off"),
             evidence={"kernel": "precopy_mamba_align_fused_kernel", "vllm": environment.version},
         )
     ]
@@ -288,6 +289,7 @@ def _model(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
                 id="dummy_weights",
                 severity=Severity.INFO,
                 message="The weights are random: speed and memory are real, the text means nothing.",
+                fix=Fix(text="Put the weights beside its config.json to have answers."),
             )
         )
     if not info.tokenizer:

@@ -18,6 +18,7 @@ def replaced(running: Sequence[Engine]) -> list[Finding]:
             id="replaces",
             severity=Severity.INFO,
             message=f"{engine.name} runs now and is stopped first; its requests get ten seconds to end.",
+            fix=Fix(text="Let its requests end before you start this.", command="sndr status"),
             evidence={"engine": engine.id, "name": engine.name},
         )
         for engine in running

@@ -186,9 +186,7 @@ def _memory(
     asked.set(resolved, "kv_cache_gib")
     resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
-    shares = (
-        free_vram(gpu, machine.gpus, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total
-    )
+    shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total)
     share = math.floor((min(shares, default=1.0) - _GPU_SLACK) * 100) / 100
     # An engine that is stopped first gives back what it holds; in a container nobody can say how much.
     known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
