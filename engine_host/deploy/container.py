@@ -28,9 +28,7 @@ INSIDE = {
     Root.MODELS: "/sndr/models",
 }
 _TEXT = """{head}name={name}
-models={models}
-{folders}
-{gpus}
+{folders}{gpus}
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$({tool} ps --all --quiet --filter "name=^{name}\\$")" ]; then
     {tool} rm --force "$name" >/dev/null
@@ -80,7 +78,6 @@ def _render(deployment: Deployment, target: RenderTarget) -> Rendering:
     text = _TEXT.format(
         head=script_head("\n# ".join(heading(deployment)), secrets=False),
         name=deployment.name,
-        models=models_variable(deployment),
         folders=_folders(deployment),
         gpus=_gpus(deployment, target),
         tool=tool,
@@ -106,7 +103,8 @@ def _folders(deployment: Deployment) -> str:
     folders = [] if deployment.local else ['"$models"']
     if deployment.overlay is not None:
         folders.append('"$here/ledger"')
-    return f"mkdir -p {' '.join(folders)}\n" if folders else ""
+    models = "" if deployment.local else f"models={models_variable(deployment)}\n"
+    return f"{models}mkdir -p {' '.join(folders)}\n" if folders else ""
 
 
 def _gpus(deployment: Deployment, target: RenderTarget) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 from engine_host._errors import HostError
 from engine_host.deploy.container import INSIDE, command, inside
 from engine_host.deploy.deployment import Deployment, Overlay, Root
+from engine_host.deploy.making import GPUS_BY_NUMBER
 from engine_host.deploy.parts import (
     DOWNLOAD,
     HEALTH_SECONDS,
@@ -69,7 +70,7 @@ def render(deployment: Deployment) -> Rendering:
         check=f"kubectl apply --dry-run=server --filename {name}",
         start=f"kubectl apply --filename {name}",
         stop=f"kubectl delete deployment,service {deployment.name}",
-        findings=(*deployment.findings, *_findings(deployment)),
+        findings=(*_elsewhere(deployment), *_findings(deployment)),
     )
 
 
@@ -291,6 +292,11 @@ def _service(deployment: Deployment) -> dict[str, Any]:
     }
 
 
+def _elsewhere(deployment: Deployment) -> list[Finding]:
+    """What is to be known whatever the target; which GPUs they are is another matter here."""
+    return [one for one in deployment.findings if one.id != GPUS_BY_NUMBER]
+
+
 def _findings(deployment: Deployment) -> list[Finding]:
     name = deployment.name
     findings = [
@@ -311,8 +317,7 @@ def _findings(deployment: Deployment) -> list[Finding]:
             Finding(
                 id="render.gpus-by-cluster",
                 severity=Severity.INFO if not deployment.gpus.uuids else Severity.WARNING,
-                message=f"Kubernetes chooses the {deployment.gpus.count} GPU(s): "
-                "a pod cannot name them by UUID.",
+                message="Kubernetes chooses the GPUs: a pod asks for a number and cannot name them by UUID.",
                 fix=Fix(text="Name the kind of node with nodeSelector, e.g. nvidia.com/gpu.product."),
                 evidence={"count": deployment.gpus.count, "uuids": list(deployment.gpus.uuids)},
             )

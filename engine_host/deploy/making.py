@@ -32,6 +32,7 @@ _NETWORK, _DISK, _COMPILING, _UNKNOWN = 20e6, 300e6, 600, 3600
 # How fast the slowest prompt is read, in tokens a second: a request that waits for one is no hang.
 _SLOWEST_PREFILL = 300
 WATCHDOG_SECONDS = 120
+GPUS_BY_NUMBER = "render.gpus-by-number"
 _LEAST_PATIENCE, _MOST_PATIENCE = 3, 15
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -188,7 +189,7 @@ def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Findin
         )
     if wanted.gpus.count and not wanted.gpus.uuids:
         yield Finding(
-            id="render.gpus-by-number",
+            id=GPUS_BY_NUMBER,
             severity=Severity.INFO,
             message=f"{_gpus(wanted.gpus.count)} taken by number: which ones are there is not known.",
             fix=Fix(text="`nvidia-smi -L` there prints their UUIDs; name them with --gpu."),

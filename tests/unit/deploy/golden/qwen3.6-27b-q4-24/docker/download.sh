@@ -1,0 +1,40 @@
+#!/usr/bin/env bash
+# Fetches the model of sndr-qwen3-6-27b-q4-24; goes on where it was cut off.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+if [ -f "$here/secrets.env" ]; then
+    set -a
+    # shellcheck source=/dev/null
+    . "$here/secrets.env"
+    set +a
+fi
+models=${SNDR_MODELS:-$HOME/.local/share/sndr/models}
+
+fetch() { # address, file, SHA-256 or nothing
+    local file="$models/$2" token=/dev/null
+    if [ -f "$file" ]; then
+        echo "$file is there."
+        return
+    fi
+    mkdir -p "$(dirname "$file")"
+    # Through a file of its own: a command line can be read by everybody on the machine.
+    if [ -n "${HF_TOKEN:-}" ]; then
+        token=$(mktemp)
+        printf 'header = "Authorization: Bearer %s"\n' "$HF_TOKEN" >"$token"
+    fi
+    curl --fail --location --continue-at - --config "$token" --output "$file.part" "$1" || {
+        [ "$token" = /dev/null ] || rm -f "$token"
+        echo "$1 could not be fetched; what is there is kept, and the next call goes on from it." >&2
+        exit 1
+    }
+    [ "$token" = /dev/null ] || rm -f "$token"
+    if [ -n "$3" ] && ! echo "$3  $file.part" | sha256sum --check --status; then
+        rm -f "$file.part"
+        echo "$file is not what it should be (SHA-256) and was removed." >&2
+        exit 1
+    fi
+    mv "$file.part" "$file"
+}
+
+fetch https://huggingface.co/unsloth/Qwen3.6-27B-MTP-GGUF/resolve/main/Qwen3.6-27B-Q4_K_M.gguf Qwen3.6-27B-Q4_K_M.gguf ''
