@@ -66,6 +66,7 @@ class LaunchView(Page):
             made.clicked.connect(self._on_switched)
         self.presets = PresetList(model.presets)
         self.presets.chosen.connect(model.select_preset)
+        self.presets.widen.clicked.connect(self.filter.clear)
         self.table = Table(model.models.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
         self.table.row_chosen.connect(self._on_row)
         self.lists = QStackedWidget()

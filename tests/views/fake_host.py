@@ -19,6 +19,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.protocol import (
     Engine,
@@ -92,6 +93,8 @@ class FakeHost:
         self.queries: list[dict[str, str]] = []
         self.chat: list[str | float] = samples.chat()
         self.chat_broken = False
+        self.real: ASGIApp | None = None
+        self.real_paths: tuple[str, ...] = ()
         self._ring: list[EventBase] = []
         self._grown = asyncio.Event()
         self._server: _Server | None = None
@@ -126,7 +129,7 @@ class FakeHost:
             os.umask(old)
         listener.listen()
         self._closed = False
-        config = uvicorn.Config(self._app(), lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(self._front(self._app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1)
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
         while not self._server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
@@ -146,6 +149,15 @@ class FakeHost:
     def sent(self, method: str, path: str) -> list[Any]:
         """The bodies of the commands that came for a path."""
         return [body for verb, where, body in self.received if (verb, where) == (method, path)]
+
+    def _front(self, own: ASGIApp) -> ASGIApp:
+        """Paths of real services go there, where a test has put some."""
+
+        async def front(scope: Scope, receive: Receive, send: Send) -> None:
+            found = self.real if self.real is not None and scope["path"].startswith(self.real_paths) else own
+            await found(scope, receive, send)
+
+        return front
 
     # What it answers.
 
@@ -236,8 +248,10 @@ class FakeHost:
         return self._answer(self._done(method, path, request))
 
     async def _fit(self, request: HttpRequest) -> Response:
-        asked = FitRequest.model_validate_json(await request.body())
-        self.received.append(("POST", request.url.path, asked.model_dump(mode="json")))
+        body = await request.body()
+        asked = FitRequest.model_validate_json(body)
+        # As it was sent: what is not set means another thing than its default.
+        self.received.append(("POST", request.url.path, json.loads(body)))
         await asyncio.sleep(self.fit_seconds)
         return self._refusal(request.url.path) or self._answer(self.fit(asked))
 

@@ -51,7 +51,7 @@ async def test_the_answer_for_another_model_is_dropped(stage: Stage) -> None:
     question.ask(FitRequest(model="first", context=1024))
     await stage.until(lambda: asked(stage))
     question.ask(FitRequest(model="second", context=2048))
-    assert question.report is None
+    assert not question.report
     await stage.until(lambda: not question.waiting)
     assert question.report is not None
     assert question.report.model == "second"

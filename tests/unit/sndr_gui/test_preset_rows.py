@@ -1,0 +1,90 @@
+"""The list of presets: best first, narrowed by facets, and quiet about what is for other machines."""
+
+from engine_host.protocol import PresetStatus, Workload
+from engine_host.protocol.fit import Verdict
+from sndr_gui.preset_rows import (
+    STATUS_MEANS,
+    Narrowing,
+    PresetRow,
+    choices,
+    passes,
+    preset_columns,
+    preset_rows,
+    workload_words,
+)
+from tests.views import preset_samples
+
+
+def rows() -> list[PresetRow]:
+    return preset_rows(preset_samples.presets().presets, preset_samples.verdicts().verdicts)
+
+
+def ids(found: list[PresetRow]) -> list[str]:
+    return [row.item.preset.id for row in found]
+
+
+def test_what_works_best_comes_first_and_what_was_not_judged_last() -> None:
+    verdicts = preset_samples.verdicts().verdicts
+    assert ids(rows()) == ["demo-llamacpp", "my-27b", "big-24", "big-long", "on-sglang"]
+    known = preset_rows(preset_samples.presets().presets, verdicts[2:3])
+    assert ids(known)[0] == "big-24"
+    assert known[1].here == ("judging…", "muted")
+    assert not known[1].works
+
+
+def test_facets_narrow_together() -> None:
+    def left(**wanted: object) -> list[str]:
+        return ids([row for row in rows() if passes(row, Narrowing(**wanted))])  # type: ignore[arg-type]
+
+    assert left(here=True) == ["demo-llamacpp", "my-27b", "big-24"]
+    assert left(engine="vllm", here=True) == ["my-27b", "big-24"]
+    assert left(status="experimental") == ["big-long"]
+    assert left(workload="long-context") == ["big-long"]
+    assert left(workload="long-context", here=True) == []
+    assert len(left()) == 5
+
+
+def test_nothing_is_hidden_before_it_was_judged() -> None:
+    known = preset_rows(preset_samples.presets().presets, ())
+    assert all(passes(row, Narrowing(here=True)) for row in known)
+
+
+def test_a_facet_offers_what_occurs() -> None:
+    assert choices("engine", rows()) == [
+        ("Engine", ""),
+        ("llama.cpp", "llama.cpp"),
+        ("vLLM", "vllm"),
+        ("SGLang", "sglang"),
+    ]
+    assert [value for _, value in choices("status", rows())] == ["", "verified", "reported", "experimental"]
+    assert ("long context", "long-context") in choices("workload", rows())
+
+
+def test_the_search_finds_ids_models_and_tasks() -> None:
+    columns = preset_columns()
+    text = " ".join(column.text(rows()[2]) for column in columns)
+    for word in ("big-24", "Big 27B", "int4", "tools", "vLLM", "coding"):
+        assert word in text
+
+
+def test_a_ceiling_that_is_not_known_is_a_dash_and_sorts_last() -> None:
+    speed = preset_columns()[2]
+    texts = {row.item.preset.id: speed.text(row) for row in rows()}
+    assert texts["my-27b"] == "48.5 tok/s"
+    assert texts["demo-llamacpp"] == "—"
+    assert speed.sort is not None
+    assert ids(sorted(rows(), key=speed.sort))[:2] == ["my-27b", "big-24"]
+
+
+def test_a_preset_for_another_machine_is_no_alarm() -> None:
+    tones = {row.item.preset.id: row.here for row in rows()}
+    assert tones["on-sglang"] == ("cannot run", "muted")
+    assert tones["big-long"] == ("does not fit", "bad")
+    assert tones["big-24"] == ("tight", "warn")
+    assert "1 thing missing" in rows()[2].why
+
+
+def test_every_status_and_workload_has_words() -> None:
+    assert set(STATUS_MEANS) == set(PresetStatus)
+    assert all(workload_words(workload) for workload in Workload)
+    assert {row.verdict.verdict for row in rows() if row.verdict} == set(Verdict)
