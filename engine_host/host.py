@@ -306,7 +306,7 @@ class Host:
 
     async def info(self) -> HostInfo:
         """This machine and this host."""
-        gpus = await asyncio.to_thread(self._gpus.read)
+        gpus = await asyncio.to_thread(self._gpus.read_with_holders, process_name)
         return HostInfo(
             seq=self._events.seq,
             run_id=self._events.run_id,

@@ -69,6 +69,38 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
     assert gui.close() == 0
 
 
+def test_a_preset_is_chosen_with_the_keyboard_moved_with_its_slider_and_started(gui: Gui) -> None:
+    gui.wait_for("Start the demo model", 30)
+    gui.open("Launch")
+    gui.wait_for("List of presets", 30)
+    gui.press("ctrl+f")
+    gui.type("demo-llamacpp")
+    gui.press("Down")
+    gui.wait_for_words("Demo model on llama.cpp", 20)
+    gui.wait_for_words("sndr launch demo-llamacpp", 20)
+    gui.wait_for("Context, tokens for one stream: 8,192", 20)
+    # The middle of the groove, and from there with the keys.
+    gui.click("Context, tokens for one stream: 8,192")
+    gui.press("Right", "Right", "Left")
+    gui.wait_for_words("sndr launch demo-llamacpp --context ", 20)
+    gui.wait_for_words("free", 20)
+    gui.wait_for("Start", 20)
+    gui.press("ctrl+Return")
+    gui.wait_for("Open chat", 60)
+    with host_client() as client:
+        engine = running_engine(client)
+        assert engine is not None
+        assert engine.plan.preset == "demo-llamacpp"
+        assert 1024 <= engine.plan.context < 8192
+        assert f"--context {engine.plan.context}" in engine.plan.command
+    gui.click("Open chat")
+    gui.click("Message")
+    gui.type(QUESTION)
+    gui.press("Return")
+    assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 30)
+    assert gui.close() == 0
+
+
 def test_stop_in_mid_answer_ends_the_work_at_once(gui: Gui, slow_model: Path) -> None:
     gui.wait_for("Start the demo model", 30)
     with host_client() as client:
