@@ -1,0 +1,63 @@
+"""The real catalogue and the real calculator behind the fake host, for the pages that are about them."""
+
+from collections.abc import Collection
+from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
+
+from starlette.applications import Starlette
+
+from engine_host._errors import HostError
+from engine_host.api import fit, presets
+from engine_host.api.answers import on_host_error
+from engine_host.api.services import Services
+from engine_host.bundled import presets as shipped
+from engine_host.events import EventLog
+from engine_host.fit_services import FitServices
+from engine_host.hub_services import HubServices
+from engine_host.library.hub import Hub
+from engine_host.library.shelf import ShelvedModel
+from engine_host.preset_services import PresetServices
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.models import ModelFile
+from engine_host.settings import SettingsFile
+from engine_host.store import Store
+from tests.views.conftest import Stage
+
+
+class RealCatalogue:
+    """What is behind `/v1/presets`, `/v1/catalog` and `/v1/fit` now; a person's own presets are in `own`."""
+
+    def __init__(self, stage: Stage, folder: Path, endpoint: str = "http://127.0.0.1:9") -> None:
+        self.own = folder / "presets"
+        self.store = Store(folder / "store.db")
+        settings = SettingsFile(folder / "settings.toml")
+        self.presets = PresetServices(shipped, self.own, settings, cast(EventLog, stage.host), lambda: ())
+        self.hub = HubServices(Hub(folder / "hub", {"HF_ENDPOINT": endpoint}))
+        self.fit = FitServices(
+            _no_model,
+            _no_models,
+            self.presets,
+            lambda: (),
+            lambda: (16 << 30, 12 << 30),
+            lambda: 0,
+            lambda: (),
+            self.store,
+            self.hub.model,
+        )
+        services = cast(
+            Services, SimpleNamespace(presets=self.presets, fit=self.fit, hub=self.hub, verdicts=None)
+        )
+        stage.host.real = Starlette(
+            routes=[*presets.routes(services), *fit.routes(services)],
+            exception_handlers={HostError: on_host_error},
+        )
+        stage.host.real_paths = ("/v1/presets", "/v1/catalog", "/v1/fit")
+
+
+async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
+
+
+async def _no_models() -> tuple[ModelFile, ...]:
+    return ()
