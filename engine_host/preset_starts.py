@@ -11,7 +11,7 @@ from engine_host.launch.asked import PresetStart
 from engine_host.preset_checks import PresetChecks
 from engine_host.preset_fit import ENGINES, not_started
 from engine_host.preset_services import PresetServices
-from engine_host.preset_weights import chosen, files_finding, weights_here
+from engine_host.preset_weights import by_name, chosen, files_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.models import ModelFile
@@ -73,10 +73,12 @@ class PresetStarts:
         if not weights_here(resolved, await self._list_models(False)).found:
             # Perhaps they were fetched since the last look.
             await self._list_models(True)
-        file = chosen(resolved, await self._list_models(False), folder)
+        models = await self._list_models(False)
+        file = chosen(resolved, models, folder)
         sizes = await asyncio.to_thread(files_finding, resolved, file, folder)
         hashes = self._checks.finding(resolved, file) if sizes is None else None
-        return file.path, [finding for finding in (sizes, hashes) if finding is not None]
+        guess = None if weights_here(resolved, models).sure else by_name(resolved, file)
+        return file.path, [finding for finding in (sizes, hashes, guess) if finding is not None]
 
     async def _named(self, resolved: ResolvedPreset, wanted: str) -> list[Finding]:
         """A note where somebody names another model than the preset is for."""

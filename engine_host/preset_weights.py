@@ -114,6 +114,19 @@ def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> F
     )
 
 
+def by_name(resolved: ResolvedPreset, model: ModelFile) -> Finding:
+    """That a model was taken for a preset's weights by its name alone."""
+    variant = weights_of(resolved)
+    return Finding(
+        id="weights.by_name",
+        severity=Severity.INFO,
+        message=f"{model.path} is taken for {resolved.model.title} ({variant.quantization}) by its name: "
+        "neither its place nor its size tells.",
+        fix=Fix(text="Name another file if it is not.", command=_launch(resolved, "PATH")),
+        evidence={"path": model.path, "repository": variant.repository},
+    )
+
+
 def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> ModelFile:
     """The model of this machine that a preset starts.
 

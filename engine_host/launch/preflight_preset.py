@@ -1,5 +1,6 @@
 """Checks of a preset's start against what was measured with it."""
 
+import re
 from collections.abc import Iterator
 
 from engine_host.protocol.base import Severity
@@ -11,7 +12,7 @@ from engine_host.protocol.plans import Finding
 def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:
     """Measurements that were all made with another version than the one that would run."""
     pins = list(dict.fromkeys(evidence.pin for evidence in preset.card.evidence))
-    if not pins or any(pin in running or running in pin for pin in pins):
+    if not pins or any(_same(pin, running) for pin in pins):
         return
     yield Finding(
         id="preset.other_version",
@@ -23,3 +24,15 @@ def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:
         ),
         evidence={"pins": pins, "version": running},
     )
+
+
+def _same(pin: str, running: str) -> bool:
+    """Whether two descriptions name one version or one commit, which may be cut short."""
+    here = _VERSION.findall(running)
+    return any(
+        one.startswith(other) or other.startswith(one) for one in _VERSION.findall(pin) for other in here
+    )
+
+
+# 0.32.0, b8000, 0c1e57098: what has digits, and enough of them to mean one thing.
+_VERSION = re.compile(r"\b(?=[\w.]*\d)[\w.]{5,}\b")
