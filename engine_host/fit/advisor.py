@@ -11,6 +11,7 @@ from engine_host.fit.estimate import Estimate
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.shape import Layer
 from engine_host.fit.start import Model, Start
+from engine_host.fit.vllm import share
 from engine_host.protocol.base import Severity
 from engine_host.protocol.fit import Advice
 from engine_host.protocol.plans import EngineKind
@@ -89,14 +90,18 @@ def _gdn_prefill(s: Situation) -> Iterator[Advice]:
             "Use two GPUs, or llama.cpp for long conversations.",
             "gated-delta prefill keeps about 500 MiB live at 4,128 tokens; reported from single 24 GB cards",
         )
-    spare = s.found.room - s.found.needed
     scan = next((part for part in s.found.parts if part.name == "gated-delta prefill"), None)
-    if scan is not None and 0 <= spare < scan.high - scan.bytes:
+    if scan is None or s.start.cpu or s.start.kv_cache is not None:
+        return
+    # The KV cache fills vLLM's share to its end, so that only what lies beyond it is left for a prefill.
+    beyond = sum(part.bytes for part in s.found.parts if part.beyond)
+    spare = min(device.free - share(device, s.start) - beyond for device in s.start.devices)
+    if spare < scan.high - scan.bytes:
         yield _advice(
             "gdn_prefill_oom",
             Severity.WARNING,
-            "What is left is less than the prefill of the gated-delta layers may take beyond its estimate.",
-            "Read prompts in smaller chunks (batched_tokens), or leave more of the GPU free.",
+            "Beyond vLLM's share of the GPU less is free than the prefill of gated-delta layers may take.",
+            "Read prompts in smaller chunks (batched_tokens), or give vLLM a smaller share (gpu_memory).",
             "vLLM #54775 and #52871: its memory profile warms up with 64 tokens only",
         )
 

@@ -24,8 +24,9 @@ _CONTEXT = 527 * MIB
 _GRAPHS = 140 * MIB
 _CUBLAS = 32 * MIB
 _COMPILED = 1.55
-# Bytes of one logit at the peak of sampling, by whether it is the older runner.
-_LOGIT = {True: 12, False: 2}
+# Bytes of one logit at the peak of sampling, by whether it is the older runner: that one sorts in its
+# measuring step (16 and 32 bits, its place in 64, a mask), the newer one leaves that out.
+_LOGIT = {True: 15, False: 2}
 
 
 class Basis(StrEnum):
@@ -133,6 +134,7 @@ def _activations(shape: ModelShape, start: Start) -> Part:
     values = start.batched_tokens * step_width(shape, start.tp) * shape.element
     # A step of verification has logits for each draft, too.
     logits = start.streams * (1 + start.draft_tokens) * shape.vocabulary * _LOGIT[start.old_runner(shape)]
+    logits += start.batched_tokens * _workspaces(shape, start.tp) * shape.element
     size = _CUBLAS + max(values, logits)
     about = f"a step of {start.batched_tokens} tokens, logits of {start.streams} streams"
     if start.eager:
@@ -151,12 +153,16 @@ def step_width(shape: ModelShape, tp: int = 1) -> int:
     queries = math.ceil(shape.heads * shape.head_dim / tp)
     keys = heads_on_gpu(shape, tp) * shape.head_dim
     attention = 4 * shape.hidden + (7 if shape.output_gate else 4) * queries + 3 * keys
-    workspaces, wide = 0, 0 if shape.experts else shape.feed_forward
-    if (experts := shape.experts) is not None:
-        width = math.ceil(experts.width / tp)
-        workspaces = experts.used * (max(width, shape.hidden) + max(2 * width, shape.hidden))
-        wide = experts.shared_width
-    return workspaces + max(attention, residuals + 3 * math.ceil(wide / tp))
+    wide = shape.experts.shared_width if shape.experts else shape.feed_forward
+    return _workspaces(shape, tp) + max(attention, residuals + 3 * math.ceil(wide / tp))
+
+
+def _workspaces(shape: ModelShape, tp: int) -> int:
+    experts = shape.experts
+    if experts is None:
+        return 0
+    width = math.ceil(experts.width / tp)
+    return experts.used * (max(width, shape.hidden) + max(2 * width, shape.hidden))
 
 
 def _gated_delta(shape: ModelShape, start: Start) -> tuple[Part, ...]:

@@ -68,6 +68,7 @@ def row(seen: Seen) -> str:
         seen["shape"],
         KV_TYPES[seen["kv"]],
         f"{seen['context']:,}",
+        f"{seen['streams']} / {seen['batched_tokens']:,}",
         mode,
         str(seen["block_tokens"]),
         f"{predicted:,}",
