@@ -131,7 +131,8 @@ def _llamacpp(wanted: Wanted, model: str) -> EngineStart:
         entry=image_server(image.version).command.argv,
         arguments=serve_llamacpp(settings, server, model, ()),
         shm=1 * _GIB,
-        key_variable="LLAMA_API_KEY",
+        # The server inside the prebuilt wheel reads neither that argument nor its variable.
+        key_variable="LLAMA_API_KEY" if "--api-key" in server.flags else None,
         stripped=LLAMA_CPP_STRIPPED,
     )
 

@@ -211,10 +211,15 @@ def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Findin
         yield Finding(
             id="render.no-key",
             severity=Severity.INFO,
-            message="SGLang takes an API key on its command line alone, where everybody on the machine reads "
-            "it; none is written down.",
+            message=f"It asks nobody for an API key: {_no_key(wanted)}.",
             fix=Fix(text="Keep it on 127.0.0.1, or put a proxy that asks for a key in front of it."),
         )
+
+
+def _no_key(wanted: Wanted) -> str:
+    if wanted.engine is PresetEngine.SGLANG:
+        return "SGLang takes one on its command line alone, where everybody on the machine reads it"
+    return "this build of llama.cpp's server takes none from its environment"
 
 
 def _gpus(count: int) -> str:

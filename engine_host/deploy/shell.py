@@ -60,25 +60,16 @@ done
 {secrets}{environment}
 {checks}mkdir -p {folders}
 
-stopping="" child="" waiter=""
+# A second signal, or one that it does not follow in time, kills it with everything that it started.
+stopping="" child="" deadline=0
 stop() {{
     if [ -n "$stopping" ]; then
-        say "killing it"
-        [ -z "$child" ] || kill -KILL -- "-$child" 2>/dev/null || true
+        deadline=0
         return
     fi
-    stopping=yes
+    stopping=yes deadline=$((SECONDS + {stop_seconds}))
     say "stopping"
     [ -z "$child" ] || kill -TERM -- "$child" 2>/dev/null || true
-    # One that does not end in time is killed with everything that it started.
-    if [ -n "$child" ]; then
-        (
-            trap - INT TERM
-            sleep {stop_seconds}
-            kill -KILL -- "-$child" 2>/dev/null
-        ) &
-        waiter=$!
-    fi
 }}
 trap stop INT TERM
 
@@ -101,15 +92,22 @@ while :; do
     wait "$child" || code=$?
     # A signal to this script ends the wait, not the engine.
     while kill -0 "$child" 2>/dev/null; do
-        code=0
-        wait "$child" || code=$?
+        if [ -z "$stopping" ]; then
+            code=0
+            wait "$child" || code=$?
+        elif ((SECONDS >= deadline)); then
+            say "killing it"
+            kill -KILL -- "-$child" 2>/dev/null || true
+            deadline=$((SECONDS + {stop_seconds}))
+        else
+            sleep 0.2
+        fi
     done
     kill "$announcer" 2>/dev/null || true
     # Processes of a group whose first one died would keep their memory and the GPUs.
     kill -KILL -- "-$child" 2>/dev/null || true
     child=""
     if [ -n "$stopping" ]; then
-        [ -z "$waiter" ] || kill "$waiter" 2>/dev/null || true
         say "stopped"
         exit 0
     fi
@@ -122,7 +120,9 @@ while :; do
     fi
     say "it ended with code $code; again in $((failures * 5)) s ($failures of {restarts})"
     sleep $((failures * 5)) &
-    wait $! || true
+    pause=$!
+    wait "$pause" || true
+    kill "$pause" 2>/dev/null || true
     [ -z "$stopping" ] || exit 0
 done
 """

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from engine_host.protocol.deploy import RenderTarget
+from tests.unit.deploy.golden import SELECTION
 from tests.unit.deploy.samples import by_uuid, catalog, everything, rendered, wanted_of, write
 
 _SCHEMA = Path(__file__).with_name("kubernetes_schema.json")
@@ -118,6 +119,8 @@ def test_systemd_refuses_a_unit_that_is_wrong(folders: Folders, tmp_path: Path) 
 def test_compose_takes_every_file(folders: Folders) -> None:
     words, major = compose()
     for folder in of_target(folders, RenderTarget.COMPOSE):
+        if major == 1 and folder.parent.name not in {*SELECTION, "by-uuid"}:
+            continue  # Compose 1 takes a second for each.
         text = (folder / "compose.yaml").read_text(encoding="utf-8")
         project = yaml.safe_load(text)
         file = folder / "compose.yaml"

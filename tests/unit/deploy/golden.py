@@ -10,7 +10,7 @@ from pathlib import Path
 from engine_host.protocol.deploy import RenderTarget
 from tests.unit.deploy.samples import by_uuid, rendered, wanted_of
 
-FOLDER = Path(__file__).parent / "golden"
+FOLDER = Path(__file__).parent / "golden_files"
 REWRITE = ".venv/bin/python -m tests.unit.deploy.golden"
 # llama.cpp and vLLM on the processor with a model here; two GPUs by UUID with k8v4, MTP and patches; a GGUF
 # file that has to be fetched, with its whole context; embeddings; an engine that is not started here.

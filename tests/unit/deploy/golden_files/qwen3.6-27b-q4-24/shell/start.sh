@@ -1,0 +1,142 @@
+#!/usr/bin/env bash
+# Qwen3.6 27B, Q4_K_M, one 24 GB card: qwen3.6-27b in llama.cpp b12464.
+# Written by sndr from a preset or a plan; change those and write it again rather than this file.
+set -euo pipefail
+
+here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
+
+engine=${SNDR_ENGINE:-llama-server}
+address=${SNDR_ADDRESS:-127.0.0.1}
+port=${SNDR_PORT:-8000}
+cache=${SNDR_DEPLOY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr/deploy/sndr-qwen3-6-27b-q4-24}
+models=${SNDR_MODELS:-$HOME/.local/share/sndr/models}
+
+say() { printf '%s\n' "sndr-qwen3-6-27b-q4-24: $*" >&2; }
+
+healthy() {
+    local status=""
+    { exec 3<>"/dev/tcp/$address/$port"; } 2>/dev/null || return 1
+    printf 'GET /health HTTP/1.0\r\nHost: %s\r\n\r\n' "$address" >&3
+    read -r -t 10 _ status _ <&3 || true
+    exec 3>&-
+    [ "$status" = 200 ]
+}
+
+case ${1:-start} in
+    start) ;;
+    health)
+        if healthy; then
+            echo "sndr-qwen3-6-27b-q4-24 is well."
+            exit 0
+        fi
+        say "no good answer at http://$address:$port/health"
+        exit 1
+        ;;
+    *)
+        say "this takes start (the default) or health"
+        exit 2
+        ;;
+esac
+
+# What this shell happens to have set must not change the start behind its back.
+for variable in "${!LLAMA_ARG_@}" "${!LLAMA_API_KEY@}"; do
+    [ "$variable" = HF_TOKEN ] || [ "$variable" = LLAMA_API_KEY ] || unset "$variable"
+done
+if [ -f "$here/secrets.env" ]; then
+    set -a
+    # shellcheck source=/dev/null
+    . "$here/secrets.env"
+    set +a
+fi
+export CUDA_DEVICE_ORDER=PCI_BUS_ID
+export CUDA_VISIBLE_DEVICES=${SNDR_GPUS:-0}
+if [ ! -f "$models"/Qwen3.6-27B-Q4_K_M.gguf ]; then
+    say 'the model Qwen3.6-27B-Q4_K_M.gguf is not there; ./download.sh fetches it'
+    exit 1
+fi
+mkdir -p "$cache"
+
+# A second signal, or one that it does not follow in time, kills it with everything that it started.
+stopping="" child="" deadline=0
+stop() {
+    if [ -n "$stopping" ]; then
+        deadline=0
+        return
+    fi
+    stopping=yes deadline=$((SECONDS + 60))
+    say "stopping"
+    [ -z "$child" ] || kill -TERM -- "$child" 2>/dev/null || true
+}
+trap stop INT TERM
+
+announce() {
+    trap - INT TERM
+    until healthy; do
+        sleep 0.5
+    done
+    say "ready at http://$address:$port"
+}
+
+failures=0
+while :; do
+    began=$SECONDS
+    setsid "$engine" --model "$models"/Qwen3.6-27B-Q4_K_M.gguf \
+        --alias qwen3.6-27b \
+        --ctx-size 200000 \
+        --parallel 1 \
+        --slots \
+        --metrics \
+        --jinja \
+        --no-ui \
+        --no-kv-unified \
+        --offline \
+        --log-verbosity 4 \
+        --log-colors off \
+        --flash-attn on \
+        --cache-type-k q4_0 \
+        --cache-type-v q4_0 \
+        --spec-type draft-mtp \
+        --spec-draft-n-max 2 \
+        --gpu-layers 99 \
+        --host "$address" \
+        --port "$port" &
+    child=$!
+    announce &
+    announcer=$!
+    code=0
+    wait "$child" || code=$?
+    # A signal to this script ends the wait, not the engine.
+    while kill -0 "$child" 2>/dev/null; do
+        if [ -z "$stopping" ]; then
+            code=0
+            wait "$child" || code=$?
+        elif ((SECONDS >= deadline)); then
+            say "killing it"
+            kill -KILL -- "-$child" 2>/dev/null || true
+            deadline=$((SECONDS + 60))
+        else
+            sleep 0.2
+        fi
+    done
+    kill "$announcer" 2>/dev/null || true
+    # Processes of a group whose first one died would keep their memory and the GPUs.
+    kill -KILL -- "-$child" 2>/dev/null || true
+    child=""
+    if [ -n "$stopping" ]; then
+        say "stopped"
+        exit 0
+    fi
+    [ "$code" -ne 0 ] || exit 0
+    if ((SECONDS - began > 600)); then failures=0; fi
+    failures=$((failures + 1))
+    if ((failures > 5)); then
+        say "it failed $failures times in a row, the last time with code $code; not tried again"
+        exit "$code"
+    fi
+    say "it ended with code $code; again in $((failures * 5)) s ($failures of 5)"
+    sleep $((failures * 5)) &
+    pause=$!
+    wait "$pause" || true
+    kill "$pause" 2>/dev/null || true
+    [ -z "$stopping" ] || exit 0
+done
