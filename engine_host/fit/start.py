@@ -6,6 +6,9 @@ from engine_host.fit.shape import ModelShape
 from engine_host.fit.tensors import WeightBytes
 from engine_host.protocol.plans import EngineKind, ServerChoice
 
+# The vLLM that is meant where nobody says which.
+USUAL_VERSION = "0.32.0"
+
 
 @dataclass(frozen=True, slots=True)
 class Model:
@@ -67,7 +70,7 @@ class Start:
     prefix_caching: bool = True
     eager: bool = False
     server: ServerChoice = ServerChoice.AUTO
-    version: str = "0.32.0"
+    version: str = USUAL_VERSION
 
     @property
     def build(self) -> str:

@@ -8,7 +8,7 @@ from engine_host.fit.estimate import Estimate, estimate
 from engine_host.fit.gguf_shape import gguf_shape
 from engine_host.fit.parts import Basis
 from engine_host.fit.shape import read_shape
-from engine_host.fit.start import Device, Model, Start
+from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
 from engine_host.fit.tensors import WeightBytes, formula_weights
 from engine_host.launch.resolve import Resolution
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
@@ -69,8 +69,10 @@ def vllm_model(info: CheckpointInfo) -> Model | None:
     return Model(info.path.name, info.format, shape, weights, info.context)
 
 
-def vllm_start(resolved: Resolution, build: str, devices: Sequence[Device]) -> Start:
-    """The start that the settings resolved so far describe."""
+def vllm_start(
+    resolved: Resolution, build: str, devices: Sequence[Device], version: str | None = None
+) -> Start:
+    """The start that the settings resolved so far describe; `version` of vLLM, None for the usual one."""
     known = {setting.name: setting.value for setting in resolved.settings()}
     size = known.get("kv_cache_gib")
     prefix_caching = known.get("prefix_caching")
@@ -88,6 +90,7 @@ def vllm_start(resolved: Resolution, build: str, devices: Sequence[Device]) -> S
         draft_tokens=int(known["draft_tokens"]),
         prefix_caching=prefix_caching is None or bool(prefix_caching),
         eager=bool(known.get("eager")),
+        version=version or USUAL_VERSION,
     )
 
 

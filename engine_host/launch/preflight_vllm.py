@@ -36,7 +36,7 @@ def findings(
     """
     found = [*_context(info, resolved), *_speculation(info, resolved, environment), *_model(info, resolved)]
     if environment.build == "cpu":
-        found += _ram(info, resolved, machine, total_memory)
+        found += _ram(info, resolved, environment, machine, total_memory)
         found += _sampling(resolved, patches)
         found.append(
             Finding(
@@ -47,14 +47,16 @@ def findings(
             )
         )
     else:
-        found += _gpus(resolved, machine) or _vram(info, resolved, machine)
+        found += _gpus(resolved, machine) or _vram(info, resolved, environment, machine)
     return found
 
 
-def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: int) -> list[Finding]:
+def _ram(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, machine: Machine, total: int
+) -> list[Finding]:
     devices = (main_memory(machine.free_memory, total),)
-    found = _kv_cache(info, resolved, "cpu", devices)
-    needs = _needs(info, resolved, "cpu", devices)
+    found = _kv_cache(info, resolved, environment, devices)
+    needs = _needs(info, resolved, environment, devices)
     kv = int(float(resolved["kv_cache_gib"]) * _GIB)
     weights = info.size if needs is None else _size(needs, "weights")
     needed = kv + (info.size if needs is None else needs.needed - needs.kv)
@@ -79,10 +81,11 @@ def _ram(info: CheckpointInfo, resolved: Resolution, machine: Machine, total: in
 
 
 def _needs(
-    info: CheckpointInfo, resolved: Resolution, build: str, devices: Sequence[Device]
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, devices: Sequence[Device]
 ) -> Estimate | None:
     model = vllm_model(info)
-    return None if model is None else vllm_needs(model, vllm_start(resolved, build, devices))
+    start = vllm_start(resolved, environment.build, devices, environment.version)
+    return None if model is None else vllm_needs(model, start)
 
 
 def _size(needs: Estimate, name: str) -> int:
@@ -90,10 +93,10 @@ def _size(needs: Estimate, name: str) -> int:
 
 
 def _kv_cache(
-    info: CheckpointInfo, resolved: Resolution, build: str, devices: Sequence[Device]
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, devices: Sequence[Device]
 ) -> list[Finding]:
     """vLLM refuses to start when one request of full length does not fit."""
-    needs = _needs(info, resolved, build, devices)
+    needs = _needs(info, resolved, environment, devices)
     model, context = vllm_model(info), int(resolved["context"])
     if needs is None or model is None or resolved["kv_cache_gib"] is None or needs.kv_one <= needs.kv_room:
         return []
@@ -136,19 +139,23 @@ def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
     ]
 
 
-def _vram(info: CheckpointInfo, resolved: Resolution, machine: Machine) -> list[Finding]:
+def _vram(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, machine: Machine
+) -> list[Finding]:
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
     devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in wanted]
-    found = _kv_cache(info, resolved, "cuda", devices)
-    needs = _needs(info, resolved, "cuda", devices)
+    found = _kv_cache(info, resolved, environment, devices)
+    needs = _needs(info, resolved, environment, devices)
     room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in wanted)
     free = min(gpu.memory_total - gpu.memory_used for gpu in wanted)
     if needs is None:
         each = likely = least = info.size // len(wanted)
     else:
         each = _size(needs, "weights")
-        likely = needs.needed - needs.kv + needs.kv_one
-        least = sum(part.low for part in needs.parts) + needs.kv_one
+        # What lies beyond vLLM's share is not taken off it.
+        shared = [part for part in needs.parts if not part.beyond]
+        likely = sum(part.bytes for part in shared) + needs.kv_one
+        least = sum(part.low for part in shared) + needs.kv_one
     # Only what is too much at the lower end of every estimate stops a start.
     hopeless = least > room
     if not hopeless and likely <= room and (machine.replaces or each <= free):
