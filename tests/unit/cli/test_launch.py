@@ -1,0 +1,217 @@
+"""`sndr launch`, `sndr presets verdicts` and `verify`, and `sndr fit --preset`, against canned answers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.fake_host import FakeHost
+from tests.unit.cli.test_commands import ENGINE, PLAN, engines
+from tests.unit.cli.test_run import HOST, OTHER, READY, was_started
+
+Sndr = Callable[..., tuple[int, str, str]]
+REPORT: dict[str, Any] = {
+    "model": "m/q4",
+    "preset": "p",
+    "engine": "llama.cpp",
+    "kv": "f16",
+    "context": 2048,
+    "streams": 2,
+    "tensor_parallel": 1,
+    "verdict": "fits",
+    "devices": [
+        {
+            "name": "RTX 3090 #0",
+            "total": 24 << 30,
+            "taken": 0,
+            "room": 24 << 30,
+            "parts": [],
+            "needed": 19 << 30,
+            "free_after": 5 << 30,
+        }
+    ],
+}
+FINDING = {
+    "id": "vram_held",
+    "severity": "error",
+    "reason": "out_of_memory",
+    "message": "python3 (pid 7) holds 8.0 GiB.",
+    "fix": {"text": "End it.", "command": "kill 7"},
+}
+PLANNED = {
+    **PLAN,
+    "preset": "p",
+    "settings": [{"name": "streams", "value": 2, "layer": "profile", "why": "profiles/latency.yaml, line 8"}],
+    "changes": ["preset: q → p", "streams: 8 → 2"],
+    "command": "sndr launch p",
+}
+VERDICTS = {
+    "hardware": "2 × RTX 3090",
+    "verdicts": [
+        {
+            "preset": "good",
+            "verdict": "fits",
+            "needed": 19 << 30,
+            "room": 22 << 30,
+            "largest_context": 262144,
+            "decode": 75.6,
+            "model": "m",
+        },
+        {"preset": "absent", "verdict": "tight", "why": "Almost.", "missing": [FINDING]},
+        {"preset": "never", "verdict": "cannot_run", "reason": "unsupported", "why": "It needs FP4."},
+    ],
+}
+
+
+@pytest.fixture
+def ready(host: FakeHost) -> FakeHost:
+    """A host on which a start of a preset succeeds at once."""
+    host.answers["GET /v1/host"] = (200, HOST)
+    host.answers["GET /v1/engines"] = engines()
+    host.answers["POST /v1/plans"] = (201, PLANNED)
+    host.answers["POST /v1/fit"] = (200, REPORT)
+    host.answers["POST /v1/engines"] = (202, {**ENGINE, "state": "preparing"})
+    host.answers["GET /v1/events"] = READY
+    return host
+
+
+def asked(host: FakeHost, request: str) -> Any:
+    return next(body for name, _, body in host.asked if name == request)
+
+
+def test_a_dry_run_shows_the_whole_plan(ready: FakeHost, sndr: Sndr) -> None:
+    code, out, _ = sndr("launch", "p", "--dry-run")
+    assert code == 0
+    assert not was_started(ready)
+    for words in (
+        "p fits on this machine: 19.0 GiB of 24.0 GiB (RTX 3090 #0).",
+        "streams = 2  (profile: profiles/latency.yaml, line 8)",
+        "changes preset: q → p",
+        "the same: sndr launch p",
+    ):
+        assert words in out
+
+
+def test_what_stops_a_start_comes_with_what_to_do_and_its_exit_code(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["POST /v1/plans"] = (201, {**PLANNED, "findings": [FINDING]})
+    code, out, _ = sndr("launch", "p", "--dry-run")
+    assert code == 5
+    assert "error: python3 (pid 7) holds 8.0 GiB.\n  End it.\n  $ kill 7" in out
+    code, out, _ = sndr("launch", "p", "--dry-run", "--json")
+    assert code == 5
+    assert json.loads(out)["findings"][0]["id"] == "vram_held"
+
+
+def test_the_request_holds_what_was_given(ready: FakeHost, sndr: Sndr) -> None:
+    code, _, _ = sndr(
+        "launch", "p", "--model", "/m/x.gguf", "--override", "context=4096", "--set", "streams=3",
+        "--without", "a", "--keep", "--dry-run",
+    )  # fmt: skip
+    assert code == 0
+    body = asked(ready, "POST /v1/plans")
+    assert (body["preset"], body["model"], body["keep"]) == ("p", "/m/x.gguf", True)
+    assert (body["overrides"]["context"], body["overrides"]["streams"]) == (4096, 3)
+    assert body["patches"]["off"] == ["a"]
+    fit = asked(ready, "POST /v1/fit")
+    assert fit == {"preset": "p", "model": "/m/x.gguf", "context": 4096, "streams": 3}
+
+
+def test_the_plan_is_shown_and_then_started_and_followed(ready: FakeHost, sndr: Sndr) -> None:
+    code, out, err = sndr("launch", "p", "--detach")
+    assert code == 0
+    assert was_started(ready)
+    assert err.index("p fits on this machine") < err.index("demo is ready after")
+    assert "Endpoint:" in out
+
+
+def test_as_json_the_plan_is_the_first_value(ready: FakeHost, sndr: Sndr) -> None:
+    code, out, _ = sndr("launch", "p", "--detach", "--json")
+    assert code == 0
+    first, *_, last = (json.loads(line) for line in out.splitlines())
+    assert first["preset"] == "p"
+    assert last["engine"]["id"] == "engine-1"
+    assert not any(request == "POST /v1/fit" for request, _, _ in ready.asked)
+
+
+def test_what_runs_is_not_ended_unasked(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    code, _, err = sndr("launch", "p")
+    assert code == 6
+    assert not was_started(ready)
+    assert "sndr launch p --replace" in err
+    assert sndr("launch", "p", "--replace", "--detach")[0] == 0
+
+
+def test_a_bad_override_starts_nothing(ready: FakeHost, sndr: Sndr) -> None:
+    for words in (("--override", "contxt=1"), ("--override", "streams=0")):
+        assert sndr("launch", "p", *words)[0] == 2
+    assert not ready.asked
+
+
+def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/presets/verdicts"] = (200, VERDICTS)
+    code, out, _ = sndr("presets", "verdicts", "--hardware", "rtx-3090", "--count", "2")
+    assert code == 0
+    assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
+    assert "On 2 × RTX 3090:" in out
+    assert "76 tok/s" in out
+    assert "ready" in next(line for line in out.splitlines() if line.startswith("good"))
+    assert "vram_held" in next(line for line in out.splitlines() if line.startswith("absent"))
+    assert "$ kill 7" in out
+    assert "never" not in out
+    assert "1 more do not fit or cannot run" in out
+    assert "It needs FP4." in sndr("presets", "verdicts", "--all")[1]
+    assert json.loads(sndr("presets", "verdicts", "--json")[1])["verdicts"][2]["preset"] == "never"
+
+
+def test_where_nothing_works_it_says_so(host: FakeHost, sndr: Sndr) -> None:
+    nothing = {**VERDICTS, "verdicts": VERDICTS["verdicts"][2:]}
+    host.answers["POST /v1/presets/verdicts"] = (200, nothing)
+    assert "No preset would work." in sndr("presets", "verdicts")[1]
+
+
+def _checked(sha256: str | None, problem: str = "") -> tuple[int, Any]:
+    file = {"name": "m.gguf", "path": "/m/m.gguf", "expected": "aa", "sha256": sha256, "problem": problem}
+    job = {
+        "id": "job-1",
+        "kind": "preset.verify",
+        "title": "Verify",
+        "touches": "files",
+        "state": "done",
+        "created_at": 1.0,
+        "result": {"preset": "p", "model": "/m/m.gguf", "files": [file]},
+    }
+    return 202, job
+
+
+@pytest.mark.parametrize(
+    ("answer", "code", "said"),
+    [
+        (_checked("aa"), 0, "m.gguf: right."),
+        (_checked("bb"), 5, "Its SHA-256 is bb, not aa."),
+        (_checked(None, "Permission denied"), 5, "m.gguf: cannot be read: Permission denied."),
+    ],
+)
+def test_verify_says_whether_files_are_right(
+    host: FakeHost, sndr: Sndr, answer: tuple[int, Any], code: int, said: str
+) -> None:
+    host.answers["POST /v1/presets/p/verify"] = answer
+    found, out, _ = sndr("presets", "verify", "p")
+    assert (found, said in out) == (code, True)
+
+
+def test_fit_asks_for_a_preset_with_nothing_but_what_was_given(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/fit"] = (200, REPORT)
+    code, out, _ = sndr("fit", "--preset", "p", "--context", "4096", "--no-eager")
+    assert code == 0
+    assert out.startswith("p: m/q4 with llama.cpp")
+    body = asked(host, "POST /v1/fit")
+    assert body | {"engine": "auto", "grid": False} == {
+        "preset": "p",
+        "context": 4096,
+        "eager": False,
+        "engine": "auto",
+        "grid": False,
+    }
+    assert sndr("fit")[0] == 2
