@@ -33,6 +33,8 @@ _NETWORK, _DISK, _COMPILING, _UNKNOWN = 20e6, 300e6, 600, 3600
 _SLOWEST_PREFILL = 300
 WATCHDOG_SECONDS = 120
 GPUS_BY_NUMBER = "render.gpus-by-number"
+# Several tokens: vLLM 0.32 on the processor ends with a hybrid model at a prompt of a single one.
+_QUESTION = "Once upon a time there was"
 _LEAST_PATIENCE, _MOST_PATIENCE = 3, 15
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
@@ -142,11 +144,12 @@ def _secrets(start: EngineStart) -> Iterator[Secret]:
 
 def _check(wanted: Wanted) -> Check:
     tasks = wanted.model.tasks
+    model = wanted.alias
     if wanted.values.get("embeddings"):
-        return Check("/v1/embeddings", {"model": wanted.alias, "input": "1"})
+        return Check("/v1/embeddings", {"model": model, "input": _QUESTION})
     if Task.RERANK in tasks:
-        return Check("/v1/rerank", {"model": wanted.alias, "query": "1", "documents": ["1"]})
-    return Check("/v1/completions", {"model": wanted.alias, "prompt": "1", "max_tokens": 1, "temperature": 0})
+        return Check("/v1/rerank", {"model": model, "query": _QUESTION, "documents": [_QUESTION]})
+    return Check("/v1/completions", {"model": model, "prompt": _QUESTION, "max_tokens": 1, "temperature": 0})
 
 
 def _start_seconds(source: ModelSource) -> int:

@@ -16,7 +16,8 @@ def test_patches_are_in_force_without_this_program(tmp_path: Path) -> None:
     manifest = json.loads((script.parent / "overlay" / "manifest.json").read_text(encoding="utf-8"))
     with running(script, cache) as started:
         started.until_said("ready at", seconds=250)
-        answer = started.ask("/v1/completions", {"model": "sndr-demo", "prompt": "def", "max_tokens": 3})
+        question = {"model": "sndr-demo", "prompt": "def add(a, b):", "max_tokens": 3}
+        answer = started.ask("/v1/completions", question)
         assert answer["usage"]["completion_tokens"] == 3
         processes = [started.engine(), *started.engine().children(recursive=True)]
         environment = started.engine().environ()

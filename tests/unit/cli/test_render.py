@@ -1,0 +1,135 @@
+"""`sndr render` and `sndr launch --render` against a host of canned answers, as renderings really are."""
+
+import json
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.protocol.deploy import Rendering, RenderTarget
+from tests.unit.cli.fake_host import FakeHost
+from tests.unit.deploy.samples import rendered, wanted_of
+
+Sndr = Callable[..., tuple[int, str, str]]
+PRESET = "qwen3.6-27b-k8v4-2x24"
+
+
+@pytest.fixture
+def answer(host: FakeHost) -> Rendering:
+    """What the host answers: a start of vLLM with an overlay."""
+    made = rendered(wanted_of(PRESET), RenderTarget.DOCKER)
+    host.answers["POST /v1/render"] = (200, made.model_dump(mode="json"))
+    host.answers["GET /v1/presets"] = (200, {"seq": 0, "presets": []})
+    return made
+
+
+def body(host: FakeHost) -> Any:
+    """What was asked last."""
+    return host.asked[-1][2]
+
+
+def test_prints_the_first_file(host: FakeHost, sndr: Sndr, answer: Rendering) -> None:
+    code, out, err = sndr("launch", PRESET, "--render", "docker")
+    assert code == 0
+    assert out == answer.files[0].text
+    assert "3 more files" in err
+    assert "not pulled or run" in err
+    assert body(host)["launch"]["preset"] == PRESET
+    assert body(host)["target"] == "docker"
+
+
+def test_writes_all_files(host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path) -> None:
+    folder = tmp_path / "a b"
+    code, out, _ = sndr(
+        *("launch", PRESET, "--render", "docker", "-o", str(folder), "--hardware", "l4", "--count", "2"),
+        *("--gpu", "GPU-aaaaaaaa-1", "--port", "9000", "--address", "0.0.0.0", "--set", "context=4096"),
+    )
+    assert code == 0
+    for file in answer.files:
+        assert (folder / file.name).read_text(encoding="utf-8") == file.text
+    assert stat.S_IMODE((folder / "start.sh").stat().st_mode) == 0o755
+    assert stat.S_IMODE((folder / "secrets.env").stat().st_mode) == 0o600
+    assert "Start: ./start.sh" in out
+    asked = body(host)
+    assert (asked["hardware"], asked["count"], asked["port"]) == ("l4", 2, 9000)
+    assert (asked["gpus"], asked["address"]) == (["GPU-aaaaaaaa-1"], "0.0.0.0")
+    assert asked["launch"]["overrides"]["context"] == 4096
+
+
+def test_json_names_the_folder(sndr: Sndr, answer: Rendering, tmp_path: Path) -> None:
+    _, out, err = sndr("launch", PRESET, "--render", "docker", "-o", str(tmp_path / "x"), "--json")
+    assert json.loads(out)["folder"] == str(tmp_path / "x")
+    assert err == ""
+    _, out, _ = sndr("launch", PRESET, "--render", "docker", "--json")
+    assert Rendering.model_validate_json(out) == answer
+
+
+def test_what_a_person_changed_stays(host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path) -> None:
+    words = ("launch", PRESET, "--render", "docker", "-o", str(tmp_path))
+    assert sndr(*words)[0] == 0
+    (tmp_path / "secrets.env").write_text("VLLM_API_KEY=mine\n", encoding="utf-8")
+    assert sndr(*words)[0] == 0, "its own files may be written again"
+    assert (tmp_path / "secrets.env").read_text(encoding="utf-8") == "VLLM_API_KEY=mine\n"
+    script = tmp_path / "start.sh"
+    script.write_text("# mine\n", encoding="utf-8")
+    code, _, err = sndr(*words)
+    assert code == 6
+    assert "start.sh" in err
+    assert script.read_text(encoding="utf-8") == "# mine\n"
+    assert sndr(*words, "--overwrite")[0] == 0
+    assert script.read_text(encoding="utf-8") == answer.files[0].text
+
+
+def test_a_file_that_was_there_before_is_not_overwritten(
+    host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path
+) -> None:
+    (tmp_path / "start.sh").write_text("somebody's\n", encoding="utf-8")
+    assert sndr("launch", PRESET, "--render", "docker", "-o", str(tmp_path))[0] == 6
+    assert [path.name for path in tmp_path.iterdir()] == ["start.sh"], "nothing else was written either"
+
+
+def test_files_that_are_not_needed_any_more_go(
+    host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path
+) -> None:
+    words = ("launch", PRESET, "--render", "docker", "-o", str(tmp_path))
+    assert sndr(*words)[0] == 0
+    changed = tmp_path / "overlay" / "sitecustomize.py"
+    changed.write_text("mine\n", encoding="utf-8")
+    fewer = answer.model_copy(update={"files": answer.files[:1]})
+    host.answers["POST /v1/render"] = (200, fewer.model_dump(mode="json"))
+    assert sndr(*words)[0] == 0
+    assert not (tmp_path / "overlay" / "manifest.json").exists()
+    assert changed.exists(), "somebody changed it"
+    assert (tmp_path / "secrets.env").exists()
+
+
+def test_a_record_reaches_nothing_outside_of_its_folder(
+    host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path
+) -> None:
+    outside = tmp_path / "outside"
+    outside.write_text("", encoding="utf-8")
+    folder = tmp_path / "in"
+    folder.mkdir()
+    digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
+    record = {"../outside": digest, str(outside): digest}
+    (folder / ".sndr-rendering.json").write_text(json.dumps(record), encoding="utf-8")
+    assert sndr("launch", PRESET, "--render", "docker", "-o", str(folder))[0] == 0
+    assert outside.exists()
+    (folder / ".sndr-rendering.json").write_text("{", encoding="utf-8")
+    assert sndr("launch", PRESET, "--render", "docker", "-o", str(folder))[0] == 0
+
+
+def test_a_model_by_its_name(host: FakeHost, sndr: Sndr, answer: Rendering) -> None:
+    assert sndr("render", "some-model", "--target", "docker")[0] == 0
+    launch = body(host)["launch"]
+    assert (launch["model"], launch["preset"]) == ("some-model", None)
+
+
+def test_options_without_a_target_are_refused(host: FakeHost, sndr: Sndr) -> None:
+    code, _, err = sndr("launch", PRESET, "--hardware", "l4")
+    assert code == 2
+    assert "--render" in err
+    assert sndr("launch", PRESET, "--render", "docker", "--gpu", "0")[0] == 2
+    assert sndr("render", PRESET)[0] == 2
