@@ -18,7 +18,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
-from engine_host.protocol.plans import Overrides
+from engine_host.protocol.plans import LLAMA_CPP_ONLY, VLLM_ONLY, Overrides
 from engine_host.protocol.presets import CatalogFault
 
 # Weights that each engine reads.
@@ -29,6 +29,13 @@ FORMATS = {
 }
 # Settings that say the same thing in two ways.
 EXCLUSIVE = (("gpu_memory", "kv_cache_gib"),)
+
+# Settings of other engines.
+FOREIGN = {
+    PresetEngine.LLAMA_CPP: VLLM_ONLY,
+    PresetEngine.VLLM: LLAMA_CPP_ONLY,
+    PresetEngine.SGLANG: LLAMA_CPP_ONLY,
+}
 
 _Check = Callable[[Any, Catalog], Iterable[CatalogFault]]
 
@@ -139,6 +146,7 @@ def _preset(one: Loaded[Any], catalog: Catalog) -> Iterator[CatalogFault]:
             path, f"it needs {preset.needs.gpus} GPUs and uses {parallel}", "Correct one of them."
         )
     yield from _settings(one, preset.settings, ("settings",))
+    yield from _foreign(one, preset.settings, preset.engine, ("settings",))
     yield from _card(one, preset, catalog)
 
 
@@ -213,6 +221,7 @@ def _variation(one: Loaded[PresetVariation], catalog: Catalog) -> Iterator[Catal
     if variation.profile is not None and variation.profile not in catalog.profiles:
         yield one.fault(("profile",), f"there is no profile {variation.profile}", _one_of(catalog.profiles))
     yield from _settings(one, variation.settings, ("settings",))
+    yield from _foreign(one, variation.settings, base.entry.engine, ("settings",))
 
 
 def _layer(
@@ -220,6 +229,8 @@ def _layer(
 ) -> Iterator[CatalogFault]:
     for engine, group in settings.items():
         yield from _settings(one, group, (*path, "settings", engine))
+        if engine != "any":
+            yield from _foreign(one, group, PresetEngine(engine), (*path, "settings", engine))
 
 
 def _settings(one: Loaded[Any], settings: Overrides, path: tuple[str | int, ...]) -> Iterator[CatalogFault]:
@@ -228,6 +239,15 @@ def _settings(one: Loaded[Any], settings: Overrides, path: tuple[str | int, ...]
             yield one.fault(
                 (*path, second), f"it and {first} say the same thing", f"Give one: {first} or it."
             )
+
+
+def _foreign(
+    one: Loaded[Any], settings: Overrides, engine: PresetEngine, path: tuple[str | int, ...]
+) -> Iterator[CatalogFault]:
+    """Settings that mean nothing to the engine that they are for: no start of it would take them."""
+    for name in FOREIGN[engine]:
+        if getattr(settings, name) is not None:
+            yield one.fault((*path, name), f"{engine} has no such setting", "Remove it.")
 
 
 def _in_circle(preset_id: str, catalog: Catalog) -> bool:

@@ -6,6 +6,7 @@ from typing import Any
 
 from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.checks import FOREIGN
 from engine_host.catalog.entries import Loaded
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
 from engine_host.catalog.needs import Card, card_of, findings
@@ -20,17 +21,11 @@ from engine_host.protocol.catalog import (
     Variant,
 )
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import LLAMA_CPP_ONLY, VLLM_ONLY, Finding, Layer, Overrides
+from engine_host.protocol.plans import Finding, Layer, Overrides
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
 
 # Settings that layers add to; every other one they replace.
 _ADDED = "extra_arguments"
-# What is meant for whichever engine may be nothing to one of them.
-_FOREIGN = {
-    PresetEngine.LLAMA_CPP: VLLM_ONLY,
-    PresetEngine.VLLM: LLAMA_CPP_ONLY,
-    PresetEngine.SGLANG: LLAMA_CPP_ONLY,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +131,8 @@ def _assignments(
     yield from _said(file, file.entry.settings, Layer.PRESET, ("settings",))
     if user is not None:
         for name, value in user.values.items():
-            if name in _FOREIGN[engine]:
+            # What is meant for whichever engine may be nothing to one of them.
+            if name in FOREIGN[engine]:
                 continue
             key = user.keys.get(name, name)
             yield name, SetBy(layer=Layer.USER, value=value, file=user.file, key=key)
@@ -158,7 +154,7 @@ def _layered(
     """A layer's settings: those for whichever engine, then those for this one."""
     if (for_any := settings.get("any")) is not None:
         for name, by in _said(one, for_any, layer, (*path, "settings", "any")):
-            if name not in _FOREIGN[engine]:
+            if name not in FOREIGN[engine]:
                 yield name, by
     if (for_this := settings.get(engine.value)) is not None:
         yield from _said(one, for_this, layer, (*path, "settings", engine.value))

@@ -284,3 +284,37 @@ def test_no_text_breaks_the_reader(small: Small, changes: list[tuple[int, str]],
     else:
         assert all(fault.message for fault in catalog.faults)
         assert catalog.faults
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "key"),
+    [
+        ("presets/small-one", PRESET.replace("  context: 16384", "  kv_type_k: q8_0"), "settings.kv_type_k"),
+        (
+            "profiles/latency",
+            PROFILE.replace("batched_tokens: 2048", "flash_attention: auto"),
+            "settings.vllm.flash_attention",
+        ),
+    ],
+)
+def test_a_setting_of_another_engine_is_a_fault(small: Small, name: str, text: str, key: str) -> None:
+    small.write(name, text)
+    fault = next(fault for fault in small.read().faults if fault.key == key)
+    assert fault.severity is Severity.ERROR
+    assert fault.message == "vllm has no such setting"
+
+
+def test_what_is_meant_for_any_engine_may_be_nothing_to_one(small: Small) -> None:
+    small.write(
+        "profiles/latency", PROFILE.replace("    streams: 2", "    flash_attention: auto\n    threads: 3")
+    )
+    catalog = small.read()
+    assert not catalog.faults
+    assert {setting.name for setting in resolve(catalog, "small-one").settings}.isdisjoint(
+        {"flash_attention", "threads"}
+    )
+
+
+def test_a_variation_cannot_have_a_setting_of_another_engine(small: Small) -> None:
+    small.write_own("mine", VARIATION.replace("context: 4096", "gpu_layers: 3"))
+    assert [fault.key for fault in small.read().faults] == ["settings.gpu_layers"]
