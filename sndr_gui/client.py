@@ -40,6 +40,7 @@ from engine_host.protocol import (
     ModelPage,
     PatchDetail,
     PatchPage,
+    PlannedPatches,
     PresetChange,
     PresetDetail,
     PresetFile,
@@ -304,6 +305,11 @@ class HostClient:
         return await self._command(
             "POST", "/v1/presets/import", ImportedPreset, asked.model_dump(mode="json")
         )
+
+    async def preset_patches(self, asked: ResolvePreset) -> PlannedPatches:
+        """The patches that a start of a preset gets on some hardware, without its files."""
+        body = asked.model_dump(mode="json")
+        return await self._command("POST", "/v1/patches/plan-preset", PlannedPatches, body)
 
     async def install(self, installation: str) -> Job:
         """Install an environment of vLLM."""

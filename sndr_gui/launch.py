@@ -30,7 +30,7 @@ from sndr_gui.launch_models import LaunchModels
 from sndr_gui.launch_offers import Offers
 from sndr_gui.launch_patches import PatchLine, patch_lines
 from sndr_gui.launch_presets import LaunchPresets
-from sndr_gui.launch_settings import SettingRow, planned, planned_value, setting_rows
+from sndr_gui.launch_settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.launch_sizes import change_values, fit_request
 from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
 from sndr_gui.session import Session
@@ -270,7 +270,7 @@ class LaunchModel(QObject):
         form = self.form
         without = tuple(name for name in form.without if name != patch)
         added = tuple(name for name in form.added if name != patch)
-        planned = self.patches
+        planned = self.known_patches
         usual = planned is not None and (patch in planned.chosen or patch in form.without)
         if not wanted and patch not in form.added:
             without = (*without, patch)
@@ -363,7 +363,7 @@ class LaunchModel(QObject):
         self.planning = False
         self.plan_changed.emit()
         self._ask_fit()
-        if self.patches is not None and not self._titles:
+        if self.known_patches is not None and not self._titles:
             self._read_titles()
 
     def _read_titles(self) -> None:
@@ -426,16 +426,25 @@ class LaunchModel(QObject):
     # The plan in words.
 
     def setting_rows(self) -> tuple[SettingRow, ...]:
-        """The plan's settings, each with the layer that set it."""
+        """The settings with the layer that set each: of the plan, or of the preset while there is none."""
+        detail = self.presets.detail if self.subject is not None and self.subject.is_preset else None
+        if self.plan is None and detail is not None:
+            return resolved_rows(detail.resolved)
         return setting_rows(self.plan)
 
     def planned(self, name: str) -> str:
         """What the plan says for one setting, shown where the form leaves it open."""
         return planned(self.plan, name)
 
+    @property
+    def known_patches(self) -> PlannedPatches | None:
+        """The patches of the plan, or those that the preset would get while there is no plan."""
+        preset = self.subject is not None and self.subject.is_preset
+        return self.patches or (self.presets.patches if preset else None)
+
     def patch_lines(self) -> tuple[PatchLine, ...]:
         """The patches of the plan, those that are in first."""
-        planned = self.patches
+        planned = self.known_patches
         if planned is None or self.engine_kind is not VLLM:
             return ()
         return patch_lines(planned, self._titles, self.form.without)

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import PresetDetail, PresetPage
+from engine_host.protocol import PlannedPatches, PresetDetail, PresetEngine, PresetPage, ResolvePreset
 from engine_host.protocol.presets import JudgePresets, PresetVerdicts
 from sndr_gui import formats
 from sndr_gui.client import HostClient
@@ -44,6 +44,7 @@ class LaunchPresets(QObject):
         self.chosen = ""
         self._all: list[PresetRow] = []
         self._details: dict[str, tuple[str, PresetDetail]] = {}
+        self._patches: dict[str, PlannedPatches] = {}
         self._shown = False
         self._stale = True
         self._running: object = None
@@ -86,6 +87,7 @@ class LaunchPresets(QObject):
 
         async def work(client: HostClient) -> None:
             self.page = await client.presets()
+            self._patches = {}
             self._details = {
                 name: (digest, detail)
                 for name, (digest, detail) in self._details.items()
@@ -197,6 +199,11 @@ class LaunchPresets(QObject):
         found = self._details.get(self.chosen)
         return found[1] if found else None
 
+    @property
+    def patches(self) -> PlannedPatches | None:
+        """The patches that the chosen preset would get on its hardware; None while that was not read."""
+        return self._patches.get(self.chosen)
+
     def choose(self, preset: str) -> None:
         """Choose a preset and read everything about it."""
         if preset == self.chosen:
@@ -217,3 +224,16 @@ class LaunchPresets(QObject):
                 self.detail_changed.emit()
 
         self._session.command("read the preset", work)
+        if row.item.preset.engine is PresetEngine.VLLM:
+            self._read_patches(wanted)
+
+    def _read_patches(self, wanted: str) -> None:
+        async def work(client: HostClient) -> None:
+            self._patches[wanted] = await client.preset_patches(ResolvePreset(preset=wanted))
+            if wanted == self.chosen:
+                self.detail_changed.emit()
+
+        def failed(_error: HostError) -> None:
+            """A preset whose layers contradict each other has no patches to tell of; its card says why."""
+
+        self._session.command("read the preset's patches", work, failed=failed)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.protocol import LaunchPlan
+from engine_host.protocol import LaunchPlan, ResolvedPreset
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,18 @@ def setting_rows(plan: LaunchPlan | None) -> tuple[SettingRow, ...]:
         SettingRow(entry.name.replace("_", " "), shown_value(entry.value), entry.layer.value, entry.why)
         for entry in settings
     )
+
+
+def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
+    """A preset's settings before there is a plan, each with the file and the line that set it."""
+    rows = []
+    for setting in resolved.settings:
+        by = setting.by
+        where = f"{by.file}:{by.line}" if by.line is not None else by.file
+        over = f", over {setting.over[0].layer.value}" if setting.over else ""
+        name = setting.name.replace("_", " ")
+        rows.append(SettingRow(name, shown_value(setting.value), by.layer.value, where + over))
+    return tuple(rows)
 
 
 def planned_value(plan: LaunchPlan | None, name: str) -> object:

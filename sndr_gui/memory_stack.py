@@ -163,14 +163,3 @@ def summary(report: FitReport | None) -> str:
         f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.room)} may be used"
         f"  ·  {fullest.rest}"
     )
-
-
-def range_words(report: FitReport | None) -> str:
-    """How far the estimates may move the sum of the fullest device; empty where all is exact."""
-    stacks = stacks_of(report)
-    if not stacks:
-        return ""
-    fullest = max(stacks, key=lambda stack: stack.needed - stack.room)
-    if fullest.low == fullest.high:
-        return ""
-    return f"With its estimates it lies between {formats.size(fullest.low)} and {formats.size(fullest.high)}."

@@ -156,9 +156,22 @@ class Pages(QObject):
         if self.home.can_measure:
             entries.append(Entry("Measure both servers", "action", self.actions.measure, "compare benchmark"))
         entries.append(Entry("Look for models again", "action", self.launch.models.rescan, "scan rescan"))
+        entries += self._startable_presets()
         entries += self._models()
         entries += self._own_presets()
         return entries
+
+    def _startable_presets(self) -> list[Entry]:
+        rows = [row for row in self.launch.presets.rows.shown if row.works]
+        return [
+            Entry(
+                f"Start {row.item.preset.title}",
+                "preset",
+                partial(self.actions.start_preset, row.item.preset.id),
+                f"launch run preset {row.item.preset.id}",
+            )
+            for row in rows
+        ]
 
     def _models(self) -> list[Entry]:
         page = self.session.state.models

@@ -32,11 +32,12 @@ class Flow(QWidget):
         self._widgets.append(widget)
         self._arrange()
 
-    def clear(self) -> None:
-        """Remove all."""
+    def clear(self, keep: tuple[QWidget, ...] = ()) -> None:
+        """Remove all; those to be kept live on, to be added again."""
         for widget in self._widgets:
-            widget.hide()
-            widget.deleteLater()
+            if widget not in keep:
+                widget.hide()
+                widget.deleteLater()
         self._widgets = []
         self._arrange()
 

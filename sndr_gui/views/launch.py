@@ -265,6 +265,7 @@ class LaunchView(Page):
     def _on_detail(self) -> None:
         self.preset.refresh()
         self.facts.refresh()
+        self.plan.refresh()
 
     def _on_fit(self) -> None:
         fit = self.model.fit

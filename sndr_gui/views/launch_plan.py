@@ -43,22 +43,22 @@ class PlanCard(Card):
         model, plan = self._model, self._model.plan
         set_text(self._making, "Making the plan…" if model.planning else "")
         # What is missing has a card of its own, with the button that mends it.
-        told = model.told
-        self.setVisible(model.missing is None and not (told and plan is None))
+        told, rows = model.told, model.setting_rows()
+        self.setVisible(bool(rows) or (model.missing is None and not told))
+        set_text(self.title, "Plan" if plan is not None or not rows else "Settings and patches of the preset")
         self.problem.setVisible(model.problem is not None and not told)
         if model.problem is not None:
             self.problem.show_problem(model.problem)
         self.patches.refresh()
-        for part in (self._argv, self._caption, self._settings):
+        for part in (self._argv, self._caption):
             part.setVisible(plan is not None)
+        self._settings.setVisible(bool(rows))
         self.findings.show_findings(plan.findings if plan else ())
         changes = plan.changes if plan else ()
         set_text(self._changes, "Against what runs now: " + "; ".join(changes) if changes else "")
         self._changes.setVisible(bool(changes))
-        if plan is None:
-            return
-        self._argv.set_content(shlex.join(plan.argv))
-        rows = model.setting_rows()
+        if plan is not None:
+            self._argv.set_content(shlex.join(plan.argv))
         if rows == self._shown:
             return
         self._shown = rows
@@ -98,7 +98,7 @@ class PatchesOfStart(QWidget):
 
     def refresh(self) -> None:
         """Show the patches of the plan of now."""
-        planned, lines = self._model.patches, self._model.patch_lines()
+        planned, lines = self._model.known_patches, self._model.patch_lines()
         self.setVisible(bool(lines))
         if planned is not None:
             set_text(self.summary, summary(planned))
@@ -128,7 +128,9 @@ class PatchesOfStart(QWidget):
         title = text(line.title, "" if line.chosen else "muted", wrap=True)
         title.setToolTip(line.patch)
         why = text(line.why, "muted", wrap=True)
-        why.setVisible(bool(line.why))
+        if not line.why:
+            # Shown by its parent: a label that is told to show itself before it has one is a window.
+            why.hide()
         made = row(column(tick, None), column(title, why, spacing=1), spacing=8)
         made.setStretch(1, 1)
         return made

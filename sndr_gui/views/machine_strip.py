@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QPainter, QPaintEvent
-from PySide6.QtWidgets import QFrame, QLabel, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from sndr_gui import theme
 from sndr_gui.machine import MachineModel, Part
 from sndr_gui.views.flow import Flow
-from sndr_gui.views.parts import row, set_text, text
+from sndr_gui.views.parts import button, clear, column, row, set_text, text, unbroken
 
 _FULL = 0.9
 
@@ -67,26 +67,54 @@ class _Chip(QFrame):
         self.setAccessibleDescription(part.hint)
 
 
-class MachineStrip(Flow):
-    """One chip for each GPU, the main memory and each engine."""
+class MachineStrip(QWidget):
+    """One chip for each GPU, the main memory and each engine; opened, everything about each in words."""
 
     def __init__(self, model: MachineModel) -> None:
-        super().__init__(spacing=8, lines=6)
+        super().__init__()
         self._model = model
         self._chips: list[_Chip] = []
+        self._told: tuple[Part, ...] = ()
         self.setAccessibleName("This machine")
+        self._flow = Flow(spacing=8, lines=6)
+        self.details = button(
+            "Details", self._on_details, kind="flat", hint="Who holds the GPUs, and which engines are here"
+        )
+        self.details.setAccessibleName("Details of this machine")
+        self.details.setToolTip("Who holds the GPUs, and which engines are here\nsndr status")
+        self.details.setCheckable(True)
+        self._flow.add(self.details)
+        self.table = QFrame()
+        self.table.setObjectName("inset")
+        self._grid = QGridLayout(self.table)
+        self._grid.setContentsMargins(12, 8, 12, 8)
+        self._grid.setHorizontalSpacing(16)
+        self._grid.setColumnStretch(1, 1)
+        self.table.hide()
+        self.setLayout(column(self._flow, self.table, spacing=8))
         model.changed.connect(self.refresh)
         self.refresh()
+
+    def _on_details(self) -> None:
+        self.table.setVisible(self.details.isChecked())
 
     def refresh(self) -> None:
         """Show the machine of now."""
         parts = self._model.parts()
         if len(parts) != len(self._chips):
-            self.clear()
+            self._flow.clear(keep=(self.details,))
             self._chips = []
             for _part in parts:
                 chip = _Chip()
                 self._chips.append(chip)
-                self.add(chip)
+                self._flow.add(chip)
+            self._flow.add(self.details)
         for chip, part in zip(self._chips, parts, strict=True):
             chip.show_part(part)
+        if parts != self._told:
+            self._told = parts
+            clear(self._grid)
+            for number, part in enumerate(parts):
+                self._grid.addWidget(text(part.name, "muted"), number, 0, Qt.AlignmentFlag.AlignTop)
+                said = "  ·  ".join(dict.fromkeys((part.value, *part.hint.split("\n"))))
+                self._grid.addWidget(text(unbroken(said), wrap=True), number, 1)

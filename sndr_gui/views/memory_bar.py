@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from PySide6.QtCore import QEvent, QPointF, QRectF, QSize, Qt
 from PySide6.QtGui import QBrush, QColor, QHelpEvent, QPainter, QPainterPath, QPaintEvent, QPen
 from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolTip, QWidget
 
 from engine_host.protocol.fit import FitReport
 from sndr_gui import formats, theme
-from sndr_gui.memory_stack import Piece, Stack, range_words, stacks_of, summary
+from sndr_gui.memory_stack import Piece, Stack, stacks_of, summary
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import Elided, clear, column, row, set_text, set_tone, text, unbroken
 
@@ -201,28 +203,65 @@ def _hatch(painter: QPainter, area: QRectF, token: str, pattern: Qt.BrushStyle) 
 
 
 class Swatch(QWidget):
-    """A small square in the colour of a part, or of what others hold."""
+    """A small sample of how something is drawn: a part by its colour's number, or one of the marks."""
 
-    def __init__(self, number: int | None) -> None:
+    HELD, LIMIT, BAND = -1, -2, -3
+
+    def __init__(self, kind: int) -> None:
         super().__init__()
-        self._number = number
-        self.setFixedSize(10, 10)
+        self._kind = kind
+        self.setFixedSize(10, 12)
         theme.notifier.changed.connect(self.update)
 
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
         painter.setPen(Qt.PenStyle.NoPen)
-        ground = theme.color("muted") if self._number is None else part_colour(self._number)
-        if self._number is None:
-            ground.setAlphaF(0.45)
-        painter.setBrush(ground)
-        painter.drawRoundedRect(0, 0, 10, 10, 3, 3)
+        if self._kind == self.LIMIT:
+            painter.fillRect(QRectF(4, 0, 2, 12), theme.color("text"))
+        elif self._kind == self.BAND:
+            _hatch(painter, QRectF(0, 1, 10, 10), "text", Qt.BrushStyle.BDiagPattern)
+        else:
+            ground = theme.color("muted") if self._kind == self.HELD else part_colour(self._kind)
+            if self._kind == self.HELD:
+                ground.setAlphaF(0.45)
+            painter.setBrush(ground)
+            painter.drawRoundedRect(0, 1, 10, 10, 3, 3)
         painter.end()
 
 
+@dataclass(frozen=True)
+class _Explained:
+    """One entry of the legend: how it is drawn, what is said beside it, and everything about it."""
+
+    kind: int
+    name: str
+    words: str
+    said: str
+
+
+def _explained(stack: Stack | None) -> tuple[_Explained, ...]:
+    if stack is None:
+        return ()
+    found = [
+        _Explained(piece.colour, piece.name, f"{piece.name} {formats.size(piece.size)}", piece.sentence)
+        for piece in stack.pieces
+    ]
+    if stack.taken:
+        held = formats.size(stack.taken)
+        said = f"Other processes hold {held}"
+        found.append(_Explained(Swatch.HELD, "held", f"other processes {held}", said))
+    room = formats.size(stack.room)
+    found.append(_Explained(Swatch.LIMIT, "room", f"end of the room, {room}", f"The engine may use {room}"))
+    if stack.low != stack.high:
+        low, high = formats.size(stack.low), formats.size(stack.high)
+        said = f"All estimates together may move the end: {low} to {high} are needed"
+        found.append(_Explained(Swatch.BAND, "band", f"estimates {low} to {high}", said))
+    return tuple(found)
+
+
 class PartLegend(Flow):
-    """The parts of the fullest device, each with its colour, its bytes and, in the tooltip, its band."""
+    """What is drawn of the fullest device: its parts with their bytes, what others hold, room and band."""
 
     def __init__(self) -> None:
         super().__init__(spacing=14, lines=6)
@@ -232,30 +271,23 @@ class PartLegend(Flow):
 
     def show_stack(self, stack: Stack | None, waiting: bool = False) -> None:
         """Explain the colours of a device; muted while other figures are waited for."""
-        entries: list[tuple[str, str, str, int | None]] = []
-        if stack is not None:
-            entries = [
-                (piece.name, formats.size(piece.size), piece.sentence, piece.colour) for piece in stack.pieces
-            ]
-            if stack.taken:
-                held = formats.size(stack.taken)
-                entries.append(("other processes", held, f"Other processes hold {held}", None))
-        names = tuple(entry[0] for entry in entries)
+        entries = _explained(stack)
+        names = tuple(entry.name for entry in entries)
         if names != self._names:
             self._names = names
             self.clear()
             self._entries = []
-            for _name, _size, _said, colour in entries:
+            for entry in entries:
                 label = text("")
                 cell = QWidget()
-                cell.setLayout(row(Swatch(colour), label, spacing=6))
+                cell.setLayout(row(Swatch(entry.kind), label, spacing=6))
                 self._entries.append((cell, label))
                 self.add(cell)
-        for (cell, label), (name, size, said, _colour) in zip(self._entries, entries, strict=True):
-            set_text(label, f"{name} {size}")
+        for (cell, label), entry in zip(self._entries, entries, strict=True):
+            set_text(label, entry.words)
             set_tone(label, "muted" if waiting else "")
-            cell.setToolTip(said)
-            label.setAccessibleName(said)
+            cell.setToolTip(entry.said)
+            label.setAccessibleName(entry.said)
 
 
 class PartTable(QWidget):
@@ -301,9 +333,8 @@ class MemoryView(QWidget):
         super().__init__()
         self.bars = MemoryBars()
         self.summary = text("", "muted", wrap=True)
-        self.range = text("", "muted", wrap=True)
         self.legend = PartLegend()
-        self.setLayout(column(self.bars, self.summary, self.legend, self.range, spacing=8))
+        self.setLayout(column(self.bars, self.summary, self.legend, spacing=8))
 
     def show_report(self, report: FitReport | None, waiting: bool, note: str = _NOT_COMPUTED) -> None:
         """Show an answer; dimmed while another one is waited for. `note` stands where there is none."""
@@ -316,5 +347,3 @@ class MemoryView(QWidget):
         self.summary.setVisible(bool(stacks))
         self.legend.show_stack(fullest, waiting)
         self.legend.setVisible(bool(stacks))
-        set_text(self.range, unbroken(range_words(report)))
-        self.range.setVisible(bool(stacks) and bool(range_words(report)))

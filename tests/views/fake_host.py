@@ -129,7 +129,9 @@ class FakeHost:
             os.umask(old)
         listener.listen()
         self._closed = False
-        config = uvicorn.Config(self._front(self._app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1)
+        config = uvicorn.Config(
+            self._front(self._app()), lifespan="off", log_config=None, timeout_graceful_shutdown=1
+        )
         self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name="fake host")
         while not self._server.started:  # noqa: ASYNC110 - uvicorn offers no event to wait for
@@ -185,6 +187,7 @@ class FakeHost:
             Route("/v1/engines/{engine}/requests/{request}", self._command, methods=["DELETE"]),
             Route("/v1/patches", self._page("patches")),
             Route("/v1/patches/switch", self._command, methods=["POST"]),
+            Route("/v1/patches/plan-preset", self._command, methods=["POST"]),
             Route("/v1/patches/bisect", self._command, methods=["POST"]),
             Route("/v1/patches/{patch}", self._page("patch")),
             Route("/v1/engines/{engine}/patches", self._page("applies")),
@@ -280,6 +283,10 @@ class FakeHost:
                 return samples.install_job(request.path_params["installation"], JobKind.ENGINE_REMOVE)
             case "POST", "/v1/patches/switch":
                 return self.patches
+            case "POST", "/v1/patches/plan-preset":
+                planned = samples.vllm_plan().patches
+                assert planned is not None
+                return planned
             case "POST", "/v1/patches/bisect":
                 return samples.job(JobKind.PATCH_BISECT, JobState.RUNNING)
             case "POST", _ if path.endswith("/patches/probe"):

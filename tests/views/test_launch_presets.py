@@ -79,8 +79,8 @@ async def test_the_keyboard_searches_chooses_and_starts(stage: Stage, qtbot: QtB
     QTest.keyClick(view.filter, Qt.Key.Key_Down)
     assert view.presets.table.hasFocus()
     assert view.model.presets.chosen == "big-24"
-    stage.host.engines.clear()
-    await stage.until(lambda: asked(stage, PLANS)["preset"] == "big-24" and not view.model.planning)
+    await stage.until(lambda: asked(stage, PLANS)["preset"] == "big-24" and view.start.start.isEnabled())
+    stage.window.activateWindow()
     QTest.keyClick(stage.window, Qt.Key.Key_Return, Qt.KeyboardModifier.ControlModifier)
     await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
     await stage.until(view.start.cancel.isVisible)

@@ -2,15 +2,14 @@
 
 from engine_host.protocol import FitRequest
 from engine_host.protocol.fit import FitPart, PartSource
-from sndr_gui.memory_stack import range_words, stacks_of, summary
+from sndr_gui.memory_stack import stacks_of, summary
 from tests.views import fit_samples
-from tests.views.fit_samples import GIB
+from tests.views.fit_samples import GIB, MIB
 
 
 def test_without_an_answer_there_is_nothing_to_draw_and_nothing_to_say() -> None:
     assert stacks_of(None) == ()
     assert summary(None) == ""
-    assert range_words(None) == ""
 
 
 def test_the_room_ends_after_what_others_hold() -> None:
@@ -33,7 +32,7 @@ def test_the_band_of_the_estimates_is_their_sum() -> None:
     report = fit_samples.report(FitRequest(model="m", context=32_768))
     (stack,) = stacks_of(report)
     assert stack.low < stack.needed < stack.high
-    assert "between 18.2 GiB and 19.5 GiB" in range_words(report)
+    assert (stack.low, stack.high) == (18 * GIB + 200 * MIB, 18 * GIB + 1500 * MIB)
     assert "CUDA graphs 600 MiB, 200 MiB to 1.5 GiB, estimated: captured batch sizes" in stack.sentence
 
 
