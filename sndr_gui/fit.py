@@ -333,6 +333,7 @@ class FitModel(QObject):
         where = f"{len(report.devices)} × " if len(report.devices) > 1 else ""
         name = report.devices[0].name.partition(" #")[0] if report.devices else ""
         engine = ENGINE_NAMES.get(report.engine.value, report.engine.value)
+        name = "the processor" if name == "processor" else name
         return f"{report.model} with {engine} on {where}{name}"
 
     def figures(self) -> tuple[Figure, ...]:
@@ -351,12 +352,12 @@ class FitModel(QObject):
             Figure("Verdict", word, _used(report), tone),
             Figure(
                 "Longest context",
-                f"{report.largest_context:,}" if bounded else formats.UNMEASURED,
+                _bound(report.largest_context) if bounded else formats.UNMEASURED,
                 f"tokens, {formats.plural(report.streams, 'stream')}",
             ),
             Figure(
                 "Most streams",
-                f"{report.most_streams:,}" if bounded else formats.UNMEASURED,
+                _bound(report.most_streams) if bounded else formats.UNMEASURED,
                 f"of {report.context:,} tokens",
             ),
             Figure("KV of a token", formats.size(report.kv_bytes_per_token), pool),
@@ -420,6 +421,11 @@ class FitModel(QObject):
         values = change_of(change, self.form)
         if values is not None:
             self.set_values(**values)
+
+
+def _bound(most: int) -> str:
+    """How far it goes; that not even the least fits is said in a word."""
+    return f"{most:,}" if most else "none"
 
 
 def _used(report: FitReport) -> str:

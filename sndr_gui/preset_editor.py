@@ -350,9 +350,6 @@ class PresetEditor(QObject):
             self._drop_draft()
         self._checked_text = None
         self._check()
-        self.session.notices.info(
-            "preset saved", f"{saved.id} is saved.", action_text="Undo", action=self.undo_save
-        )
         self.stored.emit()
 
     def undo_save(self) -> None:
@@ -373,7 +370,6 @@ class PresetEditor(QObject):
 
     def _undone(self, undone: SavedPreset, digest: str | None) -> None:
         self._undo = None
-        self.session.notices.withdraw("preset saved")
         if self.id == undone.id:
             # What was typed after the save stays, and so does a preset that has no file any more.
             text = undone.previous if not self.dirty and undone.previous is not None else self.text

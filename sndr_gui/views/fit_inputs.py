@@ -44,6 +44,11 @@ _ENGINES = (
     ("llama.cpp", EngineKind.LLAMA_CPP),
     ("vLLM", EngineKind.VLLM),
 )
+_KINDS: dict[str, type[Source | Where | EngineKind]] = {
+    "source": Source,
+    "where": Where,
+    "engine": EngineKind,
+}
 _YES_NO = (("usual", None), ("yes", True), ("no", False))
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
 _FILES = "Models (*.gguf config.json *.json);;All files (*)"
@@ -234,7 +239,10 @@ class FitInputs(QWidget):
 
     def _on_box(self, name: str, *_place: object) -> None:
         if not self._filling:
-            self._model.set_values(**{name: self.boxes[name].currentData()})
+            data = self.boxes[name].currentData()
+            # Qt gives the words of an enumeration back as plain text.
+            kind = _KINDS.get(name)
+            self._model.set_values(**{name: data if kind is None else kind(data)})
 
     def _on_number(self, name: str, *_content: object) -> None:
         field = self.numbers[name]
@@ -294,7 +302,7 @@ class FitInputs(QWidget):
             "eager": list(_YES_NO),
         }
         for name, choices in offered.items():
-            self.boxes[name].fill(choices, getattr(form, name))
+            self._offer(name, choices)
         for name, field in self.numbers.items():
             if name not in self._waiting and not (field.edit.hasFocus() and field.edit.isModified()):
                 value = getattr(form, name)
@@ -315,6 +323,11 @@ class FitInputs(QWidget):
         self.count_cell.setVisible(form.where in (Where.CARD, Where.FREE))
         self.engine_cell.setVisible(form.asks_engine)
         self._refresh_hub()
+
+    def _offer(self, name: str, choices: list[tuple[str, object]]) -> None:
+        # An open list must not move under the person who chooses from it.
+        if not self.boxes[name].view().isVisible():
+            self.boxes[name].fill(choices, getattr(self._model.form, name))
 
     def _refresh_hub(self) -> None:
         model = self._model
@@ -339,7 +352,7 @@ class FitInputs(QWidget):
         """Show what the answer says of the values that are left open."""
         report = self._model.report
         self._filling = True
-        self.boxes["kv"].fill(self._model.kv_choices(), self._model.form.kv)
+        self._offer("kv", self._model.kv_choices())
         self._filling = False
         for name, value in (
             ("context", report.context if report else None),

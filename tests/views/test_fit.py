@@ -85,6 +85,25 @@ async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
     assert view.subtitle.text() == "qwen3.6-27b/int4-autoround with vLLM on 2 × GeForce RTX 3090"
 
 
+async def test_the_boxes_choose_what_is_asked(stage: Stage) -> None:
+    view = await page(stage)
+    for name, value in (
+        ("source", "catalogue"),
+        ("catalogue", "qwen3-8b"),
+        ("where", "card"),
+        ("card", "l4"),
+    ):
+        box = view.inputs.boxes[name]
+        box.setCurrentIndex(box.findData(value))
+        box.activated.emit(box.currentIndex())
+    await answered(stage, view)
+    assert view.inputs.card_cell.isVisibleTo(view.inputs)
+    assert not view.inputs.here.isVisibleTo(view.inputs)
+    assert view.twin.label.text().endswith("--hardware l4")
+    assert view.model.report is not None
+    assert view.model.report.devices[0].name.startswith("L4")
+
+
 async def test_a_change_is_made_by_a_click_until_it_fits(stage: Stage) -> None:
     view = await on_3090s(stage, count=1)
     report = view.model.report
