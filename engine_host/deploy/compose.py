@@ -2,8 +2,8 @@
 
 from typing import Any
 
-from engine_host.deploy.container import INSIDE, command
-from engine_host.deploy.deployment import Deployment, Root
+from engine_host.deploy.container import command
+from engine_host.deploy.deployment import INSIDE, Deployment, Root
 from engine_host.deploy.parts import (
     HEALTH_RETRIES,
     HEALTH_SECONDS,

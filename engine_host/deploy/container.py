@@ -2,7 +2,7 @@
 
 import shlex
 
-from engine_host.deploy.deployment import Deployment, Root, placed
+from engine_host.deploy.deployment import INSIDE, Deployment, Root, placed
 from engine_host.deploy.parts import (
     HEALTH_RETRIES,
     HEALTH_SECONDS,
@@ -20,13 +20,6 @@ from engine_host.deploy.parts import (
 from engine_host.deploy.quoting import continued, shell
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
 
-# Where things are inside of every container.
-INSIDE = {
-    Root.OVERLAY: "/sndr/overlay",
-    Root.LEDGER: "/sndr/ledger",
-    Root.CACHE: "/sndr/cache",
-    Root.MODELS: "/sndr/models",
-}
 _TEXT = """{head}name={name}
 {folders}{gpus}
 # Where the engine said what became of each patch stays here, over containers.

@@ -28,6 +28,15 @@ class Root(StrEnum):
     MODELS = "\x01models\x01"
 
 
+# Where things are inside of every container.
+INSIDE = {
+    Root.OVERLAY: "/sndr/overlay",
+    Root.LEDGER: "/sndr/ledger",
+    Root.CACHE: "/sndr/cache",
+    Root.MODELS: "/sndr/models",
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Gpus:
     """The GPUs of a start: so many, and which where that is known; none is the processor."""

@@ -12,7 +12,7 @@ from engine_host.deploy.wanted import Wanted
 from engine_host.engines.llamacpp import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
 from engine_host.engines.llamacpp import LlamaCppSettings
 from engine_host.engines.llamacpp import serve as serve_llamacpp
-from engine_host.engines.vllm import ENTRY, Additions, VllmSettings
+from engine_host.engines.vllm import ENTRY, Additions, VllmSettings, drafter_of
 from engine_host.engines.vllm import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
 from engine_host.engines.vllm import serve as serve_vllm
 from engine_host.protocol.catalog import PresetEngine, Task
@@ -58,9 +58,12 @@ def _vllm(wanted: Wanted, model: str) -> EngineStart:
     argv, environment = serve_vllm(
         _vllm_settings(wanted), build, model, (), f"{Root.CACHE}/vllm/plain", additions
     )
-    if wanted.model.path is None:
+    drafter = drafter_of(wanted.text("speculation", "off"))
+    fetched = drafter is not None and not Path(drafter).is_absolute()
+    if wanted.model.path is None or fetched:
         environment = {name: value for name, value in environment.items() if name not in _OFFLINE}
-        environment["HF_HOME"] = Root.MODELS
+        # The models of this machine are mounted one by one, and nothing is written among them.
+        environment["HF_HOME"] = Root.MODELS if wanted.model.path is None else f"{Root.CACHE}/huggingface"
     entry, arguments = argv[: len(ENTRY)], argv[len(ENTRY) :]
     shared = 16 * _GIB if wanted.gpus.count > 1 else 8 * _GIB
     return EngineStart(

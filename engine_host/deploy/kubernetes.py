@@ -9,8 +9,8 @@ import tarfile
 from typing import Any
 
 from engine_host._errors import HostError
-from engine_host.deploy.container import INSIDE, command, inside
-from engine_host.deploy.deployment import Deployment, Overlay, Root
+from engine_host.deploy.container import command, inside
+from engine_host.deploy.deployment import INSIDE, Deployment, Overlay, Root
 from engine_host.deploy.making import GPUS_BY_NUMBER
 from engine_host.deploy.parts import (
     DOWNLOAD,

@@ -3,11 +3,13 @@
 import math
 import os
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from urllib.parse import quote
 
 from engine_host._errors import HostError
 from engine_host.deploy.deployment import (
+    INSIDE,
     Check,
     Deployment,
     Download,
@@ -20,6 +22,7 @@ from engine_host.deploy.deployment import (
 from engine_host.deploy.engine_start import EngineStart, engine_start
 from engine_host.deploy.images import image_of
 from engine_host.deploy.wanted import ModelSource, Wanted
+from engine_host.engines.vllm import drafter_of, with_drafter
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Task
 from engine_host.protocol.errors import Fix, Reason
@@ -50,6 +53,8 @@ def deployment_of(wanted: Wanted) -> Deployment:
     inside = ""
     if source.path is not None and not wanted.native:
         mounts, inside = mounts_of(source.path, source.parts)
+    wanted, more = _with_drafter(wanted)
+    mounts += more
     start = engine_start(wanted, _model(wanted, inside))
     image = image_of(wanted.engine, gpu=bool(wanted.gpus.count), version=wanted.version)
     downloads = () if source.path is not None else tuple(_downloads(source))
@@ -108,6 +113,18 @@ def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...]
             evidence={"path": str(path), "together": str(root)},
         )
     return (Mount(root, root.name),), folder.relative_to(root.parent).as_posix()
+
+
+def _with_drafter(wanted: Wanted) -> tuple[Wanted, tuple[Mount, ...]]:
+    """The same with a drafter of this machine where a container finds it, and what is mounted for that."""
+    speculation = wanted.text("speculation", "off")
+    drafter = drafter_of(speculation) if wanted.engine is PresetEngine.VLLM else None
+    if wanted.native or drafter is None or not Path(drafter).is_absolute():
+        return wanted, ()
+    mounts, inside = mounts_of(Path(drafter))
+    # No mark can stand in JSON; where it is in a container is the same everywhere.
+    found = with_drafter(speculation, Path(INSIDE[Root.MODELS]) / inside)
+    return replace(wanted, values={**wanted.values, "speculation": found}), mounts
 
 
 def _model(wanted: Wanted, inside: str) -> str:

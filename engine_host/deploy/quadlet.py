@@ -2,8 +2,8 @@
 
 import json
 
-from engine_host.deploy.container import INSIDE, command, gpu_names
-from engine_host.deploy.deployment import Deployment, Root
+from engine_host.deploy.container import command, gpu_names
+from engine_host.deploy.deployment import INSIDE, Deployment, Root
 from engine_host.deploy.parts import (
     HEALTH_RETRIES,
     HEALTH_SECONDS,

@@ -1,0 +1,168 @@
+"""Plans of this machine as starts to write down: its GPUs by UUID, its engines, its files."""
+
+import asyncio
+from collections.abc import Collection
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from engine_host._errors import HostError
+from engine_host.bundled import presets, resources
+from engine_host.deploy_services import DeployServices
+from engine_host.events import EventLog
+from engine_host.launch.planner import Planner
+from engine_host.launch.surroundings import Environment
+from engine_host.library.shelf import ShelvedModel
+from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.selection import Switches
+from engine_host.preset_services import PresetServices
+from engine_host.protocol.base import Severity
+from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest, Layer, Setting
+from engine_host.settings import SettingsFile
+from tests.plan_samples import vllm_plan
+
+GPUS = tuple(
+    Gpu(index=n, uuid=f"GPU-{n}{n}{n}{n}-aaaa", name="NVIDIA L4", memory_total=1, memory_used=0)
+    for n in range(4)
+)
+PYTHON = Path("/opt/vllm 0.32/bin/python")
+MODEL = Path("/models/m")
+
+
+def plan(**fields: Any) -> LaunchPlan:
+    """A plan of vLLM on two of four GPUs."""
+    values = {"context": 4096, "streams": 2, "tensor_parallel": 2, "gpu_memory": 0.8}
+    return vllm_plan(
+        **{
+            "installation": "0.32.0-cuda",
+            "model_path": str(MODEL),
+            "settings": tuple(
+                Setting(name=name, value=value, layer=Layer.ENGINE) for name, value in values.items()
+            ),
+            **fields,
+        }
+    )
+
+
+def file_at(path: str) -> ModelFile:
+    """A model here."""
+    return ModelFile(
+        id="m",
+        name="m",
+        path=path,
+        size=1 << 30,
+        format="safetensors",
+        origin=ModelOrigin.FOLDER,
+        found_in="/models",
+    )
+
+
+class FakePlanner:
+    """Gives one plan, or the reason why there is none."""
+
+    def __init__(self, answer: LaunchPlan | HostError) -> None:
+        self._answer = answer
+
+    async def plan(self, _request: LaunchRequest) -> LaunchPlan:
+        if isinstance(self._answer, HostError):
+            raise self._answer
+        return self._answer
+
+
+def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda") -> DeployServices:
+    """The services around a plan; the model and the environment are FAKE."""
+
+    async def find_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+        return cast(ShelvedModel, SimpleNamespace(file=file_at(wanted), info=None))
+
+    async def find_environment(_wanted: str | None) -> Environment:
+        return cast(Environment, SimpleNamespace(python=PYTHON, version="0.32.0", build=build))
+
+    async def find_server(_choice: object) -> Any:
+        raise AssertionError("not for vLLM")
+
+    return DeployServices(
+        PresetServices(presets, tmp_path / "own", SettingsFile(tmp_path / "s.toml"), EventLog(), lambda: ()),
+        cast(Planner, FakePlanner(answer)),
+        lambda: Catalogue.load((BUILT_IN,)),
+        Switches,
+        find_model,
+        find_server,
+        find_environment,
+        lambda: GPUS,
+        resources,
+    )
+
+
+def render(of: DeployServices, target: RenderTarget, **fields: Any) -> Rendering:
+    """A rendering for this machine."""
+    launch = LaunchRequest.model_validate(fields.pop("launch", {"model": "m"}))
+    return asyncio.run(of.render(RenderRequest(launch=launch, target=target, **fields)))
+
+
+def test_the_gpus_of_a_plan_are_named(tmp_path: Path) -> None:
+    chosen = plan(environment={"CUDA_VISIBLE_DEVICES": "1,3"})
+    text = render(services(chosen, tmp_path), RenderTarget.SYSTEMD).files[0].text
+    assert "CUDA_VISIBLE_DEVICES=GPU-1111-aaaa,GPU-3333-aaaa\n" in text
+    assert f'ExecStart="{PYTHON}"' in text
+    all_of_them = render(services(plan(), tmp_path), RenderTarget.DOCKER).files[0].text
+    assert "device=GPU-0000-aaaa,GPU-1111-aaaa" in all_of_them
+    assert "gpu-memory-utilization 0.8" in all_of_them
+
+
+def test_gpus_that_are_asked_for_come_first(tmp_path: Path) -> None:
+    made = render(services(plan(), tmp_path), RenderTarget.COMPOSE, gpus=("GPU-2222-aaaa", "GPU-3333-aaaa"))
+    assert "GPU-0000-aaaa" not in made.files[0].text
+    assert "GPU-3333-aaaa" in made.files[0].text
+
+
+def test_the_processor_build_gets_the_processors_image(tmp_path: Path) -> None:
+    text = render(services(plan(), tmp_path, build="cpu"), RenderTarget.DOCKER).files[0].text
+    assert "vllm-cpu-release-repo" in text
+    assert "--gpus" not in text
+
+
+def test_patches_of_a_plan_are_its_overlay(tmp_path: Path) -> None:
+    patched = plan(patches=PlannedPatches(digest="x", chosen=("json-whitespace-limit",), left_out=()))
+    made = render(services(patched, tmp_path), RenderTarget.DOCKER)
+    names = {file.name for file in made.files}
+    assert "overlay/sndr_overlay/start.py" in names
+    assert "dev.sndr.patch-ids=json-whitespace-limit" in made.files[0].text
+    assert "overlay/" not in "".join(
+        file.name for file in render(services(plan(), tmp_path), RenderTarget.DOCKER).files
+    )
+
+
+def test_only_what_holds_elsewhere_too_is_told(tmp_path: Path) -> None:
+    findings = (
+        Finding(id="a", severity=Severity.INFO, message="A"),
+        Finding(id="b", severity=Severity.WARNING, message="B", reason=Reason.PORT_IN_USE),
+        Finding(id="c", severity=Severity.WARNING, message="C"),
+    )
+    made = render(services(plan(findings=findings), tmp_path), RenderTarget.SHELL)
+    assert {"a", "b", "c"} & {one.id for one in made.findings} == {"c"}
+
+
+def test_what_no_plan_can_be_made_for_is_an_error_for_a_model(tmp_path: Path) -> None:
+    error = HostError(Reason.MODEL_FILE_MISSING, "It is gone.")
+    with pytest.raises(HostError) as refused:
+        render(services(error, tmp_path), RenderTarget.DOCKER)
+    assert refused.value.reason is Reason.MODEL_FILE_MISSING
+    # A preset knows where to fetch it.
+    made = render(services(error, tmp_path), RenderTarget.DOCKER, launch={"preset": "qwen3.6-27b-q4-24"})
+    assert made.findings[0].reason is Reason.MODEL_FILE_MISSING
+    assert "download.sh" in {file.name for file in made.files}
+    for reason in (Reason.PRESET_CONFLICT, Reason.SETTING_INVALID):
+        with pytest.raises(HostError):
+            render(
+                services(HostError(reason, "No."), tmp_path),
+                RenderTarget.DOCKER,
+                launch={"preset": "qwen3.6-27b-q4-24"},
+            )
