@@ -146,7 +146,7 @@ class Gui:
     def open(self, page: str) -> None:
         """Go to a page with its keys."""
         titles = [title for _name, title, _icon in PAGES]
-        self.press(f"ctrl+{titles.index(page) + 1}")
+        self.press(f"ctrl+{(titles.index(page) + 1) % 10}")
 
     def type(self, text: str) -> None:
         """Type text where the focus is."""

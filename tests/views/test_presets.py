@@ -100,7 +100,7 @@ async def test_a_variation_is_made_saved_listed_and_its_save_undone(
     file = catalogue.own / "my-demo-llamacpp.yaml"
     assert "context: 4096" in file.read_text()
     await stage.until(lambda: view.model.item("my-demo-llamacpp") is not None)
-    assert view.subtitle.text().startswith("your own, saved")
+    await stage.until(lambda: view.subtitle.text().startswith("your own, saved"))
     view.pane.undo_save.click()
     await stage.until(lambda: not file.exists())
     assert editor.dirty
