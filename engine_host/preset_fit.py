@@ -1,6 +1,7 @@
 """A preset's start as the calculator's question, and its verdict on one machine."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from pydantic import ValidationError
@@ -129,7 +130,7 @@ def verdict_of(
         )
         return known.model_copy(update={"verdict": verdict, "reason": reason, "why": why})
     arithmetic, reason, why = found.verdict, None, found.why
-    if arithmetic is Verdict.DOES_NOT_FIT and _ran_on(resolved):
+    if arithmetic is Verdict.DOES_NOT_FIT and _ran_on(resolved) and not _fits_empty(model, start, factors):
         arithmetic, why = Verdict.TIGHT, f"It is reported to run on such GPUs; by the arithmetic {why}"
     elif arithmetic is Verdict.DOES_NOT_FIT:
         reason = Reason.OUT_OF_MEMORY
@@ -191,6 +192,12 @@ def rank(found: PresetVerdict, resolved: ResolvedPreset) -> tuple[Any, ...]:
         -(found.decode or 0),
         preset.id,
     )
+
+
+def _fits_empty(model: Model, start: Start, factors: Mapping[str, float]) -> bool:
+    """Whether it is only what others hold that is in the way."""
+    empty = tuple(replace(device, taken=0) for device in start.devices)
+    return estimate(model, replace(start, devices=empty), factors).verdict is not Verdict.DOES_NOT_FIT
 
 
 def _ran_on(resolved: ResolvedPreset) -> bool:
