@@ -36,7 +36,6 @@ from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
 
 # A preset that cannot start here for one of these can be written down nevertheless.
 _NOT_HERE = {
-    Reason.BAD_REQUEST,
     Reason.ENGINE_UNUSABLE,
     Reason.MODEL_FILE_MISSING,
     Reason.NOT_FOUND,
@@ -121,7 +120,6 @@ class DeployServices:
         launch = asked.launch
         if launch.preset is None:
             raise HostError(
-                Reason.BAD_REQUEST,
                 "Only a preset can be written down for other hardware.",
                 cause="A plan of a model is made for this machine.",
                 fix="Name a preset, or leave the hardware out.",

@@ -142,12 +142,21 @@ def _mounts(deployment: Deployment) -> list[str]:
     if deployment.overlay is not None:
         binds.append((f'"$here/{OVERLAY}"', INSIDE[Root.OVERLAY], ",readonly"))
         binds.append(('"$here/ledger"', INSIDE[Root.LEDGER], ""))
-    for mount in deployment.mounts:
-        place = f"{INSIDE[Root.MODELS]}/{mount.inside}"
-        binds.append((shlex.quote(str(mount.source)), place, ",readonly"))
     if not deployment.local:
         binds.append(('"$models"', INSIDE[Root.MODELS], ",readonly" if deployment.downloads else ""))
     words = []
     for source, place, mode in binds:
-        words += ["--mount", f"type=bind,source={source},target={shlex.quote(place)}{mode}"]
+        words += ["--mount", f"type=bind,source={source},target={place}{mode}"]
+    for mount in deployment.mounts:
+        place = f"{INSIDE[Root.MODELS]}/{mount.inside}"
+        fields = ("type=bind", _field("source", str(mount.source)), _field("target", place), "readonly")
+        words += ["--mount", shlex.quote(",".join(fields))]
     return [*words, "--mount", f'type=volume,source="$name-cache",target={INSIDE[Root.CACHE]}']
+
+
+def _field(name: str, value: str) -> str:
+    """A field of a mount, which is read as CSV."""
+    plain = f"{name}={value}"
+    if "," not in value and '"' not in value:
+        return plain
+    return '"' + plain.replace('"', '""') + '"'

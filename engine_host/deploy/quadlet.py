@@ -2,6 +2,7 @@
 
 import json
 
+from engine_host._errors import HostError
 from engine_host.deploy.container import command, gpu_names
 from engine_host.deploy.deployment import INSIDE, Deployment, Root
 from engine_host.deploy.parts import (
@@ -30,12 +31,16 @@ from engine_host.deploy.units import (
 from engine_host.deploy.watchdog import UNITS as WATCHDOG_UNITS
 from engine_host.deploy.watchdog import watchdog_files
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.errors import Reason
 
 _GENERATOR = "/usr/lib/systemd/system-generators/podman-system-generator"
 
 
 def render(deployment: Deployment) -> Rendering:
-    """The unit with its watchdog, and the files beside it."""
+    """The unit with its watchdog, and the files beside it.
+
+    Raises HostError(unsupported) for a model whose path has a colon.
+    """
     name = deployment.name
     sections: list[Section] = [
         (
@@ -138,6 +143,13 @@ def _volumes(deployment: Deployment) -> list[str]:
         volumes.append(f"{folder}/ledger:{INSIDE[Root.LEDGER]}")
     for mount in deployment.mounts:
         source, place = str(mount.source), f"{INSIDE[Root.MODELS]}/{mount.inside}"
+        if ":" in source + place:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"A Quadlet cannot mount {source}: it has a colon.",
+                fix="Give the model's files a path without one.",
+                evidence={"path": source},
+            )
         volumes.append(unit_value(f"{source}:{place}:ro", {}))
     if not deployment.local:
         mode = ":ro" if deployment.downloads else ""
