@@ -233,7 +233,7 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
 
 
 @patches.command("bisect")
-@click.argument("model")
+@click.argument("model", required=False)
 @click.argument("words", nargs=-1, metavar="[-- COMMAND …]")
 @click.option(
     "--check",
@@ -242,14 +242,16 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
     help="How a start is judged: it starts, it answers, or it answers as it does without patches.",
 )
 @click.option("--prompt", help="What the model is asked (default: “Say hello.”).")
+@click.option("--preset", metavar="ID", help="The start of this preset, in place of a MODEL.")
 @launch_options
 @command
 def bisect(
     out: Output,
-    model: str,
+    model: str | None,
     words: tuple[str, ...],
     builtin: str | None,
     prompt: str | None,
+    preset: str | None,
     options: LaunchOptions,
 ) -> Exit | None:
     """Find the patch that makes a start of MODEL fail a check; 5 when one is found.
@@ -258,12 +260,18 @@ def bisect(
     SNDR_SOCKET (the engine's own) are set for it. Each trial starts the engine anew, in place of what
     runs; at the end it runs without the culprit.
     """
+    if preset is not None:
+        # Without a MODEL the first word is the command's.
+        words, model = (*((model,) if model else ()), *words), ""
+    elif model is None:
+        raise click.UsageError("Give a MODEL, or a preset with --preset ID.")
     if (builtin is None) is not bool(words):
         raise click.UsageError("Give either --check or a command after `--`.")
     check: dict[str, object] = {"command": words, "folder": os.getcwd()} if words else {"builtin": builtin}
     if prompt is not None:
         check["prompt"] = prompt
-    asked = BisectRequest(launch=_for_vllm(options.request(model)), check=BisectCheck.model_validate(check))
+    launch = _for_vllm(options.request(model or "").model_copy(update={"preset": preset}))
+    asked = BisectRequest(launch=launch, check=BisectCheck.model_validate(check))
     with find_or_start() as hold:
         job = follow(hold.client, hold.client.post("/v1/patches/bisect", Job, asked), out)
         stays = not hold.started_here

@@ -13,7 +13,7 @@ _FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 def twin(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
     """The command line that makes the same request; `verb` takes it, `replaces` what runs now."""
     if request.preset is not None:
-        words = ["sndr", *(verb or ("launch",)), request.preset]
+        words = ["sndr", *(("launch",) if not verb else (*verb, "--preset")), request.preset]
         words += ["--model", request.model] if request.model else []
     else:
         words = ["sndr", *(verb or ("run",)), request.model]

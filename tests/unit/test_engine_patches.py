@@ -307,16 +307,29 @@ class FakePlanner(Planner):
 class FakeManager(EngineManager):
     """A FAKE manager with one engine."""
 
-    def __init__(self) -> None:
+    def __init__(self, choice: PatchChoice | None = None) -> None:
         self.started: list[LaunchPlan] = []
+        self.choice = choice or PatchChoice()
 
     def get(self, engine_id: str) -> Engine:
         assert engine_id == "engine-demo"
-        return engine()
+        found = engine()
+        return found.model_copy(update={"plan": found.plan.model_copy(update={"choice": self.choice})})
 
     def start(self, plan: LaunchPlan) -> Engine:
         self.started.append(plan)
         return engine()
+
+
+def test_start_without_of_a_preset_keeps_what_the_preset_leaves_out(tmp_path: Path) -> None:
+    request = LaunchRequest(preset="p")
+
+    async def work(desk: Desk) -> None:
+        planner, manager = FakePlanner(request), FakeManager(PatchChoice(off=("x",)))
+        await EnginePatchService(desk.book, manager, planner).start_without("engine-demo", "one")
+        assert planner.asked == [request.model_copy(update={"patches": PatchChoice(off=("x", "one"))})]
+
+    at_a_desk(tmp_path, work)
 
 
 def test_start_without_is_the_same_request_without_the_patch(tmp_path: Path) -> None:

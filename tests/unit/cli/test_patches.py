@@ -254,3 +254,22 @@ def test_bisect_wants_one_way_to_judge(host: FakeHost, sndr: Sndr, words: tuple[
     assert code == 2
     assert "either --check or a command" in err
     assert host.asked == []
+
+
+def test_bisect_of_a_preset_has_its_command_after_the_options(host: FakeHost, sndr: Sndr) -> None:
+    verdict = {"verdict": "no_failure", "sentence": "Nothing failed."}
+    job = {
+        "id": "job-1",
+        "kind": "patch.bisect",
+        "title": "Bisect",
+        "touches": "x",
+        "state": "done",
+        "created_at": 1.0,
+        "result": verdict,
+    }
+    host.answers["POST /v1/patches/bisect"] = (202, job)
+    assert sndr("patches", "bisect", "--preset", "p", "--", "curl", "-f")[0] == 0
+    body = next(body for name, _, body in host.asked if name == "POST /v1/patches/bisect")
+    assert (body["launch"]["preset"], body["launch"]["model"]) == ("p", "")
+    assert body["check"]["command"] == ["curl", "-f"]
+    assert sndr("patches", "bisect", "--check", "starts")[0] == 2

@@ -16,6 +16,7 @@ from engine_host.launch.asked import PresetStart
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight_machine import Holder, MachineState
 from engine_host.launch.surroundings import PatchesOfPlan, PatchFacts
+from engine_host.launch.twin import twin
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -344,3 +345,10 @@ def test_files_of_a_preset_that_are_wrong_stop_it(llama: PresetDesk) -> None:
     plan = llama.plan("demo-llamacpp")
     assert plan.findings[0].id == "weights.hash"
     assert not plan.startable
+
+
+def test_the_twin_of_a_preset_is_a_launch_or_names_it() -> None:
+    request = LaunchRequest(preset="p", model="/m x.gguf", overrides=Overrides(streams=3), keep=True)
+    assert twin(request, replaces=True) == "sndr launch p --model '/m x.gguf' --streams 3 --keep --replace"
+    bisected = twin(LaunchRequest(preset="p"), ("patches", "bisect"))
+    assert bisected == "sndr patches bisect --preset p"
