@@ -120,6 +120,7 @@ class DeployServices:
         launch = asked.launch
         if launch.preset is None:
             raise HostError(
+                Reason.BAD_REQUEST,
                 "Only a preset can be written down for other hardware.",
                 cause="A plan of a model is made for this machine.",
                 fix="Name a preset, or leave the hardware out.",
