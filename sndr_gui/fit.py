@@ -358,7 +358,7 @@ class FitModel(QObject):
             Figure(
                 "Most streams",
                 _bound(report.most_streams) if bounded else formats.UNMEASURED,
-                f"of {report.context:,} tokens",
+                f"of {formats.count(report.context)} tokens",
             ),
             Figure("KV of a token", formats.size(report.kv_bytes_per_token), pool),
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
 from sndr_gui.fit import FitModel
 from sndr_gui.memory_stack import stacks_of
@@ -49,6 +49,8 @@ class FitView(Page):
         self._left = left
         canvas = QWidget()
         canvas.setObjectName("canvas")
+        # As high as its texts are at this width, and not as they would be at the least one.
+        canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self._right = QVBoxLayout(canvas)
         self._right.setContentsMargins(0, 0, 4, 0)
         self._right.setSpacing(GAP)

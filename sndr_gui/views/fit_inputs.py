@@ -328,6 +328,7 @@ class FitInputs(QWidget):
         # An open list must not move under the person who chooses from it.
         if not self.boxes[name].view().isVisible():
             self.boxes[name].fill(choices, getattr(self._model.form, name))
+            self.boxes[name].setToolTip(self.boxes[name].currentText())
 
     def _refresh_hub(self) -> None:
         model = self._model
