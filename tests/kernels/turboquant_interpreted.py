@@ -79,6 +79,7 @@ def check(
     queries = queries or (query_rows,) * len(lengths)
     heads = kv_heads * group
     starts = torch.tensor([0, *queries]).cumsum(0).to(torch.int32)
+    uniform = set(queries) == {query_rows}
     # As in an engine: the queries are a part of a wider row.
     query = torch.randn(sum(queries), heads + 2, head_size, dtype=torch.bfloat16)[:, :heads]
     out = torch.full((sum(queries), heads, head_size), float("nan"))
@@ -86,9 +87,8 @@ def check(
     planned = plan(shape, len(lengths), max(lengths), CPU, splits=splits)
     for memory in (planned.partial, planned.partial_lse, planned.rotated):
         memory.fill_(float("nan"))
-    attend(
-        planned, query, cache, table, torch.tensor(lengths, dtype=torch.int32), starts, head_size**-0.5, out
-    )
+    held = torch.tensor(lengths, dtype=torch.int32)
+    attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform)
     for request, length in enumerate(lengths):
         mine = slice(int(starts[request]), int(starts[request + 1]))
         if queries[request] == 0:

@@ -175,7 +175,7 @@ class Case:
         scale = self.head_size**-0.5
 
         def call() -> None:
-            attend(made, self.query, self.cache, self.table, self.lengths, starts, scale, out)
+            attend(made, self.query, self.cache, self.table, self.lengths, starts, scale, out, True)
 
         self.note(name, timed(call), out, wanted, self.bytes)
 
@@ -221,7 +221,10 @@ class Case:
             return found
 
         wanted = self.wanted(
-            lambda request: (self.keys[request].transpose(0, 1), self.values[request].transpose(0, 1))
+            lambda request: (
+                self.keys[request].transpose(0, 1).double(),
+                self.values[request].transpose(0, 1).double(),
+            )
         )
         found = call()
         self.note("bf16", timed(call), found, wanted, 2 * self.keys.numel() * 2)

@@ -34,16 +34,16 @@ def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, nativ
         store(keys, random(length, kv_heads, head_size), cache, slots, layout, native_fp8)
     cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
     errors = []
-    for rows in sorted({1, threshold}):
-        queries = [rows, rows, 1, 0]
+    for rows, uniform in sorted({(1, True), (threshold, True), (threshold, False)}):
+        queries = [rows] * 4 if uniform else [rows, rows, 1, 0]
         starts = torch.tensor([0, *queries], device=device).cumsum(0).to(torch.int32)
         query = random(sum(queries), heads, head_size)
         out = torch.full_like(query, float("nan"))
         planned = plan(Shape(layout, rows, heads, kv_heads, cores, native_fp8), len(lengths), 8192, device)
         held = torch.tensor(lengths, dtype=torch.int32, device=device)
-        attend(planned, query, cache, table, held, starts, head_size**-0.5, out)
+        attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform)
         for request, (first, tokens) in enumerate(zip(starts.tolist(), queries, strict=False)):
-            if tokens:
+            if tokens and lengths[request]:
                 mine = slice(first, first + tokens)
                 seen = reference.read_tokens(cache, table[request], lengths[request], layout)
                 wanted = reference.attend(query[mine], *seen, lengths[request], head_size**-0.5)

@@ -23,8 +23,8 @@ class Segment:
     """Neighbouring requests of a batch that are computed alike; tokens first to last.
 
     starts: the segment's own cumulated query lengths, on the GPU. decode: through the kernel, at most `rows`
-    tokens a request, lengths from the GPU. Otherwise `queries` and `cached` are each request's tokens in this
-    batch and before it, exact for rows that are prefilled.
+    tokens a request, or just as many where it is uniform, lengths from the GPU. Otherwise `queries` and
+    `cached` are each request's tokens in this batch and before it, exact for rows that are prefilled.
     """
 
     decode: bool
@@ -32,6 +32,7 @@ class Segment:
     tokens: slice
     starts: torch.Tensor
     rows: int = 1
+    uniform: bool = False
     queries: tuple = ()
     cached: tuple = ()
 
@@ -115,8 +116,10 @@ def _segments(common, threshold):
     total = common.num_actual_tokens
     if common.max_query_len <= threshold:
         rows = 1 if common.max_query_len <= 1 else threshold
+        # Requests that pad a captured batch have no length.
+        uniform = total == common.num_reqs * rows
         starts = common.query_start_loc
-        return [Segment(True, slice(0, common.num_reqs), slice(0, total), starts, rows)]
+        return [Segment(True, slice(0, common.num_reqs), slice(0, total), starts, rows, uniform)]
     starts = common.query_start_loc_cpu.tolist()
     queries = [end - start for start, end in pairwise(starts)]
     lengths = common.seq_lens_cpu_upper_bound
@@ -133,10 +136,11 @@ def _segments(common, threshold):
         own = own if starts[first] == 0 else own - starts[first]
         if tokens.stop > tokens.start and decode:
             rows = 1 if max(mine) <= 1 else threshold
-            segments.append(Segment(True, slice(first, last), tokens, own, rows))
+            uniform = set(mine) == {rows}
+            segments.append(Segment(True, slice(first, last), tokens, own, rows, uniform))
         elif tokens.stop > tokens.start:
             cached = tuple(length - query for length, query in zip(lengths[first:last], mine, strict=True))
-            segments.append(Segment(False, slice(first, last), tokens, own, 1, mine, cached))
+            segments.append(Segment(False, slice(first, last), tokens, own, queries=mine, cached=cached))
         first = last
     return segments
 
@@ -232,6 +236,7 @@ class Wired:
             segment.starts,
             self.impl.scale,
             out,
+            segment.uniform,
         )
 
     def _flash(self, query, keys, values, starts, key_starts, most, most_keys, causal, out=None, lse=False):

@@ -140,13 +140,15 @@ def attend(
     starts: torch.Tensor,
     scale: float,
     out: torch.Tensor,
+    uniform: bool = False,
 ) -> None:
     """Write the attention of each request's last tokens to `out`; allocates nothing, reads nothing back.
 
     query, out: [tokens, heads, head_size], channels contiguous. cache: uint8 of `layout.cache_shape`; blocks
     may lie further apart than their bytes. table: int32 [batch, blocks]. lengths: int32 [batch], a request's
     tokens including the query's own. starts: int32 [batch + 1], where each request's query tokens begin; each
-    has at most `query_rows`, and may have none.
+    has at most `query_rows`, and may have none. uniform: each has `query_rows`, one after the other, or no
+    length at all.
     """
     shape, tuning = planned.shape, planned.tuning
     layout = shape.layout
@@ -174,6 +176,7 @@ def attend(
         query.stride(0),
         query.stride(1),
         table.stride(0),
+        query_rows=shape.query_rows if uniform else 0,
         group=group,
         rows=shape.rows,
         kv_heads=shape.kv_heads,

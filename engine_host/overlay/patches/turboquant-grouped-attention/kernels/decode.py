@@ -50,6 +50,7 @@ def decode_kernel(
     query_token_stride,
     query_head_stride,
     table_stride,
+    query_rows: tl.constexpr,
     group: tl.constexpr,
     rows: tl.constexpr,
     kv_heads: tl.constexpr,
@@ -64,8 +65,9 @@ def decode_kernel(
 ):
     """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
 
-    A request has the query tokens from its entry of `starts` to the next one's, at most rows // group; row r
-    is token r // group of head r % group and sees the first length - tokens + 1 + r // group tokens.
+    Each request has query_rows query tokens. Where that is 0 they are those from its entry of `starts` to the
+    next one's, at most rows // group; that takes registers. Row r is token r // group of head r % group and
+    sees the first length - tokens + 1 + r // group tokens.
 
     native_fp8: the tensor cores multiply fp8 (SM 8.9 on). Without, keys become fp16 in registers: the byte's
     sign, exponent and mantissa shifted into an fp16's, which is the number times 2 ** -8, exactly.
@@ -80,8 +82,12 @@ def decode_kernel(
     request = tl.program_id(1)
     split = tl.program_id(2)
     length = tl.load(lengths + request)
-    query_start = tl.load(starts + request)
-    tokens = tl.load(starts + request + 1) - query_start
+    if query_rows > 0:
+        query_start = request * query_rows
+        tokens = query_rows
+    else:
+        query_start = tl.load(starts + request)
+        tokens = tl.load(starts + request + 1) - query_start
     share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
     first = share * split
     end = tl.minimum(first + share, length)
@@ -162,8 +168,14 @@ def decode_kernel(
                 place == 0, block0, tl.where(place == 1, block1, tl.where(place == 2, block2, block3))
             )
         within = (token + start) & (block_size - 1) if block_size > tile else token & (block_size - 1)
-        base = block.to(tl.int64) * block_stride + head * page_bytes
-        words = block.to(tl.int64) * (block_stride // 4) + head * (page_bytes // 4)
+        if block_stride % page_bytes == 0:
+            # One wide multiplication for both: blocks without gaps, or with gaps of whole pages.
+            page = (block * (block_stride // page_bytes) + head).to(tl.int64)
+            base = page * page_bytes
+            words = page * (page_bytes // 4)
+        else:
+            base = block.to(tl.int64) * block_stride + head * page_bytes
+            words = block.to(tl.int64) * (block_stride // 4) + head * (page_bytes // 4)
         scale = tl.load(word_cache + (words + (scale_offset // 4 + within)))
         # Slots beyond the end were never written and may hold NaN; with scale 0 their values are 0.
         scale = tl.where(start + token < end, scale, 0)
