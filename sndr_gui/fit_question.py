@@ -11,8 +11,8 @@ from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.session import Session
 from sndr_gui.soon import Soon
 
-# A slider that is drawn asks about sixteen times a second; the calculator takes some milliseconds.
-_DEBOUNCE_MS = 60
+# A slider that is moved asks some thirty times a second at most; the calculator takes some milliseconds.
+_DEBOUNCE_MS = 30
 # What makes it another question, to which the last answer says nothing.
 _SUBJECT = {"model", "preset", "engine", "server", "hardware", "gpus", "cpu", "bits"}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from engine_host.protocol import LaunchPlan, ResolvedPreset
 
@@ -31,7 +32,8 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
     rows = []
     for setting in resolved.settings:
         by = setting.by
-        where = f"{by.file}:{by.line}" if by.line is not None else by.file
+        file = PurePath(by.file).name
+        where = f"{file}:{by.line}" if by.line is not None else file
         over = f", over {setting.over[0].layer.value}" if setting.over else ""
         name = setting.name.replace("_", " ")
         rows.append(SettingRow(name, shown_value(setting.value), by.layer.value, where + over))

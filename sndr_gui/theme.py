@@ -189,11 +189,22 @@ def _style() -> Template:
 
 def pixmap(name: str, token: str, pixels: int = 18) -> QPixmap:
     """An icon in one of the theme's colours, sharp at the screen's scale."""
-    svg = resource("icons", f"{name}.svg").read_text(encoding="utf-8")
-    svg = svg.replace("currentColor", getattr(current(), token))
-    svg = svg.replace('stroke-width="2"', 'stroke-width="1.8"')
     app = QApplication.instance()
     scale = app.devicePixelRatio() if isinstance(app, QApplication) else 1.0
+    key = (name, getattr(current(), token), pixels, scale)
+    if key not in _drawn:
+        _drawn[key] = _draw(*key)
+    return _drawn[key]
+
+
+# A page has dozens of the same few icons.
+_drawn: dict[tuple[str, str, int, float], QPixmap] = {}
+
+
+def _draw(name: str, colour: str, pixels: int, scale: float) -> QPixmap:
+    svg = resource("icons", f"{name}.svg").read_text(encoding="utf-8")
+    svg = svg.replace("currentColor", colour)
+    svg = svg.replace('stroke-width="2"', 'stroke-width="1.8"')
     image = QPixmap(round(pixels * scale), round(pixels * scale))
     image.setDevicePixelRatio(scale)
     image.fill(Qt.GlobalColor.transparent)

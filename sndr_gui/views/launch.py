@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.launch import LaunchModel, ListKind
 from sndr_gui.machine import MachineModel
+from sndr_gui.soon import Soon
 from sndr_gui.views.copying import Switcher
 from sndr_gui.views.fit_notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.installations import InstallCard
@@ -98,6 +99,7 @@ class LaunchView(Page):
         split.addLayout(column(self._list_head(), self.lists, spacing=8), 10)
         split.addWidget(self.right, 12)
         self.body.addLayout(split, 1)
+        self._below = Soon(self, 40, self._refresh_below)
         self.start = StartBar(model)
         self.body.addWidget(self.start)
         model.models.changed.connect(self._on_lists)
@@ -260,10 +262,15 @@ class LaunchView(Page):
         self.form.refresh()
         self.sizes.refresh()
         self._on_fit()
-        self._on_plan()
+        self.form.refresh_planned()
+        self._on_changed()
 
     def _on_detail(self) -> None:
         self.preset.refresh()
+        # What lies below is many small texts: whoever walks through the list must not wait for them.
+        self._below.ask()
+
+    def _refresh_below(self) -> None:
         self.facts.refresh()
         self.plan.refresh()
 

@@ -117,6 +117,7 @@ async def test_a_card_says_what_to_beware_of_and_links_to_the_better_one(stage: 
     said = words(view.preset)
     for word in ("tight", "reported", "vLLM", "has not run it", "are not on this machine", "Download them."):
         assert word in said
+    await stage.until(lambda: "Apache-2.0" in words(view.facts))
     about = words(view.facts)
     for word in (
         "owners of one 24 GB card",
