@@ -272,16 +272,13 @@ class PresetServices:
         )
 
     async def remove(self, preset_id: str) -> SavedPreset:
-        """Remove a person's preset; the answer holds its text.
+        """Remove a person's preset, also one that cannot be used; the answer holds its text.
 
         Raises HostError(not_found), HostError(conflict) when it comes with the program or others extend it.
         """
         async with self._changing:
             catalog = await self.catalog()
-            catalog.preset(preset_id)
-            file = _own_file(catalog, preset_id)
-            if file is None:
-                raise _shipped_one(preset_id)
+            path, text = await asyncio.to_thread(self._removable, catalog, preset_id)
             needing = [one.entry.id for one in catalog.variations.values() if one.entry.extends == preset_id]
             if needing:
                 raise HostError(
@@ -291,11 +288,25 @@ class PresetServices:
                     evidence={"id": preset_id, "extended_by": needing},
                 )
             try:
-                await asyncio.to_thread(file.path.unlink, missing_ok=True)
+                await asyncio.to_thread(path.unlink, missing_ok=True)
             except OSError as error:
-                raise atomic_file.saving_failed(file.path, error) from error
+                raise atomic_file.saving_failed(path, error) from error
         self._events.publish(PresetsChangedEvent())
-        return SavedPreset(id=preset_id, file=file.file, previous=file.document.text)
+        return SavedPreset(id=preset_id, file=self._own.name(path), previous=text)
+
+    def _removable(self, catalog: Catalog, preset_id: str) -> tuple[Path, str]:
+        """The file and the text of a person's preset. Raises HostError(not_found), HostError(conflict)."""
+        _check_id(preset_id)
+        if preset_id in catalog.ids():
+            file = _own_file(catalog, preset_id)
+            if file is None:
+                raise _shipped_one(preset_id)
+            return file.path, file.document.text
+        path = self._own.root / f"{preset_id}.yaml"
+        text = _text(path)
+        if text is None:
+            catalog.preset(preset_id)
+        return path, text or ""
 
     async def export(self, preset_id: str) -> ExportedPreset:
         """A preset as one file. Raises HostError(not_found)."""

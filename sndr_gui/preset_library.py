@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from PySide6.QtCore import QObject, Signal
@@ -289,7 +290,7 @@ class PresetsModel(QObject):
         row = next((row for row in self._own_rows() if row.id == preset), None)
         if row is not None and row.origin == "draft" and draft is not None:
             self.drafts.drop(preset)
-            self._say_removed(preset, lambda: self._keep_again(preset, draft.text))
+            self._say_removed(preset, partial(self._keep_again, preset, draft.text))
             self._after_removal(preset)
             return
 
@@ -297,7 +298,9 @@ class PresetsModel(QObject):
             removed = await client.remove_preset(preset)
             self.drafts.drop(preset)
             self._after_removal(preset)
-            self._say_removed(preset, lambda: self._save_again(preset, removed.previous or ""))
+            # What cannot be used cannot be saved again as it is: it comes back as a draft.
+            again = self._keep_again if row is not None and row.why else self._save_again
+            self._say_removed(preset, partial(again, preset, removed.previous or ""))
 
         self.session.command("remove preset", work)
 

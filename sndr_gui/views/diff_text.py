@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QPlainTextEdit
 from sndr_gui import theme
 
 
-class _DiffColours(QSyntaxHighlighter):
+class DiffColours(QSyntaxHighlighter):
     """Colours added and removed lines."""
 
     def __init__(self, document: QTextDocument) -> None:
@@ -33,7 +33,7 @@ class DiffView(QPlainTextEdit):
         self.setFont(theme.mono_font(11))
         self.setTabChangesFocus(True)
         self.setPlaceholderText(nothing)
-        self._colours = _DiffColours(self.document())
+        self._colours = DiffColours(self.document())
 
     def show_diff(self, diff: str) -> None:
         """Show a diff; the place in it stays where the text is the same."""

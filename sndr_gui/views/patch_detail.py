@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices, QSyntaxHighlighter, QTextCharFormat, QTextDocument
+from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import Patch, PatchEvidence, PatchOperation, PatchResult
@@ -14,26 +14,11 @@ from sndr_gui.installations import command
 from sndr_gui.patch_rows import TONES
 from sndr_gui.patches import PatchesModel, reason_words
 from sndr_gui.views.copying import CommandLine, CopyButton
+from sndr_gui.views.diff_text import DiffColours
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import badge, button, clear, row, set_text, text
 
 _UNKNOWN = "not measured"
-
-
-class _DiffColours(QSyntaxHighlighter):
-    """Colours added and removed lines of a diff."""
-
-    def __init__(self, document: QTextDocument) -> None:
-        super().__init__(document)
-        theme.notifier.changed.connect(self.rehighlight)
-
-    def highlightBlock(self, line: str) -> None:
-        """Colour one line by its first character."""
-        token = {"+": "good", "-": "bad", "@": "accent"}.get(line[:1])
-        if token:
-            look = QTextCharFormat()
-            look.setForeground(theme.color(token))
-            self.setFormat(0, len(line), look)
 
 
 class DiffText(QPlainTextEdit):
@@ -47,7 +32,7 @@ class DiffText(QPlainTextEdit):
         self.setFont(theme.mono_font(11))
         self.setTabChangesFocus(True)
         self.setPlainText(operation.diff)
-        self._colours = _DiffColours(self.document())
+        self._colours = DiffColours(self.document())
         lines = operation.diff.count("\n") + 1
         self.setFixedHeight(min(320, 34 + lines * self.fontMetrics().lineSpacing()))
 

@@ -141,7 +141,7 @@ class PresetsView(Page):
         self.vary.setEnabled(usable)
         self.fit.setEnabled(usable)
         self.export.setEnabled(usable)
-        self.remove.setEnabled(own and (usable or (chosen is not None and chosen.origin == "draft")))
+        self.remove.setEnabled(own)
         name = chosen.id if chosen else "PRESET"
         self.vary.setToolTip(
             f"Begin a preset that says only what is different\nsndr presets vary {name} my-{name}"

@@ -6,8 +6,18 @@ from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QDialog, QLineEdit
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QApplication,
+    QComboBox,
+    QDialog,
+    QLineEdit,
+    QPlainTextEdit,
+    QTableView,
+    QWidget,
+)
 
 from engine_host.protocol import EntryOrigin, Reason
 from sndr_gui.preset_drafts import Draft, Drafts
@@ -17,6 +27,7 @@ from sndr_gui.views.presets import PresetsView
 from tests.views.conftest import Stage
 from tests.views.real_catalogue import RealCatalogue
 
+NAMED = (QAbstractButton, QComboBox, QLineEdit, QPlainTextEdit, QTableView)
 Kind = TypeVar("Kind", bound=QDialog)
 MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096  # enough\n"
 
@@ -269,6 +280,19 @@ async def test_a_file_that_cannot_be_used_is_listed_and_mended(
     assert (broken.status, broken.own) == ("cannot be used", True)
     view.model.choose("broken")
     assert "line 6" in view.lesson.text()
+    view.remove.click()
+    await stage.until(lambda: not (catalogue.own / "broken.yaml").exists())
+    notice = next(notice for notice in stage.window.toasts.shown if notice.key == "preset removed")
+    assert notice.action is not None
+    notice.action()
+    await checked(stage, view)
+    assert view.model.editor.is_new
+    assert "contxt" in view.pane.yaml.toPlainText()
+    view.model.editor.leave(keep=False)
+    (catalogue.own / "broken.yaml").write_text(MINE.replace("mine", "broken").replace("context", "contxt"))
+    view.model.load()
+    await stage.until(lambda: any(row.status == "cannot be used" for row in view.model.rows.shown))
+    view.model.choose("broken")
     view.edit.click()
     editor = view.model.editor
     await stage.until(lambda: editor.lint is not None)
@@ -320,6 +344,23 @@ async def test_a_draft_of_a_preset_that_was_never_saved_is_listed(stage: Stage) 
     notice.action()
     await checked(stage, view)
     assert view.model.editor.target == "new-one"
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_every_control_has_a_name_in_both_sizes(stage: Stage) -> None:
+    view = await edited(stage)
+    for size in ((1280, 820), (900, 600)):
+        stage.window.resize(*size)
+        await checked(stage, view)
+        for widget in view.findChildren(QWidget):
+            inner = widget.objectName().startswith("qt_") or widget.parent() is None
+            if isinstance(widget, NAMED) and widget.isVisibleTo(view) and not inner:
+                found = QAccessible.queryAccessibleInterface(widget)
+                name = found.text(QAccessible.Text.Name)
+                assert name, f"{type(widget).__name__} in {type(widget.parent()).__name__}"
+        pane = view.pane
+        right = max(button.geometry().right() for button in (pane.save, pane.discard, pane.fit))
+        assert right <= pane.width()
 
 
 @pytest.mark.usefixtures("catalogue")

@@ -226,6 +226,12 @@ def test_a_broken_file_of_ones_own_is_told_and_can_be_mended() -> None:
         await api.save(MINE, file.digest)
         assert "mine" in await api.ids()
         assert (await api.refused("GET", "/v1/presets/gone/file")).reason is Reason.NOT_FOUND
+        broken = MINE.replace("context", "contxt")
+        path.write_text(broken)
+        removed = await api.ask("DELETE", "/v1/presets/mine", SavedPreset)
+        assert removed.previous == broken
+        assert not path.exists()
+        assert (await api.refused("DELETE", "/v1/presets/mine")).reason is Reason.NOT_FOUND
 
     through(work)
 
