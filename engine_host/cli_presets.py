@@ -300,8 +300,11 @@ def _card_lines(detail: PresetDetail) -> list[str]:
     lines += [f"  {_measured(one)}" for one in card.evidence]
     if card.fallback:
         lines.append(f"  if it does not run: {card.fallback}")
-    if not detail.item.startable:
+    if detail.item.startable:
+        lines.append(f"  start it: sndr launch {preset.id}; what it needs: sndr fit --preset {preset.id}")
+    else:
         lines.append(f"  This program does not start {preset.engine.value} itself.")
+        lines.append(f"  write its start down: sndr launch {preset.id} --render docker")
     return lines
 
 

@@ -122,8 +122,10 @@ class FitServices:
         listed = await self._list_models() if models is None else models
         here = match(variant, listed, resources())
         if here.found and not here.ambiguous and here.found[0].problem is None:
-            return await self._read_from(here.found[0].path, None)
-        return _catalogued(entry, variant, None)
+            model = await self._read_from(here.found[0].path, None)
+        else:
+            model = _catalogued(entry, variant, None)
+        return _with_drafter(model, resolved)
 
     async def devices(self, request: FitRequest) -> tuple[bool, list[Device]]:
         """Whether a question is about the processor, and the devices that it is about."""
@@ -312,6 +314,19 @@ def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Mode
         bits=bits or variant.bits,
         size=variant.size,
     )
+
+
+def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
+    """The model with the weights of another one that drafts for it, as large as the catalogue says."""
+    drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
+    speculation = next((one.value for one in resolved.settings if one.name == "speculation"), None)
+    if drafter is None or speculation in {None, "off"}:
+        return model
+    unknown = (*model.unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
+    if drafter.size_gb is None:
+        return replace(model, unknown=(*unknown, "how large that drafter is"))
+    weights = replace(model.weights, drafter=round(drafter.size_gb.value * 10**9))
+    return replace(model, weights=weights, unknown=unknown)
 
 
 def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:

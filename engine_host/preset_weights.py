@@ -162,7 +162,8 @@ def download_command(variant: Variant, folder: Path) -> str | None:
         return None
     words = ["hf", "download", variant.repository]
     if variant.format == "gguf":
-        words += [file.name for file in variant.files] or ["--include", "*.gguf"]
+        # A repository holds the same model in many quantisations.
+        words += [file.name for file in variant.files] or ["--include", f"*{variant.quantization}*.gguf"]
     if variant.revision is not None:
         words += ["--revision", variant.revision]
     # As Hugging Face names it, so that the model is known again.

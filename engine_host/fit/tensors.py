@@ -26,7 +26,10 @@ _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.(\d+)\.")
 
 @dataclass(frozen=True, slots=True)
 class WeightBytes:
-    """Bytes of a model's weights: `body` are the layers without their experts, and everything else."""
+    """Bytes of a model's weights: `body` are the layers without their experts, and everything else.
+
+    `drafter` are those of another model that drafts for it.
+    """
 
     embedding: int
     head: int
@@ -35,10 +38,11 @@ class WeightBytes:
     drafting: int
     vision: int
     basis: Basis
+    drafter: int = 0
 
     def loaded(self, *, drafting: bool) -> int:
         """Bytes in memory; the drafting layers are loaded only where they run."""
-        rest = self.embedding + self.head + self.body + self.experts + self.vision
+        rest = self.embedding + self.head + self.body + self.experts + self.vision + self.drafter
         return rest + (self.drafting if drafting else 0)
 
     def read(self, shape: ModelShape, streams: int = 1) -> int:

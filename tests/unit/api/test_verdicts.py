@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.bundled import presets
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.fit import FitReport, Verdict
+from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.presets import JudgePresets, PresetPage, PresetVerdict, PresetVerdicts
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
@@ -181,6 +181,27 @@ def test_gpus_that_are_described_are_checked_against_what_a_preset_needs() -> No
         assert found.devices[0].name == "card"
 
     through(work)
+
+
+def test_a_drafter_of_its_own_is_loaded_too() -> None:
+    async def work(opened: Door) -> None:
+        drafted = await fit(opened, preset="gemma-4-31b-2x24", hardware="2x rtx-a5000")
+        alone = await fit(opened, preset="gemma-4-31b-2x24", hardware="2x rtx-a5000", speculation=False)
+        weights = [
+            next(part.size for part in report.devices[0].parts if part.name == "weights")
+            for report in (drafted, alone)
+        ]
+        assert weights[0] - weights[1] == pytest.approx(0.97e9 / 2, rel=0.01), "half of it on each GPU"
+        assert any("KV cache of its drafter" in unknown for unknown in drafted.unknown)
+        assert not any("drafter" in unknown for unknown in alone.unknown)
+
+    through(work)
+
+
+def test_a_question_says_what_was_asked_and_nothing_else() -> None:
+    asked = FitRequest(preset="p", streams=1, eager=False)
+    assert asked.model_dump(mode="json") == {"preset": "p", "streams": 1, "eager": False}
+    assert FitRequest.model_validate(asked.model_dump()).model_fields_set == asked.model_fields_set
 
 
 def test_a_preset_of_an_engine_that_is_not_started_has_no_figures() -> None:
