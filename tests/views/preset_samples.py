@@ -76,7 +76,9 @@ def preset(name: str, **changes: Any) -> PresetEntry:
 
 def item(name: str, **changes: Any) -> PresetItem:
     """A preset in the list; what is not of the list goes into the preset."""
-    own: dict[str, Any] = {key: changes.pop(key) for key in ("origin", "startable", "digest") if key in changes}
+    own: dict[str, Any] = {
+        key: changes.pop(key) for key in ("origin", "startable", "digest") if key in changes
+    }
     return PresetItem(
         preset=preset(name, **changes),
         origin=EntryOrigin.PROGRAM,
