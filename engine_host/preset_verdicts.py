@@ -6,22 +6,25 @@ from pathlib import Path
 from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.resolve import Machine
+from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.fit.start import Device, Model
 from engine_host.fit_services import FitServices, device_of
+from engine_host.launch.preflight_preset import without_gpu
 from engine_host.launch.surroundings import Environment
 from engine_host.preset_fit import lacking, rank, verdict_of
 from engine_host.preset_services import PresetServices
 from engine_host.preset_weights import drafter_finding, weights_finding, weights_here
 from engine_host.protocol.base import Severity
-from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.catalog import PresetEngine, PresetEntry
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import FitRequest
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts, ResolvedPreset
 
-# What starts an engine, or why nothing does: by engine, and by whether it is for GPUs.
-_Engines = Mapping[tuple[PresetEngine, bool], Finding | None]
+# Why an engine cannot start a preset: by engine, and by whether the preset is for GPUs.
+_Missing = Callable[[PresetEntry], Finding | None]
+_Engines = Mapping[PresetEngine, _Missing]
 
 
 class PresetVerdictServices:
@@ -32,7 +35,7 @@ class PresetVerdictServices:
         presets: PresetServices,
         fit: FitServices,
         list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
-        find_server: Callable[[], Awaitable[object]],
+        find_server: Callable[[], Awaitable[ServerCapabilities]],
         find_environment: Callable[[str | None], Awaitable[Environment]],
         downloads: Callable[[], Path],
     ) -> None:
@@ -88,7 +91,7 @@ class PresetVerdictServices:
             missing += [] if not_here is None else [not_here]
             drafter = drafter_finding(resolved, models, self._downloads())
             missing += [] if drafter is None else [drafter]
-            engine = engines.get((resolved.engine, resolved.preset.needs.gpus > 0))
+            engine = engines.get(resolved.engine, _nothing)(resolved.preset)
             missing += [] if engine is None else [engine]
         usable = weights.found and not weights.ambiguous and weights.found[0].problem is None
         return found.model_copy(
@@ -97,21 +100,34 @@ class PresetVerdictServices:
 
     async def _engines(self) -> _Engines:
         """What is missing to start each engine."""
-        found: dict[tuple[PresetEngine, bool], Finding | None] = {}
+        return {
+            PresetEngine.LLAMA_CPP: await self._llama_cpp(),
+            PresetEngine.VLLM: await self._vllm(),
+        }
+
+    async def _llama_cpp(self) -> _Missing:
         try:
-            await self._find_server()
-            server = None
+            server = await self._find_server()
         except HostError as error:
-            server = _absent(error)
-        found[PresetEngine.LLAMA_CPP, False] = found[PresetEngine.LLAMA_CPP, True] = server
+            absent = _absent(error)
+            return lambda _preset: absent
+        return lambda preset: (
+            without_gpu(preset, server.label) if preset.needs.gpus and not server.devices else None
+        )
+
+    async def _vllm(self) -> _Missing:
         try:
             environment = await self._find_environment(None)
         except HostError as error:
-            found[PresetEngine.VLLM, False] = found[PresetEngine.VLLM, True] = _absent(error)
-        else:
-            found[PresetEngine.VLLM, False] = None
-            found[PresetEngine.VLLM, True] = None if environment.build == "cuda" else _cpu_build(environment)
-        return found
+            absent = _absent(error)
+            return lambda _preset: absent
+        return lambda preset: (
+            _cpu_build(environment) if preset.needs.gpus and environment.build == "cpu" else None
+        )
+
+
+def _nothing(_preset: PresetEntry) -> None:
+    return None
 
 
 def _name(catalog: Catalog, here: Machine | None, asked: JudgePresets) -> str:

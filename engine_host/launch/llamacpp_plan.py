@@ -12,6 +12,7 @@ from engine_host.launch.asked import Asked, PresetStart, asked_of
 from engine_host.launch.marks import Made, Marks, files_mark
 from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.ownership import foreign_settings
+from engine_host.launch.preflight_preset import without_gpu
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolve import Resolution
 from engine_host.launch.surroundings import Surroundings
@@ -50,6 +51,7 @@ class LlamaCppPlans:
         info, asked = _gguf(model), asked_of(request, preset)
         _refuse_foreign(request, asked)
         server = await self._around.find_server(self._server_choice(request))
+        _refuse_processor(server, preset)
         resolved = self._resolve(request, asked, model, server)
         argv, environment = command(
             _settings_of(model, resolved, asked),
@@ -178,6 +180,14 @@ def _gguf(model: ShelvedModel) -> GgufInfo:
         fix=Fix(text="Run it with vLLM, or choose a GGUF file of it.", command=f"sndr run {model.file.id}"),
         evidence={"model": model.file.id, "format": model.file.format},
     )
+
+
+def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None) -> None:
+    """Raise HostError(engine_unusable) when a preset for GPUs would run on the processor."""
+    if preset is None or not preset.resolved.preset.needs.gpus or server.devices:
+        return
+    finding = without_gpu(preset.resolved.preset, server.label)
+    raise HostError(Reason.ENGINE_UNUSABLE, finding.message, fix=finding.fix, evidence=finding.evidence)
 
 
 def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:

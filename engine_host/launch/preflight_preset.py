@@ -5,8 +5,24 @@ from collections.abc import Iterator
 
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEntry
-from engine_host.protocol.errors import Fix
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
+
+
+def without_gpu(preset: PresetEntry, server: str) -> Finding:
+    """A preset for GPUs, and a llama.cpp that uses none."""
+    return Finding(
+        id="engine.without_gpu",
+        severity=Severity.ERROR,
+        reason=Reason.ENGINE_UNUSABLE,
+        message=f"{preset.id} is for GPUs, and this llama.cpp ({server}) was built without them.",
+        fix=Fix(
+            text="Name a llama-server of your own that was built with CUDA, and set engine.server to own; or "
+            f"run it in a container: sndr launch {preset.id} --render docker",
+            command="sndr settings set engine.own_server PATH",
+        ),
+        evidence={"preset": preset.id, "server": server},
+    )
 
 
 def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:

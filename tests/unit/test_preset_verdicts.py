@@ -8,6 +8,7 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.bundled import presets
+from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.events import EventLog
 from engine_host.fit_services import FitServices
 from engine_host.library.shelf import ShelvedModel
@@ -21,6 +22,7 @@ from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerd
 from engine_host.settings import SettingsFile
 from engine_host.store import Store
 from tests.unit.asynchronous import run
+from tests.unit.launch.models import server
 
 GIB = 1 << 30
 
@@ -46,6 +48,7 @@ class Machine:
         self.models: list[ModelFile] = []
         self.given_back = 0
         self.server: HostError | None = None
+        self.devices: tuple[str, ...] = ("CUDA0",)
         self.vllm: Venv | HostError = Venv("cuda")
         self.events = EventLog()
         self.store = Store(home / "store.sqlite")
@@ -71,10 +74,10 @@ class Machine:
     async def _list(self) -> Sequence[ModelFile]:
         return self.models
 
-    async def _server(self) -> object:
+    async def _server(self) -> ServerCapabilities:
         if self.server is not None:
             raise self.server
-        return self
+        return server(devices=self.devices)
 
     async def _environment(self, _wanted: str | None) -> Venv:
         if isinstance(self.vllm, HostError):
@@ -182,6 +185,16 @@ def test_a_build_for_processors_is_not_enough_for_gpus(machine: Machine) -> None
     assert build.fix is not None
     assert build.fix.command == "sndr engine install vllm --version 0.32.0 --build cuda"
     assert "engine.build" not in ids(machine.of("demo-vllm"))
+
+
+def test_a_llama_cpp_without_gpus_is_not_enough_for_them(machine: Machine) -> None:
+    machine.has(1)
+    machine.devices = ()
+    missing = {one.id: one for one in machine.of("qwen3.6-27b-q4-24").missing}
+    fix = missing["engine.without_gpu"].fix
+    assert fix is not None
+    assert "--render docker" in fix.text
+    assert "engine.without_gpu" not in ids(machine.of("demo-llamacpp"))
 
 
 def test_a_model_that_is_here_is_named(machine: Machine) -> None:

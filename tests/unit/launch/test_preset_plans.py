@@ -219,6 +219,32 @@ def test_a_preset_for_gpus_does_not_run_in_the_build_for_processors(vllm: Preset
     assert fix.command == "sndr engine install vllm --version 0.32.0 --build cuda"
 
 
+def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: PresetDesk) -> None:
+    llama.presets.machine = Machine("rtx-3090", 1)
+    with pytest.raises(HostError) as raised:
+        llama.plan("qwen3.6-27b-q4-24")
+    assert raised.value.reason is Reason.ENGINE_UNUSABLE
+    llama.desk.server = {"devices": ("CUDA0",)}  # type: ignore[union-attr]
+    llama.gpus = (gpu(0, total=24 * GIB),)
+    plan = llama.plan("qwen3.6-27b-q4-24")
+    assert "--gpu-layers" in plan.argv
+    assert "vram_short" not in ids(plan)
+
+
+def test_what_others_hold_is_told_before_llama_cpp_starts(llama: PresetDesk) -> None:
+    llama.presets.machine = Machine("rtx-3090", 1)
+    llama.desk.server = {"devices": ("CUDA0",)}  # type: ignore[union-attr]
+    llama.gpus = (gpu(0, used=23 * GIB, total=24 * GIB),)
+    llama.state = replace(llama.state, holders=(Holder(0, 9, "blender", 23 * GIB),))
+    finding = next(one for one in llama.plan("qwen3.6-27b-q4-24").findings if one.id == "vram_short")
+    assert finding.severity is Severity.WARNING, "it may be gone until the start"
+    assert "blender (pid 9) holds 23.0 GiB." in finding.message
+    llama.gpus = (gpu(0, total=GIB // 2),)
+    llama.state = replace(llama.state, holders=())
+    finding = next(one for one in llama.plan("qwen3.6-27b-q4-24").findings if one.id == "vram_short")
+    assert finding.severity is Severity.ERROR
+
+
 def test_what_was_measured_with_another_version_is_told(llama: PresetDesk, cuda: PresetDesk) -> None:
     told = next(one for one in llama.plan("demo-llamacpp").findings if one.id == "preset.other_version")
     assert (told.severity, told.evidence["pins"]) == (Severity.INFO, ["llama.cpp 0c1e57098"])
