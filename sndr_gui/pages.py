@@ -114,9 +114,9 @@ class Pages(QObject):
             self.patches.narrow(Facets(pid=pid))
 
     def open_preset(self, preset: str) -> None:
-        """Go to Presets, to the editor of one of them."""
+        """Go to Presets, to the editor of one's own, or of a new variation of one of the program's."""
         self._go("presets")
-        self.presets.open(preset)
+        self.presets.edit(preset)
 
     def open_fit(self, preset: str) -> None:
         """Go to Fit, to a preset."""

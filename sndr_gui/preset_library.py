@@ -149,7 +149,7 @@ class PresetsModel(QObject):
             self.changed.emit()
             if self._wanted:
                 wanted, self._wanted = self._wanted, ""
-                self.open(wanted)
+                self.edit(wanted)
 
         self.session.command("read the presets", work)
 
@@ -232,10 +232,6 @@ class PresetsModel(QObject):
 
     def open(self, preset: str) -> None:
         """Edit a preset, or look at one of the program's."""
-        if self.page is None:
-            self._wanted = preset
-            self._on_link()
-            return
         if self.editor.id == preset:
             return
         # What is not saved of another one is kept as a draft.
@@ -250,6 +246,18 @@ class PresetsModel(QObject):
             self.editor.open_file(await client.preset_file(preset))
 
         self.session.command("open preset", work)
+
+    def edit(self, preset: str) -> None:
+        """Edit a preset of one's own, or begin a variation of one of the program's."""
+        if self.page is None:
+            self._wanted = preset
+            self._on_link()
+            return
+        item = self.item(preset)
+        if item is not None and not _is_own(item):
+            self.vary(preset)
+        else:
+            self.open(preset)
 
     def vary(self, preset: str) -> None:
         """Begin a variation of one's own of a preset; of a variation, a copy."""

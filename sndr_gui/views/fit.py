@@ -33,6 +33,7 @@ from sndr_gui.views.problems import ProblemBox
 from sndr_gui.views.tables import Table
 
 _NARROW = 900
+_WIDE = 1300
 
 
 class FitView(Page):
@@ -93,7 +94,7 @@ class FitView(Page):
         self.advice, self.speed, self.reported = AdviceCard(), SpeedCard(), ReportedCard()
         self.known = KnownCard()
         self.verified = Card("Verified: predicted and measured on this machine")
-        widths = {1: 86, 2: 110, 3: 130, 4: 100, 5: 100, 6: 76}
+        widths = {1: 92, 2: 120, 3: 140, 4: 96, 5: 96, 6: 78}
         self.starts = Table(self.model.starts, "Compared starts", 0, widths)  # type: ignore[arg-type]
         self.starts.verticalHeader().setDefaultSectionSize(30)
         self.no_starts = text(
@@ -145,8 +146,8 @@ class FitView(Page):
             self._columns = columns
             for number, card in enumerate(self.figures):
                 self._figures.addWidget(card, number // columns, number % columns)
-        for place in (1, 2):
-            self.starts.setColumnHidden(place, narrow)
+        self.starts.setColumnHidden(1, narrow)
+        self.starts.setColumnHidden(2, self.width() < _WIDE)
 
     def _place_inputs(self, narrow: bool) -> None:
         """Beside the answer, or where there is no room, below its first numbers."""
@@ -201,7 +202,9 @@ class FitView(Page):
         self.curve.show_report(report)
         self.grid.show_report(report)
         self.advice.show_advice(report.advice if report else ())
-        self.speed.show_report(report, model.measured_speed)
+        # What was learnt and what is not known have a card of their own here.
+        plain = report.model_copy(update={"corrections": (), "unknown": ()}) if report else None
+        self.speed.show_report(plain, model.measured_speed)
         self.reported.show_speeds(model.reported_speeds() if report else ())
         self.known.show_report(report)
 
@@ -221,4 +224,4 @@ class FitView(Page):
         rows = self.model.starts.total
         self.no_starts.setVisible(not rows)
         self.starts.setVisible(bool(rows))
-        self.starts.setFixedHeight(min(280, 44 + 30 * max(1, rows)))
+        self.starts.setFixedHeight(min(320, 46 + 30 * max(1, rows)))

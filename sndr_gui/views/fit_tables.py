@@ -151,7 +151,7 @@ class KnownCard(Card):
         if report is None:
             return
         learnt = [
-            f"{one.part} × {one.factor:g} from {formats.plural(one.n, 'start')} here"
+            f"{one.part} × {one.factor:.2f} from {formats.plural(one.n, 'start')} here"
             for one in report.corrections
         ]
         set_text(

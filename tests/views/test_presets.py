@@ -347,6 +347,25 @@ async def test_a_draft_of_a_preset_that_was_never_saved_is_listed(stage: Stage) 
 
 
 @pytest.mark.usefixtures("catalogue")
+async def test_other_pages_bring_a_preset_to_its_editor(stage: Stage) -> None:
+    stage.pages.open_preset("demo-llamacpp")
+    editor = stage.pages.presets.editor
+    await stage.until(lambda: editor.is_open)
+    assert (stage.window.current, editor.target, editor.is_new) == ("presets", "my-demo-llamacpp", True)
+    await checked(stage, await page(stage))
+    await stage.session.client.save_preset("mine", MINE, None)
+    await stage.until(lambda: stage.pages.presets.item("mine") is not None)
+    stage.pages.open_preset("mine")
+    await stage.until(lambda: editor.id == "mine")
+    # What was not saved of the other one is kept.
+    assert stage.pages.presets.drafts.get("my-demo-llamacpp") is not None
+    view = await page(stage)
+    view.pane.fit.click()
+    assert stage.window.current == "fit"
+    assert stage.pages.fit.form.preset == "mine"
+
+
+@pytest.mark.usefixtures("catalogue")
 async def test_every_control_has_a_name_in_both_sizes(stage: Stage) -> None:
     view = await edited(stage)
     for size in ((1280, 820), (900, 600)):
