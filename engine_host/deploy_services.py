@@ -79,8 +79,23 @@ class DeployServices:
         except HostError as error:
             if asked.launch.preset is None or error.reason not in _NOT_HERE:
                 raise
+            if error.reason is not Reason.ENGINE_UNUSABLE:
+                asked = await self._with_gpus_of_here(asked, asked.launch.preset)
             return await self._on_paper(asked, (_not_here(error),))
         return await self._of_plan(asked, plan)
+
+    async def _with_gpus_of_here(self, asked: RenderRequest, preset_id: str) -> RenderRequest:
+        """The same for the GPUs of this machine, where there are enough of them."""
+        seen = await asyncio.to_thread(self.gpus)
+        needed = asked.count or (await self.presets.catalog()).preset(preset_id).needs.gpus
+        if not needed or len(seen) < needed:
+            return asked
+        machine = await self.presets.machine_of(None, None)
+        freest = sorted(seen, key=lambda gpu: gpu.memory_used - gpu.memory_total)[:needed]
+        uuids = tuple(gpu.uuid for gpu in sorted(freest, key=lambda gpu: gpu.index))
+        return asked.model_copy(
+            update={"hardware": machine.hardware, "count": needed, "gpus": asked.gpus or uuids}
+        )
 
     async def _of_plan(self, asked: RenderRequest, plan: LaunchPlan) -> Wanted:
         """What a plan says, with this machine's engine where no container brings one."""
@@ -247,7 +262,7 @@ def _not_here(error: HostError) -> Finding:
     return Finding(
         id="render.not-here",
         severity=Severity.INFO,
-        message=f"It is written for another machine, as it cannot run on this one: {problem.message}",
+        message=f"As things are it would not start on this machine: {problem.message}",
         reason=problem.reason,
         evidence=problem.evidence,
     )

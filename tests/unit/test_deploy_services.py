@@ -166,3 +166,15 @@ def test_what_no_plan_can_be_made_for_is_an_error_for_a_model(tmp_path: Path) ->
                 RenderTarget.DOCKER,
                 launch={"preset": "qwen3.6-27b-q4-24"},
             )
+
+
+def test_a_preset_whose_model_is_not_here_is_written_for_the_gpus_that_are(tmp_path: Path) -> None:
+    error = HostError(Reason.MODEL_FILE_MISSING, "It is not here.")
+    preset = {"preset": "qwen3.6-27b-k8v4-2x24"}
+    text = render(services(error, tmp_path), RenderTarget.DOCKER, launch=preset).files[0].text
+    assert "device=GPU-0000-aaaa,GPU-1111-aaaa" in text
+    assert "Lorbus/Qwen3.6-27B-int4-AutoRound" in text
+    # Not on GPUs that cannot run it.
+    error = HostError(Reason.ENGINE_UNUSABLE, "They are too old.")
+    text = render(services(error, tmp_path), RenderTarget.DOCKER, launch=preset).files[0].text
+    assert "GPU-0000-aaaa" not in text

@@ -5,7 +5,6 @@ import signal
 import stat
 from pathlib import Path
 
-import psutil
 import pytest
 
 from engine_host.deploy.llamacpp_image import image_server
@@ -55,7 +54,9 @@ def test_what_cannot_start_is_given_up(script: Path, tmp_path: Path) -> None:
         started.until_said("it ended with code 1; again in 5 s (1 of 5)")
         # A stop between two tries ends it too.
         assert started.end(signal.SIGTERM) == 0
-    assert not [one for one in psutil.process_iter() if one.pid == started.process.pid]
+    with running(script, tmp_path / "other", SNDR_ENGINE="/no/such/engine") as started:
+        assert started.process.wait(20) == 1
+        assert "is not here; install llama.cpp" in started.said
 
 
 def test_a_key_is_read_and_never_written(built_folder: Path, tmp_path: Path) -> None:

@@ -20,7 +20,15 @@ from engine_host.engines import vllm
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
-from tests.unit.deploy.samples import PATCHED, by_uuid, deployed, rendered, wanted_of
+from tests.unit.deploy.samples import (
+    PATCHED,
+    by_uuid,
+    catalog,
+    deployed,
+    everything,
+    rendered,
+    wanted_of,
+)
 
 
 def hub_cache(folder: Path) -> Path:
@@ -201,3 +209,23 @@ def test_a_model_that_is_nowhere_is_refused() -> None:
     with pytest.raises(HostError) as refused:
         deployment_of(wanted)
     assert refused.value.reason is Reason.NOT_FOUND
+
+
+def test_every_preset_is_written_for_every_target() -> None:
+    found = set()
+    for preset_id, made in everything():
+        found.add((preset_id, made.target))
+        names = [file.name for file in made.files]
+        assert len(names) == len(set(names)), preset_id
+        assert made.start
+        assert made.stop
+        for file in made.files:
+            assert "\x01" not in file.text, "a folder whose place was not put in"
+            assert file.text.endswith("\n") or file.name.startswith("overlay/")
+        if "overlay/manifest.json" in names:
+            # What applies the patches is there, and the engine is told of it.
+            text = "".join(file.text for file in made.files[:1])
+            assert "SNDR_OVERLAY" in text
+            assert "sndr_patches" in text
+            assert "PYTHONPATH" in text
+    assert len(found) == len(catalog().ids()) * len(RenderTarget)

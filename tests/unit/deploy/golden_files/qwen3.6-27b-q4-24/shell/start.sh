@@ -50,6 +50,10 @@ if [ -f "$here/secrets.env" ]; then
 fi
 export CUDA_DEVICE_ORDER=PCI_BUS_ID
 export CUDA_VISIBLE_DEVICES=${SNDR_GPUS:-0}
+if ! command -v "$engine" >/dev/null; then
+    say 'llama-server is not here; install llama.cpp b12464, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 if [ ! -f "$models"/Qwen3.6-27B-Q4_K_M.gguf ]; then
     say 'the model Qwen3.6-27B-Q4_K_M.gguf is not there; ./download.sh fetches it'
     exit 1

@@ -53,6 +53,10 @@ export HF_HUB_DISABLE_TELEMETRY=1
 export HF_HOME="$models"
 export CUDA_DEVICE_ORDER=PCI_BUS_ID
 export CUDA_VISIBLE_DEVICES=${SNDR_GPUS:-0,1,2,3}
+if ! command -v "$engine" >/dev/null; then
+    say 'python3 is not here; install sglang v0.5.12, or name its program in SNDR_ENGINE'
+    exit 1
+fi
 if [ "$(($(df --output=avail -k /dev/shm | tail -n 1) * 1024))" -lt 34359738368 ]; then
     say "/dev/shm has less than 32 GiB free; the engine's processes share memory there"
 fi
