@@ -55,7 +55,9 @@ def launch(
             write_down(out, hold.client, rendering, request, target)
         return None
     if rendering.given:
-        raise click.UsageError("--hardware, --count, --gpu, --output and --overwrite go with --render.")
+        raise click.UsageError(
+            "--hardware, --count, --gpu, --port, --address, --output and --overwrite go with --render."
+        )
 
     def about(client: ControlClient) -> str:
         return _verdict(client.post("/v1/fit", FitReport, _question(request)))

@@ -24,6 +24,7 @@ from engine_host.protocol.plans import LaunchRequest
 from engine_host.protocol.presets import PresetPage
 
 TARGETS = click.Choice([target.value for target in RenderTarget])
+_PORT, _ADDRESS = 8000, "127.0.0.1"
 # Which files a rendering wrote into a folder, each with its digest: what a person changed is not overwritten.
 _RECORD = ".sndr-rendering.json"
 
@@ -43,7 +44,8 @@ class RenderOptions:
     @property
     def given(self) -> bool:
         """Whether anything was asked of a rendering."""
-        return any((self.hardware, self.count, self.gpu, self.output, self.overwrite))
+        placed = (self.port, self.address) != (_PORT, _ADDRESS)
+        return any((self.hardware, self.count, self.gpu, placed, self.output, self.overwrite))
 
     def request(self, launch: LaunchRequest, target: str) -> RenderRequest:
         """The request that these options make. Raises click.UsageError for what is no UUID or address."""
@@ -78,23 +80,35 @@ def render_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _OPTIONS = (
-    click.option("--hardware", metavar="ID", help="Written down: for other GPUs (sndr presets hardware)."),
-    click.option("--count", type=click.IntRange(1, 8), help="Written down: so many of them."),
-    click.option("--gpu", multiple=True, metavar="UUID", help="Written down: this GPU; repeat it for more."),
-    click.option("--port", type=click.IntRange(1, 65535), default=8000, show_default=True),
+    click.option(
+        "--hardware", metavar="ID", help="When written down: for other GPUs (sndr presets hardware)."
+    ),
+    click.option("--count", type=click.IntRange(1, 8), help="When written down: so many of them."),
+    click.option(
+        "--gpu", multiple=True, metavar="UUID", help="When written down: this GPU; repeat it for more."
+    ),
+    click.option(
+        "--port",
+        type=click.IntRange(1, 65535),
+        default=_PORT,
+        show_default=True,
+        help="When written down: the port that it answers on.",
+    ),
     click.option(
         "--address",
-        default="127.0.0.1",
+        default=_ADDRESS,
         show_default=True,
-        help="Written down: the address that the port is on; 0.0.0.0 lets others in.",
+        help="When written down: the address that the port is on; 0.0.0.0 lets others in.",
     ),
     click.option(
         "-o",
         "--output",
         type=click.Path(file_okay=False, path_type=Path),
-        help="Written down: the folder for all files (default: print the first one).",
+        help="When written down: the folder for all files (default: print the first one).",
     ),
-    click.option("--overwrite", is_flag=True, help="Written down: also over files that somebody changed."),
+    click.option(
+        "--overwrite", is_flag=True, help="When written down: also over files that somebody changed."
+    ),
 )
 
 
