@@ -304,6 +304,9 @@ class LaunchModel(QObject):
     @property
     def build(self) -> str:
         """What this start's vLLM is built for; empty for llama.cpp."""
+        preset = self.subject.preset if self.subject is not None else None
+        if self.engine_kind is VLLM and preset is not None and not self.form.installation:
+            return "cuda" if preset.preset.needs.gpus else "cpu"
         one = self.environment or self.missing
         return one.build if one is not None and self.engine_kind is VLLM else ""
 

@@ -49,8 +49,11 @@ class Offers:
 
     def environment_choices(self) -> tuple[Choice, ...]:
         """The environments that can be chosen, those to be installed first marked."""
-        best = self.installations.meant("")
-        found: list[Choice] = [(f"Automatic ({title_of(best)})" if best else "Automatic", "")]
+        fitting = (one for one in self.installations.all if one.present and one.build == self.build)
+        best = next(fitting, None) or self.installations.meant("")
+        # The caption says whose environment it is; the box has little room.
+        name = title_of(best).removeprefix("vLLM ") if best else ""
+        found: list[Choice] = [(f"Automatic ({name})" if name else "Automatic", "")]
         for one in self.installations.all:
             state = "" if one.present else "  ·  damaged" if one.problem else "  ·  not installed"
             found.append((title_of(one) + state, one.id))

@@ -29,13 +29,20 @@ class Part:
     value: str
     hint: str
     share: float | None = None
-    tone: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """Everything about it; lines break between two things and not within one."""
+        lines = [line for line in self.hint.split("\n") if line]
+        if self.share is not None or not lines:
+            lines.insert(0, self.value)
+        return "  ·  ".join(line.replace(" ", "\u00a0") for line in lines)
 
 
 def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
     """One GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
     taken = used if used is not None else gpu.memory_used
-    lines = [gpu.name, f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
+    lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
     lines += [
         f"{holder.name or 'a process'} ({holder.pid}): {formats.size(holder.memory)}"
         for holder in gpu.holders
@@ -49,12 +56,6 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
     value = formats.used_of(taken, gpu.memory_total)
     name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
     return Part(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
-
-
-def holders_words(gpu: Gpu) -> str:
-    """Who holds a GPU's memory, the most first."""
-    most = sorted(gpu.holders, key=lambda holder: holder.memory or 0, reverse=True)
-    return ", ".join(f"{holder.name or holder.pid} {formats.size(holder.memory)}" for holder in most)
 
 
 def engine_parts(servers: ServerPage | None, installations: InstallationPage | None) -> tuple[Part, ...]:

@@ -33,6 +33,8 @@ _COLOURS = {
     "CUDA context": 6,
     "processes": 6,
     "server": 6,
+    "stream buffers": 2,
+    "libraries": 8,
 }
 _OTHER = 7
 _PROCESSOR = "processor"

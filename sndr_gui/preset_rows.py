@@ -157,7 +157,7 @@ def preset_columns() -> list[Column[PresetRow]]:
 
     def speed(row: PresetRow) -> str:
         decode = row.verdict.decode if row.verdict else None
-        return formats.rate(decode) if decode is not None else formats.UNMEASURED
+        return formats.UNMEASURED if decode is None else f"{decode:.1f}" if decode < 100 else f"{decode:.0f}"
 
     def words(row: PresetRow) -> str:
         preset, item = row.item.preset, row.item
@@ -180,15 +180,15 @@ def preset_columns() -> list[Column[PresetRow]]:
             tip=lambda row: row.why,
         ),
         Column(
-            "At most",
+            "tok/s",
             speed,
             lambda row: -(row.verdict.decode or 0.0) if row.verdict else 0.0,
             lambda row: "muted",
             right=True,
             tip=lambda row: (
-                "What the memory's bandwidth allows one stream at most"
+                "Tokens a second that the memory's bandwidth allows one stream at most"
                 if row.verdict and row.verdict.decode is not None
-                else "Not known: a figure for it is missing"
+                else "The most tokens a second are not known: a figure for it is missing"
             ),
         ),
         Column("Words", words),

@@ -47,7 +47,7 @@ LIGHT = Tokens(
     warn="#9A5B00",
     bad="#C92A2A",
     series=("#3B5BDB", "#0CA678", "#E8590C", "#9C36B5"),
-    parts=("#4C6EF5", "#12B886", "#82C91E", "#FD7E14", "#BE4BDB", "#FAB005", "#E64980", "#15AABF"),
+    parts=("#4C6EF5", "#12B886", "#82C91E", "#FD7E14", "#BE4BDB", "#FAB005", "#E64980", "#15AABF", "#A9744F"),
 )
 DARK = Tokens(
     bg="#0F1115",
@@ -63,7 +63,7 @@ DARK = Tokens(
     warn="#F0B35B",
     bad="#FF7B7B",
     series=("#7C93FF", "#3DD39A", "#FFA45C", "#D58BF5"),
-    parts=("#7C93FF", "#3DD39A", "#A9E34B", "#FFA45C", "#D58BF5", "#FFD43B", "#F783AC", "#66D9E8"),
+    parts=("#7C93FF", "#3DD39A", "#A9E34B", "#FFA45C", "#D58BF5", "#FFD43B", "#F783AC", "#66D9E8", "#D0A27F"),
 )
 
 

@@ -29,7 +29,7 @@ def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tup
         lines.append(f"At most {formats.rate(roofline.decode_all_streams)} for {many} together")
     if roofline.prefill is not None:
         lines.append(f"Prompts are read at {formats.rate(roofline.prefill)} at most")
-    lines.append(f"{formats.size(roofline.bytes_per_step)} are read for each token")
+    lines.append(f"{formats.size(roofline.bytes_per_step)} are read in each step")
     lines.append(
         f"Measured now: {formats.rate(measured)}" if measured is not None else "Not measured here yet"
     )

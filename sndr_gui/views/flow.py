@@ -32,12 +32,11 @@ class Flow(QWidget):
         self._widgets.append(widget)
         self._arrange()
 
-    def clear(self, keep: tuple[QWidget, ...] = ()) -> None:
-        """Remove all; those to be kept live on, to be added again."""
+    def clear(self) -> None:
+        """Remove all."""
         for widget in self._widgets:
-            if widget not in keep:
-                widget.hide()
-                widget.deleteLater()
+            widget.hide()
+            widget.deleteLater()
         self._widgets = []
         self._arrange()
 

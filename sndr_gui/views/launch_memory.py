@@ -173,6 +173,8 @@ class MemoryCard(Card):
 
     def _fill(self, box: ChoiceBox, entry: Field) -> None:
         model = self._model
-        planned = model.planned(entry.name)
+        planned, report = model.planned(entry.name), model.fit.report
+        if not planned and report is not None and entry.name not in model.form.values:
+            planned = report.kv
         label = f"Default ({planned})" if planned and planned != "not set" else "Default"
         box.fill([(label, None), *model.offers.choices(entry)], model.form.values.get(entry.name))

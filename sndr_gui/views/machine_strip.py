@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from sndr_gui import theme
 from sndr_gui.machine import MachineModel, Part
 from sndr_gui.views.flow import Flow
-from sndr_gui.views.parts import button, clear, column, row, set_text, text, unbroken
+from sndr_gui.views.parts import button, clear, column, row, set_text, text
 
 _FULL = 0.9
 
@@ -83,7 +83,6 @@ class MachineStrip(QWidget):
         self.details.setAccessibleName("Details of this machine")
         self.details.setToolTip("Who holds the GPUs, and which engines are here\nsndr status")
         self.details.setCheckable(True)
-        self._flow.add(self.details)
         self.table = QFrame()
         self.table.setObjectName("inset")
         self._grid = QGridLayout(self.table)
@@ -91,7 +90,9 @@ class MachineStrip(QWidget):
         self._grid.setHorizontalSpacing(16)
         self._grid.setColumnStretch(1, 1)
         self.table.hide()
-        self.setLayout(column(self._flow, self.table, spacing=8))
+        line = row(self._flow, column(self.details, None))
+        line.setStretch(0, 1)
+        self.setLayout(column(line, self.table, spacing=8))
         model.changed.connect(self.refresh)
         self.refresh()
 
@@ -102,13 +103,12 @@ class MachineStrip(QWidget):
         """Show the machine of now."""
         parts = self._model.parts()
         if len(parts) != len(self._chips):
-            self._flow.clear(keep=(self.details,))
+            self._flow.clear()
             self._chips = []
             for _part in parts:
                 chip = _Chip()
                 self._chips.append(chip)
                 self._flow.add(chip)
-            self._flow.add(self.details)
         for chip, part in zip(self._chips, parts, strict=True):
             chip.show_part(part)
         if parts != self._told:
@@ -116,5 +116,4 @@ class MachineStrip(QWidget):
             clear(self._grid)
             for number, part in enumerate(parts):
                 self._grid.addWidget(text(part.name, "muted"), number, 0, Qt.AlignmentFlag.AlignTop)
-                said = "  ·  ".join(dict.fromkeys((part.value, *part.hint.split("\n"))))
-                self._grid.addWidget(text(unbroken(said), wrap=True), number, 1)
+                self._grid.addWidget(text(part.sentence, wrap=True), number, 1)

@@ -189,8 +189,9 @@ class MemoryBars(QWidget):
         if not stack.fits:
             over = QRectF(place, bar.top(), (stack.taken + stack.needed - stack.limit) * scale, bar.height())
             ground = theme.color("bad")
-            ground.setAlphaF(0.55)
+            ground.setAlphaF(0.25)
             painter.fillRect(over, ground)
+            _hatch(painter, over, "bad", Qt.BrushStyle.FDiagPattern)
         pen = QPen(theme.color("text" if stack.fits else "bad"), 2)
         painter.setPen(pen)
         painter.drawLine(QPointF(place, bar.top() - 3), QPointF(place, bar.bottom() + 2))

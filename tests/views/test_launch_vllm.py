@@ -135,7 +135,7 @@ async def test_a_chosen_environment_that_is_absent_is_offered(stage: Stage) -> N
     box = view.form.environment
     labels = [box.itemText(place) for place in range(box.count())]
     assert labels == [
-        "Automatic (vLLM 0.32.0 · CPU)",
+        "Automatic (0.32.0 · CPU)",
         "vLLM 0.32.0 · CPU",
         "vLLM 0.32.0 · CUDA  ·  not installed",
     ]

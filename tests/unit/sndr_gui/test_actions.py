@@ -48,3 +48,11 @@ def test_a_start_of_vllm_is_asked_for_again_as_it_was_asked_for() -> None:
     assert request.name is None, "the model's own name needs no saying"
     given = request.overrides.model_dump(exclude_defaults=True)
     assert given == {"eager": False, "tool_parser": "off"}
+
+
+def test_the_same_again_is_the_same_preset_with_its_model() -> None:
+    plan = vllm_plan(model_path="/m", name="public", settings=(), streams=1, context=1024, preset="demo-vllm")
+    request = request_of(engine_of(plan, EngineState.FAILED))
+    assert (request.preset, request.model) == ("demo-vllm", plan.model)
+    plain = plan.model_copy(update={"preset": ""})
+    assert request_of(engine_of(plain, EngineState.FAILED)).preset is None
