@@ -389,7 +389,8 @@ def _check_id(preset_id: str) -> None:
 
 def _text(path: Path) -> str | None:
     try:
-        return path.read_text(encoding="utf-8")
+        # As the catalogue reads it: with its own line breaks, without a mark of its encoding.
+        return path.read_bytes().decode("utf-8-sig")
     except (FileNotFoundError, NotADirectoryError):
         return None
     except (OSError, UnicodeDecodeError):

@@ -28,9 +28,12 @@ from sndr_gui.launch_subject import ENGINE_NAMES
 from sndr_gui.memory_stack import VERDICTS, stacks_of
 from sndr_gui.rows import Column, RowsModel
 from sndr_gui.session import Session
+from sndr_gui.soon import Soon
 
 Choice = tuple[str, object]
 _SPEED = "tok/s"
+# An engine that just became ready has told its figures by then.
+_SETTLED_MS = 1500
 
 
 @dataclass(frozen=True)
@@ -65,19 +68,24 @@ class FitModel(QObject):
         self.presets: PresetPage | None = None
         self.hub: HubPage | None = None
         self.starts: RowsModel[Measured] = RowsModel(_start_columns(), _start_key, self)
+        self._engine: tuple[str, str] | None = None
+        self._later = Soon(self, _SETTLED_MS, self._read_again)
         self.reading = False
         self.hub_problem: Problem | None = None
         self._shown = False
         self.question.changed.connect(self.answered)
         session.state.models_changed.connect(self._on_models)
         session.state.outdated.connect(self._on_outdated)
-        session.state.engines_changed.connect(self.answered)
+        session.state.engines_changed.connect(self._on_engine)
         session.link.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
         """Read what can be chosen when somebody looks."""
         self._shown = shown
         if shown:
+            if self.form.where in (Where.HERE, Where.CPU) and self.question.request is not None:
+                # What others hold changed while nobody looked.
+                self.question.ask_again()
             self._on_link()
 
     def _on_link(self) -> None:
@@ -89,6 +97,23 @@ class FitModel(QObject):
         if self._shown and part in ("presets", "all") and self.session.link.connected:
             self.load()
             self.question.ask_again()
+
+    def _on_engine(self) -> None:
+        """Another engine, or another state of it: what is free changed, and perhaps a start is compared."""
+        engine = self.session.state.running
+        now = (engine.id, engine.state.value) if engine is not None else None
+        if now != self._engine:
+            self._engine = now
+            self._later.ask()
+        if self._shown:
+            self.answered.emit()
+
+    def _read_again(self) -> None:
+        if not self._shown or not self.session.link.connected:
+            return
+        if self.form.where in (Where.HERE, Where.CPU):
+            self.question.ask_again()
+        self.load()
 
     def _on_models(self) -> None:
         if self._shown:

@@ -174,7 +174,9 @@ class PresetEditor(QObject):
     # The text, from both sides.
 
     def set_text(self, text: str) -> None:
-        """Take over what was typed into the YAML editor."""
+        """Take over what was typed into the YAML editor, with the line breaks of the file."""
+        if "\r\n" in self.saved_text:
+            text = text.replace("\n", "\r\n")
         if text == self.text or self.read_only:
             return
         self.text = text

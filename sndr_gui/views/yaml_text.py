@@ -97,9 +97,12 @@ class YamlText(QPlainTextEdit):
 
     def replace_text(self, text: str, *, undoable: bool = True) -> None:
         """Show another text; only what differs is replaced, and Ctrl+Z takes it back."""
+        text = text.replace("\r\n", "\n")
         before = self.toPlainText()
         if text == before:
             return
+        # It is known where it comes from: only what a person types is told.
+        self._told = text
         if not undoable:
             self.setPlainText(text)
             return

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import pytest
 from PySide6.QtCore import Qt
-from PySide6.QtGui import QAccessible
+from PySide6.QtGui import QAccessible, QTextCursor
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import (
     QAbstractButton,
@@ -363,6 +363,35 @@ async def test_other_pages_bring_a_preset_to_its_editor(stage: Stage) -> None:
     view.pane.fit.click()
     assert stage.window.current == "fit"
     assert stage.pages.fit.form.preset == "mine"
+
+
+async def test_line_breaks_of_other_systems_are_no_change(stage: Stage, catalogue: RealCatalogue) -> None:
+    text = MINE.replace("\n", "\r\n")
+    view = await edited(stage, text=text)
+    editor, yaml = view.model.editor, view.pane.yaml
+    assert not editor.dirty
+    yaml.moveCursor(QTextCursor.MoveOperation.End)
+    yaml.insertPlainText("  streams: 2\n")
+    await checked(stage, view)
+    assert editor.text == text + "  streams: 2\r\n"
+    await save(stage, view)
+    assert (catalogue.own / "mine.yaml").read_bytes() == (text + "  streams: 2\r\n").encode()
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_return_keeps_the_indentation(stage: Stage) -> None:
+    view = await edited(stage)
+    yaml = view.pane.yaml
+    yaml.go_to(5)
+    QTest.keyClick(yaml, Qt.Key.Key_Return)
+    QTest.keyClicks(yaml, "streams: 2")
+    QTest.keyClick(yaml, Qt.Key.Key_Return)
+    QTest.keyClicks(yaml, "threads: 1")
+    assert "settings:\n  streams: 2\n  threads: 1\n  context: 4096" in yaml.toPlainText()
+    QTest.keyClick(yaml, Qt.Key.Key_Tab)
+    assert not yaml.hasFocus()
+    await checked(stage, view)
+    assert view.model.editor.faults == ()
 
 
 @pytest.mark.usefixtures("catalogue")

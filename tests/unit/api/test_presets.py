@@ -179,6 +179,21 @@ def test_a_file_that_changed_meanwhile_is_not_lost() -> None:
     through(work)
 
 
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_a_file_of_another_system_can_be_changed(mark: str) -> None:
+    async def work(api: Api) -> None:
+        api.own.mkdir(parents=True)
+        path = api.own / "mine.yaml"
+        path.write_bytes((mark + MINE.replace("\n", "\r\n")).encode())
+        file = await api.ask("GET", "/v1/presets/mine/file", PresetFile)
+        assert file.text == MINE.replace("\n", "\r\n")
+        saved = await api.save(file.text.replace("4096", "2048"), file.digest)
+        assert saved.previous == file.text
+        assert path.read_bytes() == file.text.replace("4096", "2048").encode()
+
+    through(work)
+
+
 @pytest.mark.parametrize(
     ("name", "text", "reason", "says"),
     [
