@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QEvent, QObject, Qt, Signal
+from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
 from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import (
     QFileDialog,
@@ -99,6 +99,11 @@ class LaunchView(Page):
         split.addLayout(column(self._list_head(), self.lists, spacing=8), 10)
         split.addWidget(self.right, 12)
         self.body.addLayout(split, 1)
+        self._about: dict[str, str] | None = None
+        # The seconds of a start count up without any event.
+        self._clock = QTimer(self)
+        self._clock.setInterval(1000)
+        self._clock.timeout.connect(self._on_changed)
         self._below = Soon(self, 40, self._refresh_below)
         self.start = StartBar(model)
         self.body.addWidget(self.start)
@@ -110,6 +115,8 @@ class LaunchView(Page):
         model.plan_changed.connect(self._on_plan)
         model.fit.changed.connect(self._on_fit)
         model.changed.connect(self._on_changed)
+        # The stages of a start and its end stand at the top.
+        model.actions.started.connect(self._to_top)
         self._on_lists()
         self._on_subject()
 
@@ -194,6 +201,8 @@ class LaunchView(Page):
     def set_shown(self, shown: bool) -> None:
         self._machine.set_shown(shown)
         self.model.set_shown(shown)
+        if not shown:
+            self._clock.stop()
         if shown:
             self._on_lists()
             self._on_changed()
@@ -252,6 +261,10 @@ class LaunchView(Page):
 
     def _on_subject(self) -> None:
         subject = self.model.subject
+        asks = subject.asks if subject is not None else None
+        if asks != self._about:
+            self._about = asks
+            self._to_top()
         preset = subject is not None and subject.is_preset
         self.right.setCurrentIndex(0 if subject is not None else 1)
         for part, shown in ((self.preset, preset), (self.facts, preset), (self.about, not preset)):
@@ -264,6 +277,9 @@ class LaunchView(Page):
         self._on_fit()
         self.form.refresh_planned()
         self._on_changed()
+
+    def _to_top(self) -> None:
+        self.panel.verticalScrollBar().setValue(0)
 
     def _on_detail(self) -> None:
         self.preset.refresh()
@@ -293,3 +309,6 @@ class LaunchView(Page):
             self.preset.refresh()
             self.start.refresh()
             self.outcome.refresh()
+            counting = self.model.starting is not None
+            if counting is not self._clock.isActive():
+                self._clock.start() if counting else self._clock.stop()
