@@ -214,6 +214,9 @@ class PresetEditorPane(QWidget):
     def _arrange(self) -> None:
         narrow = self.width() < _NARROW
         self.sides.setVisible(narrow)
+        # The list has both, and saving needs the room.
+        self.fit.setVisible(not narrow)
+        self.export.setVisible(not narrow)
         self._form_side.setVisible(not narrow or self.sides.place == 0)
         self._yaml_side.setVisible(not narrow or self.sides.place == 1)
         self.settings.setColumnHidden(4, narrow)

@@ -45,7 +45,7 @@ class FieldCell(QWidget):
         self._help.setToolTip(tip)
         head = row(self._caption, self._help, spacing=8)
         head.setStretch(1, 1)
-        self.setLayout(column(head, self.control, self._note, spacing=4))
+        self.setLayout(column(head, self.control, self._note, None, spacing=4))
 
     def _make(self) -> QWidget:
         field = self.field
