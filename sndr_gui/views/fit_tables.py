@@ -9,7 +9,7 @@ from engine_host.protocol import FitReport
 from engine_host.protocol.fit import Verdict
 from sndr_gui import formats
 from sndr_gui.memory_stack import VERDICTS
-from sndr_gui.views.parts import Card, badge, clear, set_text, text
+from sndr_gui.views.parts import Card, badge, clear, set_text, set_tone, text
 
 # Short, because there are many; never a colour alone.
 _LETTERS = {
@@ -71,7 +71,6 @@ class GridCard(Card):
 
     def __init__(self) -> None:
         super().__init__("Contexts and streams")
-        self._shown: object = None
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(6)
@@ -84,13 +83,23 @@ class GridCard(Card):
         """Show the grid of an answer."""
         grid = report.grid if report else ()
         self.setVisible(bool(grid))
-        if grid == self._shown:
-            return
-        self._shown = grid
+        places = {(cell.context, cell.streams) for cell in grid}
+        if places != set(self.cells):
+            self._build(places)
+        for cell in grid:
+            made = self.cells[cell.context, cell.streams]
+            many, (word, tone) = formats.plural(cell.streams, "stream"), VERDICTS[cell.verdict]
+            said = f"{many} of {cell.context:,} tokens: {word}"
+            set_text(made, _LETTERS[cell.verdict])
+            set_tone(made, tone)
+            made.setToolTip(said)
+            made.setAccessibleName(said)
+
+    def _build(self, places: set[tuple[int, int]]) -> None:
         clear(self._grid)
         self.cells.clear()
-        contexts = sorted({cell.context for cell in grid})
-        streams = sorted({cell.streams for cell in grid})
+        contexts = sorted({context for context, _ in places})
+        streams = sorted({count for _, count in places})
         self._grid.addWidget(text("Streams", "muted"), 0, 0)
         for place, context in enumerate(contexts, start=1):
             head = text(formats.count(context), "muted")
@@ -99,16 +108,12 @@ class GridCard(Card):
             self._grid.setColumnStretch(place, 1)
         for line, count in enumerate(streams, start=1):
             self._grid.addWidget(_right(text(f"{count}", "muted")), line, 0)
-        for cell in grid:
-            made = badge(_LETTERS[cell.verdict], VERDICTS[cell.verdict][1])
+        for context, count in places:
+            made = badge("")
             made.setAlignment(Qt.AlignmentFlag.AlignCenter)
-            made.setMinimumWidth(46)
-            many, word = formats.plural(cell.streams, "stream"), VERDICTS[cell.verdict][0]
-            said = f"{many} of {cell.context:,} tokens: {word}"
-            made.setToolTip(said)
-            made.setAccessibleName(said)
-            self.cells[cell.context, cell.streams] = made
-            line, place = streams.index(cell.streams) + 1, contexts.index(cell.context) + 1
+            made.setFixedWidth(52)
+            self.cells[context, count] = made
+            line, place = streams.index(count) + 1, contexts.index(context) + 1
             self._grid.addWidget(made, line, place, Qt.AlignmentFlag.AlignCenter)
 
 
