@@ -23,12 +23,13 @@ _ABSENT = {
 
 @dataclass(frozen=True)
 class Part:
-    """One thing of the machine; `share` is how much of it is taken, None where it is not a container."""
+    """One thing of the machine; `share`: how much of it is taken, None where it is nothing to be filled."""
 
     name: str
     value: str
     hint: str
     share: float | None = None
+    is_engine: bool = False
 
     @property
     def sentence(self) -> str:
@@ -67,12 +68,14 @@ def engine_parts(servers: ServerPage | None, installations: InstallationPage | N
         next_one = next((server for server in here if server.choice is servers.next_start), None)
         version = next_one.version.rpartition(", ")[2] if next_one else ""
         value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
-        parts.append(Part("llama.cpp", value, hint or "No server of llama.cpp can be used here."))
+        parts.append(
+            Part("llama.cpp", value, hint or "No server of llama.cpp can be used here.", is_engine=True)
+        )
     if installations is not None:
         present = [one for one in installations.installations if one.present]
         value = ", ".join(title_of(one).removeprefix("vLLM ") for one in present) or "not installed"
         hint = "\n".join(title_of(one) for one in present) or "sndr engine install vllm"
-        parts.append(Part("vLLM", value, hint))
+        parts.append(Part("vLLM", value, hint, is_engine=True))
     return tuple(parts)
 
 

@@ -176,8 +176,10 @@ class LaunchView(Page):
         narrow = self.width() < _NARROW
         for place in (2, 3):
             self.table.setColumnHidden(place, self.width() < 1200)
-        self.table.setColumnWidth(4, 118 if narrow else 150)
+        self.table.setColumnHidden(4, narrow)
         self.presets.set_narrow(narrow)
+        self.machine.set_narrow(narrow)
+        self.add.setText("Add folder…" if narrow else "Add model folder…")
         self._on_lists()
         self.filter.setFixedWidth(180 if narrow else 230)
 

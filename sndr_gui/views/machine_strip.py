@@ -75,6 +75,7 @@ class MachineStrip(QWidget):
         self._model = model
         self._chips: list[_Chip] = []
         self._told: tuple[Part, ...] = ()
+        self._narrow = False
         self.setAccessibleName("This machine")
         self._flow = Flow(spacing=8, lines=6)
         self.details = button(
@@ -99,6 +100,12 @@ class MachineStrip(QWidget):
     def _on_details(self) -> None:
         self.table.setVisible(self.details.isChecked())
 
+    def set_narrow(self, narrow: bool) -> None:
+        """Leave the engines to the details where there is little room."""
+        if narrow is not self._narrow:
+            self._narrow = narrow
+            self.refresh()
+
     def refresh(self) -> None:
         """Show the machine of now."""
         parts = self._model.parts()
@@ -111,6 +118,7 @@ class MachineStrip(QWidget):
                 self._flow.add(chip)
         for chip, part in zip(self._chips, parts, strict=True):
             chip.show_part(part)
+            chip.setVisible(not (self._narrow and part.is_engine))
         if parts != self._told:
             self._told = parts
             clear(self._grid)

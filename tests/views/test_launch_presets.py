@@ -386,5 +386,10 @@ async def test_both_windows_show_the_panel_whole(stage: Stage) -> None:
         canvas = view.panel.widget()
         assert canvas is not None
         assert canvas.width() <= view.panel.viewport().width(), "nothing is cut off at the right"
+        for kind in (ListKind.MODELS, ListKind.PRESETS):
+            view.model.show_list(kind)
+            stage.window.grab()
+            right = view.panel.mapTo(view, view.panel.rect().topRight()).x()
+            assert right <= view.width(), kind
         assert view.start.geometry().right() <= view.width()
         assert view.start.geometry().bottom() <= view.height()
