@@ -39,7 +39,7 @@ _GGML_PADDING = 256
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How vLLM cuts the KV cache of one GPU into blocks.
+    """How vLLM cuts the KV cache of one GPU into blocks; `sliding_block_tokens` of layers with a window.
 
     Every group of layers draws from one pool; `block_bytes` is a page in each layer of a group. A stream
     takes `state_blocks` blocks for its states of fixed size, whatever its length.
@@ -55,6 +55,7 @@ class Pool:
     # Layers that TurboQuant leaves as they are; they share the blocks of the others, with larger pages.
     native_layers: int = 0
     native_page_bytes: int = 0
+    sliding_block_tokens: int = 0
 
     @property
     def block_bytes(self) -> int:
@@ -65,7 +66,8 @@ class Pool:
     def stream_blocks(self, context: int) -> int:
         """Blocks of one stream that is this long."""
         full = math.ceil(context / self.block_tokens)
-        sliding = math.ceil(min(self.window_tokens, context) / self.block_tokens) + 1
+        near = self.sliding_block_tokens or self.block_tokens
+        sliding = math.ceil(min(self.window_tokens, context) / near) + 1
         return full * self.full_groups + sliding * self.sliding_groups + self.state_blocks
 
     def blocks(self, size: int) -> int:
@@ -107,10 +109,6 @@ def slot_bytes(shape: ModelShape, kv_cache_dtype: str) -> int:
     if kv_cache_dtype in PER_TOKEN_HEAD:
         # A float32 scale each for the keys and the values of a token and head (AttentionSpec).
         return 2 * shape.head_dim * PER_TOKEN_HEAD[kv_cache_dtype] // 8 + 2 * 4
-    if kv_cache_dtype.endswith("_per_token_head"):
-        # A float32 scale behind the keys and one behind the values (TritonAttentionBackend.customize_spec).
-        values = shape.head_dim if kv_cache_dtype.startswith("int4") else 2 * shape.head_dim
-        return values + 2 * 4
     if kv_cache_dtype.startswith("fp8") or kv_cache_dtype == "int8":
         return 2 * shape.head_dim
     if kv_cache_dtype in _ELEMENT:
@@ -159,10 +157,12 @@ def vllm_pool(
 
     With states in the model, the attention block grows until its page holds a state, and states are padded to
     that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's
-    drafting layers run and keep a cache of their own.
+    drafting layers run and keep a cache of their own. Where layers with a window have other heads than the
+    full ones, blocks of the smaller page grow to the larger page (unify_kv_cache_spec_page_size).
     """
     smallest = SMALLEST_BLOCK[build]
-    per_token = token_bytes(shape, kv_cache_dtype, tp)
+    per_token = token_bytes(shape.full, kv_cache_dtype, tp)
+    near = token_bytes(shape, kv_cache_dtype, tp)
     state = state_bytes(shape, tp, draft_tokens)
     block_tokens = max(smallest, smallest * math.ceil(state / per_token / smallest)) if state else smallest
     counts = {
@@ -179,11 +179,20 @@ def vllm_pool(
         # The blocks grow until a page of as many elements of one byte covers the smallest native page
         # (Platform._align_heterogeneous_kv_block_size, which asks the backend of the first layer).
         block_tokens = smallest * math.ceil(token_bytes(shape, "auto", tp) / token_bytes(shape, "fp8", tp))
+    page, sliding_tokens = block_tokens * per_token, 0
+    if shape.count(Layer.SLIDING) and shape.count(Layer.FULL) and near != per_token:
+        page = smallest * max(per_token, near)
+        # A page that does not divide the larger one is padded to it, and holds no more tokens.
+        block_tokens = (
+            smallest * (near // per_token) if near > per_token and not near % per_token else smallest
+        )
+        grows = per_token > near and not per_token % near
+        sliding_tokens = smallest * (per_token // near) if grows else smallest
     # Without prefix caching a stream has one state; with it, one more at the last block's end.
     states = (2 if prefix_caching else 1) + draft_tokens
     return Pool(
         block_tokens=block_tokens,
-        page_bytes=block_tokens * per_token,
+        page_bytes=page,
         layers=layers,
         full_groups=groups[Layer.FULL],
         sliding_groups=groups[Layer.SLIDING],
@@ -191,6 +200,7 @@ def vllm_pool(
         window_tokens=(shape.window or 1) - 1 + batched_tokens,
         native_layers=native,
         native_page_bytes=block_tokens * token_bytes(shape, "auto", tp) if native else 0,
+        sliding_block_tokens=sliding_tokens,
     )
 
 
@@ -211,6 +221,11 @@ def ggml_token_bytes(shape: ModelShape, kv_type_k: str, kv_type_v: str) -> float
 def ggml_cells(context: int) -> int:
     """KV cells of one stream: llama_context pads a context to 256 tokens."""
     return math.ceil(context / _GGML_PADDING) * _GGML_PADDING
+
+
+def ggml_window_cells(context: int, window: int, batch: int) -> int:
+    """Cells of a layer with a window: the window and one batch, padded to 256 (llama_kv_cache_iswa)."""
+    return min(ggml_cells(context), ggml_cells(min(context, window + batch)))
 
 
 def ggml_state_bytes(shape: ModelShape) -> int:

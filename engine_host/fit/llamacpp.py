@@ -1,6 +1,6 @@
 """What llama.cpp allocates on each device: weights, KV cells, states, compute and output buffers."""
 
-from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes
+from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, ggml_window_cells
 from engine_host.fit.parts import MIB, Basis, Part
 from engine_host.fit.shape import Layer, ModelShape
 from engine_host.fit.start import Model, Start
@@ -35,10 +35,12 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
 def kv_bytes(model: Model, start: Start) -> int:
     """Bytes of the KV cache on the fullest device: cells of every stream are allocated at the start."""
     shape = model.shape
-    layers = shape.count(Layer.FULL) + shape.count(Layer.SLIDING)
+    kinds = tuple("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
     cells = ggml_cells(start.context) * start.streams
-    kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
-    size = layers * cells * ggml_token_bytes(shape, *kinds)
+    size = shape.count(Layer.FULL) * cells * ggml_token_bytes(shape.full, *kinds)
+    if near := shape.count(Layer.SLIDING):
+        window = ggml_window_cells(start.context, shape.window or start.context, UBATCH) * start.streams
+        size += near * window * ggml_token_bytes(shape, *kinds)
     if _drafts(shape, start):
         size += shape.mtp_layers * cells * ggml_token_bytes(shape, "f16", "f16")
     return _share(round(size), len(start.devices))

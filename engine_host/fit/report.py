@@ -117,10 +117,10 @@ def kv_token_bytes(shape: ModelShape, start: Start) -> float:
     if start.engine is EngineKind.VLLM:
         native = 2 * BOUNDARY if start.kv in TURBOQUANT and full == len(shape.layers) else 0
         native = min(native, full)
-        kept = token_bytes(shape, "auto", start.tensor_parallel)
-        return native * kept + (full - native) * token_bytes(shape, start.kv, start.tensor_parallel)
+        kept = token_bytes(shape.full, "auto", start.tensor_parallel)
+        return native * kept + (full - native) * token_bytes(shape.full, start.kv, start.tensor_parallel)
     kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
-    return full * ggml_token_bytes(shape, *kinds) / start.tensor_parallel
+    return full * ggml_token_bytes(shape.full, *kinds) / start.tensor_parallel
 
 
 def _sharing(shape: ModelShape, devices: int, engine: EngineKind) -> int:

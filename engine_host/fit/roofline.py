@@ -48,13 +48,15 @@ def step_bytes(model: Model, start: Start, streams: int) -> int:
         size += weights.drafting * start.draft_tokens
     full, depth = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0), start.context
     near = min(depth, shape.window or depth)
-    tokens = full * depth + shape.count(Layer.SLIDING) * near
+    sliding = shape.count(Layer.SLIDING) * near
     if start.engine is EngineKind.VLLM:
         # Heads that are kept several times are read several times.
         gpus = start.tensor_parallel
-        kv = tokens * token_bytes(shape, start.kv, gpus) * gpus
+        kv = full * depth * token_bytes(shape.full, start.kv, gpus) * gpus
+        kv += sliding * token_bytes(shape, start.kv, gpus) * gpus
         kv += shape.count(Layer.GATED_DELTA) * state_bytes(shape)
     else:
-        kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
-        kv = round(tokens * ggml_token_bytes(shape, *kinds)) + ggml_states(shape, start) // start.streams
+        kinds = tuple("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
+        kv = round(full * depth * ggml_token_bytes(shape.full, *kinds))
+        kv += round(sliding * ggml_token_bytes(shape, *kinds)) + ggml_states(shape, start) // start.streams
     return size + streams * kv

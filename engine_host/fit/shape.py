@@ -1,7 +1,7 @@
 """The shape of a language model, as its own config.json says it; nothing is guessed."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any
 
@@ -63,7 +63,10 @@ class Experts:
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
-    """A decoder by its numbers; `element` is bytes of one unquantised value."""
+    """A decoder by its numbers; `element` is bytes of one unquantised value.
+
+    `global_kv_heads` and `global_head_dim` are of its full-attention layers where they differ.
+    """
 
     layers: tuple[Layer, ...]
     hidden: int
@@ -81,6 +84,16 @@ class ModelShape:
     tied: bool = False
     output_gate: bool = False
     value_dim: int | None = None
+    global_kv_heads: int | None = None
+    global_head_dim: int | None = None
+
+    @property
+    def full(self) -> "ModelShape":
+        """The same with the heads of its full-attention layers."""
+        if self.global_kv_heads is None and self.global_head_dim is None:
+            return self
+        heads, size = self.global_kv_heads or self.kv_heads, self.global_head_dim or self.head_dim
+        return replace(self, kv_heads=heads, head_dim=size, global_kv_heads=None, global_head_dim=None)
 
     def count(self, kind: Layer) -> int:
         """How many layers are of one kind; drafting layers are not among them."""
@@ -98,6 +111,9 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     hidden = _need(text, "hidden_size")
     layers = _layers(text, _need(text, "num_hidden_layers"))
     window = _count(text, "sliding_window")
+    # Gemma 4: fewer and wider heads where keys serve as values, wider ones in every full-attention layer.
+    uneven = Layer.SLIDING in layers and Layer.FULL in layers
+    shared = uneven and bool(text.get("attention_k_eq_v", False))
     if Layer.SLIDING in layers and window is None:
         raise _unknown("sliding_window", "some of its layers attend within a window of unknown size")
     return ModelShape(
@@ -116,6 +132,8 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         mtp_layers=_count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0,
         tied=bool(text.get("tie_word_embeddings", False)),
         output_gate=bool(text.get("attn_output_gate", False)),
+        global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
+        global_head_dim=_count(text, "global_head_dim") if uneven else None,
     )
 
 

@@ -9,7 +9,7 @@ import pytest
 from engine_host.bundled import presets
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
-from engine_host.protocol.presets import JudgePresets, PresetPage, PresetVerdict, PresetVerdicts
+from engine_host.protocol.presets import CatalogPage, JudgePresets, PresetPage, PresetVerdict, PresetVerdicts
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
 
@@ -81,6 +81,33 @@ def test_what_works_best_comes_first_and_what_cannot_run_says_why() -> None:
         assert "compute capability 9.0" in new.why
         assert {finding.id for finding in new.missing} >= {"preset.sm", "preset.formats"}
         assert of(page, "demo-llamacpp").decode is None, "the bandwidth of main memory is not known"
+
+    through(work)
+
+
+# TurboQuant with windows waits for vLLM, and SGLang is not started.
+_ELSEWHERE = {"gemma-4-31b-k8v4-2x24", "qwen3.6-35b-a3b-sglang-4xl4"}
+
+
+def test_what_a_card_says_is_needed_is_enough() -> None:
+    """On the smallest cards with that much memory, as many as it says, no preset is called impossible."""
+
+    async def work(opened: Door) -> None:
+        catalog = CatalogPage.model_validate_json((await opened.client.get("/v1/catalog")).text)
+        page = PresetPage.model_validate_json((await opened.client.get("/v1/presets")).text)
+        found = {
+            (one.preset, gpu.id): one
+            for gpu in catalog.hardware
+            for one in (await judge(opened, hardware=gpu.id)).verdicts
+        }
+        for preset in (item.preset for item in page.presets if item.preset.id not in _ELSEWHERE):
+            size = (preset.needs.vram_gib or 0) * 1024 * 0.97
+            enough = [gpu for gpu in catalog.hardware if gpu.vram_mib.value >= size]
+            least = min(gpu.vram_mib.value for gpu in enough) * 1.1
+            verdicts = [found[preset.id, gpu.id] for gpu in enough if gpu.vram_mib.value <= least]
+            assert any(one.verdict in {Verdict.FITS, Verdict.TIGHT} for one in verdicts), verdicts
+            for hardware in preset.needs.known_good:
+                assert not found[preset.id, hardware].why.startswith("It is reported to run"), preset.id
 
     through(work)
 

@@ -102,6 +102,57 @@ def test_a_window_bounds_what_its_layers_keep() -> None:
     assert pool.stream_blocks(16) == 1 + 5 * 2
 
 
+GEMMA_4 = {
+    **DENSE,
+    "num_hidden_layers": 60,
+    "num_attention_heads": 32,
+    "num_key_value_heads": 16,
+    "num_global_key_value_heads": 4,
+    "head_dim": 256,
+    "global_head_dim": 512,
+    "attention_k_eq_v": True,
+    "sliding_window": 1024,
+    "layer_types": (["sliding_attention"] * 5 + ["full_attention"]) * 10,
+}
+
+
+def test_full_layers_may_have_fewer_and_wider_heads_than_those_with_a_window() -> None:
+    """Gemma 4 31B: 4 heads of 512 keep every token, 16 of 256 the newest 1,024."""
+    shape = read_shape(GEMMA_4)
+    assert token_bytes(shape.full, "auto") == 4 * 512 * 2 * 2
+    assert token_bytes(shape, "auto") == 16 * 256 * 2 * 2
+    pool = vllm_pool(shape, "auto", batched_tokens=2048)
+    assert (pool.block_tokens, pool.sliding_block_tokens) == (32, 16), "pages of one size"
+    assert pool.page_bytes == 16 * token_bytes(shape, "auto") == 32 * token_bytes(shape.full, "auto")
+    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (10, 1, 5)
+    assert pool.stream_blocks(131_072) == 4096 + 5 * (192 + 1)
+
+
+def test_more_gpus_than_global_heads_keep_them_several_times() -> None:
+    shape = read_shape({**GEMMA_4, "num_global_key_value_heads": 1})
+    assert token_bytes(shape.full, "auto", tp=2) == token_bytes(shape.full, "auto")
+    assert token_bytes(shape, "auto", tp=2) == token_bytes(shape, "auto") // 2
+
+
+def test_a_page_that_does_not_divide_the_larger_one_is_padded() -> None:
+    shape = read_shape({**GEMMA_4, "num_key_value_heads": 6, "num_global_key_value_heads": 2})
+    pool = vllm_pool(shape, "auto")
+    assert (pool.block_tokens, pool.sliding_block_tokens) == (16, 16)
+    assert pool.page_bytes == 16 * token_bytes(shape, "auto")
+
+
+def test_wider_full_layers_make_the_windows_blocks_grow() -> None:
+    shape = read_shape({**GEMMA_4, "num_key_value_heads": 4, "attention_k_eq_v": False, "head_dim": 128})
+    assert shape.full.kv_heads == 4, "without shared keys the heads are as many"
+    pool = vllm_pool(shape, "auto")
+    assert (pool.block_tokens, pool.sliding_block_tokens) == (16, 64)
+
+
+def test_without_windows_every_layer_is_alike() -> None:
+    shape = read_shape({**DENSE, "global_head_dim": 512, "num_global_key_value_heads": 1})
+    assert shape.full is shape
+
+
 def test_groups_are_filled_up_when_the_kinds_are_about_as_many() -> None:
     """12 windowed layers and 13 full ones: two groups of 13, as vLLM's own comment says of gpt-oss."""
     kinds = ["sliding_attention", "full_attention"] * 12 + ["full_attention"]

@@ -15,7 +15,7 @@ from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.tensors import gguf_weights
 from engine_host.library.gguf import read_gguf
 from engine_host.protocol.plans import EngineKind, ServerChoice
-from tests.unit.fit.test_kv import DENSE, demo
+from tests.unit.fit.test_kv import DENSE, GEMMA_4, demo
 
 
 def demo_gguf() -> Model:
@@ -121,3 +121,21 @@ def test_on_gpus_the_embedding_stays_behind() -> None:
     assert two["weights"].bytes == -(-one["weights"].bytes // 2)
     assert two["weights"].low < two["weights"].bytes < two["weights"].high
     assert "CUDA context" in one
+
+
+def test_layers_with_a_window_keep_the_window_and_one_batch() -> None:
+    """Window of 1,024 and a batch of 512: 1,536 cells, of every stream (llama_kv_cache_iswa)."""
+    kinds = (["sliding_attention"] * 5 + ["full_attention"]) * 6
+    shape = read_shape({**DENSE, "layer_types": kinds, "sliding_window": 1024})
+    model = replace(demo_gguf(), shape=shape)
+    token = ggml_token_bytes(shape, "f16", "f16")
+    assert llamacpp.kv_bytes(model, start(context=32_768)) == (6 * 32_768 + 30 * 1536) * token
+    assert llamacpp.kv_bytes(model, start(context=32_768, streams=3)) == 3 * (6 * 32_768 + 30 * 1536) * token
+    assert llamacpp.kv_bytes(model, start(context=1024)) == 36 * 1024 * token, "no more than there are tokens"
+
+
+def test_wide_heads_of_full_layers_count_for_those_alone() -> None:
+    shape = read_shape(GEMMA_4)
+    model = replace(demo_gguf(), shape=shape)
+    near, far = 16 * 256 * 2 * 2, 4 * 512 * 2 * 2
+    assert llamacpp.kv_bytes(model, start(context=8192)) == 10 * 8192 * far + 50 * 1536 * near
