@@ -14,7 +14,7 @@ from engine_host.bundled import resources
 from engine_host.catalog.catalog import missing
 from engine_host.catalog.needs import Card
 from engine_host.catalog.resolve import Machine
-from engine_host.fit.reading import model_of, model_of_config
+from engine_host.fit.reading import model_of, model_of_config, windowed
 from engine_host.fit.report import report, start_of
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import Seen, Where, compare, corrections
@@ -123,6 +123,9 @@ class FitServices:
         here = match(variant, listed, resources())
         if here.found and not here.ambiguous and here.found[0].problem is None:
             model = await self._read_from(here.found[0].path, None)
+            if variant.format == "gguf" and (shape := windowed(entry.shape)) is not None:
+                # The file does not say which layers have a window.
+                model = replace(model, shape=replace(shape, mtp_layers=model.shape.mtp_layers), unknown=())
         else:
             model = _catalogued(entry, variant, None)
         return _with_drafter(model, resolved)

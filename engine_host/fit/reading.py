@@ -4,13 +4,15 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from engine_host._errors import HostError
 from engine_host.fit.gguf_shape import gguf_shape, unknown_of
 from engine_host.fit.parts import Basis
-from engine_host.fit.shape import read_shape
+from engine_host.fit.shape import Layer, ModelShape, read_shape
 from engine_host.fit.start import Model
 from engine_host.fit.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.errors import Reason
 
 
 def model_of(info: GgufInfo | CheckpointInfo, name: str, bits: float | None = None) -> Model:
@@ -78,6 +80,20 @@ def model_of_config(
         str(architectures[0]) if architectures else "",
         unknown=_unknown(config),
     )
+
+
+def windowed(config: Mapping[str, Any]) -> ModelShape | None:
+    """The shape in a config whose layers attend within a window, which a GGUF file does not say of each.
+
+    None for every other config, and one that is silent.
+    """
+    try:
+        shape = read_shape(config)
+    except HostError as error:
+        if error.reason is Reason.UNSUPPORTED:
+            return None
+        raise
+    return shape if shape.count(Layer.SLIDING) else None
 
 
 def _scaled(weights: WeightBytes, size: int) -> WeightBytes:

@@ -7,6 +7,8 @@ from pathlib import Path
 from engine_host._errors import HostError
 from engine_host.engines.llamacpp import LlamaCppSettings, command, default_threads
 from engine_host.engines.llamacpp_servers import ServerCapabilities, kv_label
+from engine_host.fit.reading import windowed
+from engine_host.fit.shape import ModelShape
 from engine_host.launch import preflight
 from engine_host.launch.asked import Asked, PresetStart, asked_of
 from engine_host.launch.marks import Made, Marks, files_mark
@@ -52,7 +54,8 @@ class LlamaCppPlans:
         _refuse_foreign(request, asked)
         server = await self._around.find_server(self._server_choice(request))
         _refuse_processor(server, preset)
-        resolved = self._resolve(request, asked, model, server)
+        shape = _shape(preset, request)
+        resolved = self._resolve(request, asked, model, server, shape)
         argv, environment = command(
             _settings_of(model, resolved, asked),
             server,
@@ -65,11 +68,12 @@ class LlamaCppPlans:
             server,
             self._around.free_memory() + memory_of(running),
             self._around.total_memory,
+            shape,
         )
         if server.devices:
             gpus = await asyncio.to_thread(self._around.gpus)
             state = await asyncio.to_thread(self._around.machine)
-            findings += preflight.video_memory(info, resolved, server, gpus, state)
+            findings += preflight.video_memory(info, resolved, server, gpus, state, shape)
         marks = await asyncio.to_thread(_marks, info, server)
         plan = LaunchPlan(
             id=plan_id,
@@ -105,7 +109,12 @@ class LlamaCppPlans:
         return request.server
 
     def _resolve(
-        self, request: LaunchRequest, asked: Asked, model: ShelvedModel, server: ServerCapabilities
+        self,
+        request: LaunchRequest,
+        asked: Asked,
+        model: ShelvedModel,
+        server: ServerCapabilities,
+        shape: ModelShape | None,
     ) -> Resolution:
         user: EngineSettings = self._around.settings.current.engine
         info = _gguf(model)
@@ -145,7 +154,7 @@ class LlamaCppPlans:
         asked.set(resolved, "speculation")
         resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
         asked.set(resolved, "draft_tokens")
-        self._limit_streams(resolved, info, server)
+        self._limit_streams(resolved, info, server, shape)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
         asked.set(resolved, "embeddings")
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
@@ -154,7 +163,9 @@ class LlamaCppPlans:
         asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
         return resolved
 
-    def _limit_streams(self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities) -> None:
+    def _limit_streams(
+        self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities, shape: ModelShape | None
+    ) -> None:
         """Fewer streams where the KV cache of all of them would not fit beside the weights."""
         if server.devices:
             return
@@ -162,13 +173,18 @@ class LlamaCppPlans:
         memory = main_memory(free, self._around.total_memory)
         streams = int(resolved["streams"])
         while streams > 1:
-            needs = llamacpp_needs(info, resolved, (memory,), server.choice, streams)
+            needs = llamacpp_needs(info, resolved, (memory,), server.choice, streams, shape=shape)
             if needs is None or needs.needed <= free * _MEMORY_SHARE:
                 break
             streams //= 2
         if streams != resolved["streams"]:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
             resolved.set("streams", streams, Layer.HARDWARE, why)
+
+
+def _shape(preset: PresetStart | None, request: LaunchRequest) -> ModelShape | None:
+    """The shape that the catalogue knows of a preset's own model; None where the file says all there is."""
+    return None if preset is None or request.model else windowed(preset.resolved.model.shape)
 
 
 def _gguf(model: ShelvedModel) -> GgufInfo:

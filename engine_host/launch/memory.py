@@ -1,13 +1,14 @@
 """What a start needs, asked of the one calculator (engine_host.fit), from what is known of the model."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
 from engine_host.fit.estimate import Estimate, estimate
 from engine_host.fit.gguf_shape import gguf_shape
 from engine_host.fit.parts import Basis
-from engine_host.fit.shape import read_shape
+from engine_host.fit.shape import ModelShape, read_shape
 from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
 from engine_host.fit.tensors import WeightBytes, formula_weights
 from engine_host.launch.resolve import Resolution
@@ -33,10 +34,14 @@ def llamacpp_needs(
     streams: int | None = None,
     *,
     cpu: bool = True,
+    shape: ModelShape | None = None,
 ) -> Estimate | None:
-    """What a start of llama.cpp takes of each device; None when the metadata or a KV type is unknown."""
+    """What a start of llama.cpp takes of each device; None when the metadata or a KV type is unknown.
+
+    `shape` is the model's where more is known of it than its file says.
+    """
     try:
-        shape = gguf_shape(info)
+        shape = gguf_shape(info) if shape is None else replace(shape, mtp_layers=info.mtp_layers)
         model = Model(info.name, "GGUF", shape, _whole(info.tensor_bytes or info.size), info.context)
         start = Start(
             engine=EngineKind.LLAMA_CPP,

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.fit.shape import ModelShape
 from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.preflight_machine import MachineState, free_vram, held_by
@@ -20,10 +21,14 @@ def findings(
     server: ServerCapabilities,
     free_memory: int,
     total_memory: int,
+    shape: ModelShape | None = None,
 ) -> list[Finding]:
-    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free."""
+    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free.
+
+    `shape` is the model's where more is known of it than its file says.
+    """
     found = [
-        *_memory(model, resolved, server, free_memory, total_memory),
+        *_memory(model, resolved, server, free_memory, total_memory, shape),
         *_context(model, resolved),
         *_speculation(model, resolved),
     ]
@@ -49,10 +54,12 @@ def _memory(
     server: ServerCapabilities,
     free_memory: int,
     total_memory: int,
+    shape: ModelShape | None,
 ) -> list[Finding]:
     if server.devices:
         return []
-    needs = llamacpp_needs(model, resolved, (main_memory(free_memory, total_memory),), server.choice)
+    memory = (main_memory(free_memory, total_memory),)
+    needs = llamacpp_needs(model, resolved, memory, server.choice, shape=shape)
     needed = model.size if needs is None else needs.needed
     kv = None if needs is None else needs.kv
     if needed <= free_memory:
@@ -82,13 +89,14 @@ def video_memory(
     server: ServerCapabilities,
     gpus: Sequence[Gpu],
     state: MachineState,
+    shape: ModelShape | None = None,
 ) -> list[Finding]:
     """What a start that lies on GPUs alone lacks there; how layers are split between them is an estimate."""
     partly = resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
     if not gpus or partly:
         return []
     devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, state)) for gpu in gpus]
-    needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False)
+    needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
     if needs is None or needs.needed <= needs.room:
         return []
     total = min(gpu.memory_total for gpu in gpus)

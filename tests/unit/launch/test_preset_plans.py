@@ -231,6 +231,18 @@ def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: Prese
     assert "vram_short" not in ids(plan)
 
 
+def test_windows_that_no_file_tells_of_are_known_from_the_catalogue(llama: PresetDesk) -> None:
+    desk = llama.desk
+    assert isinstance(desk, Desk)
+    llama.presets.machine = Machine("rtx-3090", 1)
+    desk.server = {"devices": ("CUDA0",)}
+    llama.gpus = (gpu(0, total=24 * GIB),)
+    desk.info = replace(desk.info, layers=48, kv_heads=8, head_dim=256, sliding_window=1024, context=262_144)
+    assert "vram_short" not in ids(llama.plan("gemma-4-12b-q8-24"))
+    other = llama.plan("gemma-4-12b-q8-24", model="m")
+    assert "vram_short" in ids(other), "of another model only its file is known"
+
+
 def test_what_others_hold_is_told_before_llama_cpp_starts(llama: PresetDesk) -> None:
     llama.presets.machine = Machine("rtx-3090", 1)
     llama.desk.server = {"devices": ("CUDA0",)}  # type: ignore[union-attr]
