@@ -24,9 +24,10 @@ from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.fit_form import FitForm, Source, Where, change_of
 from sndr_gui.fit_question import FitQuestion
+from sndr_gui.fit_starts import start_columns, start_key
 from sndr_gui.launch_subject import ENGINE_NAMES
 from sndr_gui.memory_stack import VERDICTS, stacks_of
-from sndr_gui.rows import Column, RowsModel
+from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
 from sndr_gui.soon import Soon
 
@@ -67,7 +68,7 @@ class FitModel(QObject):
         self.catalog: CatalogPage | None = None
         self.presets: PresetPage | None = None
         self.hub: HubPage | None = None
-        self.starts: RowsModel[Measured] = RowsModel(_start_columns(), _start_key, self)
+        self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
         self._engine: tuple[str, str] | None = None
         self._later = Soon(self, _SETTLED_MS, self._read_again)
         self.reading = False
@@ -229,7 +230,7 @@ class FitModel(QObject):
         subject = ("source", "model", "catalogue", "variant", "preset", "path", "repository")
         if any(getattr(form, name) != getattr(self.form, name) for name in subject):
             # Another model takes other settings.
-            form = replace(form, kv=None)
+            form = replace(form, kv=values.get("kv"))
             self.hub_problem = None
         if form != self.form:
             self.form = form
@@ -435,6 +436,10 @@ class FitModel(QObject):
         """The command line that asks the same; it reads what was not read yet only when it is run."""
         return self.form.command() + (" --online" if self.unread else "")
 
+    def preset_settings(self) -> dict[str, Any]:
+        """What was set here, for a preset of one's own."""
+        return self.form.settings(self.report.engine) if self.report is not None else {}
+
     # Changes.
 
     def can_change(self, change: Change) -> bool:
@@ -462,39 +467,3 @@ def _used(report: FitReport) -> str:
 
 def _is_of(item: PresetItem, wanted: tuple[str, str]) -> bool:
     return bool(wanted[0]) and (item.preset.model, item.preset.variant) == wanted
-
-
-def _start_key(one: Measured) -> str:
-    return f"{one.at} {one.model} {one.part}"
-
-
-def _error_tone(one: Measured) -> str:
-    return "good" if abs(one.error) <= 0.03 else "warn" if abs(one.error) <= 0.15 else "bad"
-
-
-def _start_columns() -> tuple[Column[Measured], ...]:
-    return (
-        Column("Model", lambda one: one.model, tip=lambda one: one.model),
-        Column("Engine", lambda one: one.engine, tip=lambda one: f"{one.engine} {one.version}"),
-        Column("On", lambda one: one.gpu, tone=lambda _one: "muted", tip=lambda one: one.gpu),
-        Column("Part", lambda one: one.part),
-        Column(
-            "Predicted",
-            lambda one: formats.size(one.predicted),
-            right=True,
-            tip=lambda one: f"{one.predicted:,}",
-        ),
-        Column(
-            "Measured",
-            lambda one: formats.size(one.measured),
-            right=True,
-            tip=lambda one: f"{one.measured:,}",
-        ),
-        Column(
-            "Error",
-            lambda one: f"{one.error:+.1%}" if one.measured else formats.UNMEASURED,
-            sort=lambda one: abs(one.error),
-            tone=_error_tone,
-            right=True,
-        ),
-    )

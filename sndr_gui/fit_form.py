@@ -13,6 +13,16 @@ from engine_host.protocol.fit import Change, FitGpu
 _GIB = 2**30
 # Settings that the question and the command line name alike.
 _PLAIN = ("context", "streams", "kv", "gpu_memory", "batched_tokens", "draft_tokens", "bits")
+# Settings that a preset and the question name alike.
+_OF_PRESETS = (
+    "context",
+    "streams",
+    "gpu_memory",
+    "batched_tokens",
+    "draft_tokens",
+    "tensor_parallel",
+    "eager",
+)
 _COUNTS = {"--context": "context", "--streams": "streams", "--batched-tokens": "batched_tokens"}
 
 
@@ -150,6 +160,14 @@ class FitForm:
             if (value := getattr(self, name)) is not None:
                 words.append(f"--{name}" if value else f"--no-{name}")
         return shlex.join(words)
+
+    def settings(self, engine: EngineKind) -> dict[str, Any]:
+        """What was set here, as a preset for this engine says it."""
+        kv = ("kv_cache_dtype",) if engine is EngineKind.VLLM else ("kv_type_k", "kv_type_v")
+        named = {name: getattr(self, name) for name in _OF_PRESETS} | dict.fromkeys(kv, self.kv)
+        if self.speculation is False:
+            named["speculation"] = "off"
+        return {name: value for name, value in named.items() if value is not None}
 
     @property
     def _hardware(self) -> str:

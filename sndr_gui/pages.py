@@ -85,7 +85,9 @@ class Pages(QObject):
             case "fit":
                 from sndr_gui.views.fit import FitView
 
-                return FitView(self.fit)
+                fit = FitView(self.fit)
+                fit.inputs.edit_requested.connect(self.open_preset)
+                return fit
             case "presets":
                 from sndr_gui.views.presets import PresetsView
 
@@ -113,10 +115,10 @@ class Pages(QObject):
         if pid is not None:
             self.patches.narrow(Facets(pid=pid))
 
-    def open_preset(self, preset: str) -> None:
+    def open_preset(self, preset: str, settings: object = None) -> None:
         """Go to Presets, to the editor of one's own, or of a new variation of one of the program's."""
         self._go("presets")
-        self.presets.edit(preset)
+        self.presets.edit(preset, settings if isinstance(settings, dict) else {})
 
     def open_fit(self, preset: str) -> None:
         """Go to Fit, to a preset."""

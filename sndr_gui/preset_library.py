@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -117,6 +118,7 @@ class PresetsModel(QObject):
         self.arriving: Arriving | None = None
         self._shown = False
         self._wanted = ""
+        self._settings: Mapping[str, Any] = {}
         session.state.outdated.connect(self._on_outdated)
         session.link.changed.connect(self._on_link)
         self.editor.stored.connect(self._fill)
@@ -149,7 +151,7 @@ class PresetsModel(QObject):
             self.changed.emit()
             if self._wanted:
                 wanted, self._wanted = self._wanted, ""
-                self.edit(wanted)
+                self.edit(wanted, self._settings)
 
         self.session.command("read the presets", work)
 
@@ -230,9 +232,10 @@ class PresetsModel(QObject):
 
     # What can be done.
 
-    def open(self, preset: str) -> None:
-        """Edit a preset, or look at one of the program's."""
+    def open(self, preset: str, settings: Mapping[str, Any] | None = None) -> None:
+        """Edit a preset, or look at one of the program's; of one's own, with these settings put in."""
         if self.editor.id == preset:
+            self._put(settings)
             return
         # What is not saved of another one is kept as a draft.
         self.editor.keep_draft()
@@ -240,24 +243,31 @@ class PresetsModel(QObject):
         row = next((row for row in self._own_rows() if row.id == preset), None)
         if draft is not None and row is not None and row.origin == "draft":
             self.editor.open_draft(draft)
+            self._put(settings)
             return
 
         async def work(client: HostClient) -> None:
             self.editor.open_file(await client.preset_file(preset))
+            self._put(settings)
 
         self.session.command("open preset", work)
 
-    def edit(self, preset: str) -> None:
-        """Edit a preset of one's own, or begin a variation of one of the program's."""
+    def edit(self, preset: str, settings: Mapping[str, Any] | None = None) -> None:
+        """Edit a preset of one's own, or begin a variation of one of the program's; with these settings."""
         if self.page is None:
-            self._wanted = preset
+            self._wanted, self._settings = preset, settings or {}
             self._on_link()
             return
         item = self.item(preset)
         if item is not None and not _is_own(item):
             self.vary(preset)
+            self._put(settings)
         else:
-            self.open(preset)
+            self.open(preset, settings)
+
+    def _put(self, settings: Mapping[str, Any] | None) -> None:
+        for name, value in (settings or {}).items():
+            self.editor.set_value(("settings", name), value)
 
     def vary(self, preset: str) -> None:
         """Begin a variation of one's own of a preset; of a variation, a copy."""

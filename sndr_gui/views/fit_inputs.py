@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import partial
 
-from PySide6.QtCore import Qt
+from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import (
     QCompleter,
@@ -55,7 +55,13 @@ _FILES = "Models (*.gguf config.json *.json);;All files (*)"
 
 
 class FitInputs(QWidget):
-    """The left side of Fit."""
+    """The left side of Fit.
+
+    Signals:
+        edit_requested: the chosen preset is to be edited, with the settings that were set here
+    """
+
+    edit_requested = Signal(str, object)
 
     def __init__(self, model: FitModel) -> None:
         super().__init__()
@@ -125,6 +131,12 @@ class FitInputs(QWidget):
     def _model_card(self) -> Card:
         card = Card("Model")
         self._box("source", "Where the model is known from")
+        self.edit = button(
+            "Make a preset of it…",
+            self._on_edit,
+            icon="bookmark",
+            hint="Open it in the editor of presets, with the settings from here",
+        )
         here, catalogue = (
             self._box("model", "Model of this machine"),
             self._box("catalogue", "Model of the catalogue"),
@@ -144,7 +156,7 @@ class FitInputs(QWidget):
         for parts in (
             (here,),
             (catalogue, self._cell("Weights", variant)),
-            (preset,),
+            (preset, row(self.edit, None)),
             (self.path, row(browse, folder, None)),
             (self.repository, self.hub_note, row(self.read, None)),
         ):
@@ -262,6 +274,10 @@ class FitInputs(QWidget):
         if values:
             self._model.set_values(**values)
 
+    def _on_edit(self) -> None:
+        if self._model.form.preset:
+            self.edit_requested.emit(self._model.form.preset, self._model.preset_settings())
+
     def _on_browse(self) -> None:
         dialog = QFileDialog(self, "Choose a model", self.path.text(), _FILES)
         dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
@@ -322,6 +338,7 @@ class FitInputs(QWidget):
         self.free.setVisible(form.where is Where.FREE)
         self.count_cell.setVisible(form.where in (Where.CARD, Where.FREE))
         self.engine_cell.setVisible(form.asks_engine)
+        self.edit.setEnabled(bool(form.preset))
         self._refresh_hub()
 
     def _offer(self, name: str, choices: list[tuple[str, object]]) -> None:

@@ -155,6 +155,20 @@ async def test_a_preset_brings_its_own_settings(stage: Stage) -> None:
     assert "reported by others" in words(view.reported)
 
 
+async def test_what_was_set_becomes_a_preset_of_ones_own(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=Source.PRESET, preset="demo-llamacpp", context=2048, kv="q8_0")
+    await answered(stage, view)
+    view.inputs.edit.click()
+    editor = stage.pages.presets.editor
+    await stage.until(lambda: editor.is_open and editor.lint is not None and not editor.checking)
+    await stage.until(lambda: "kv_type_v: q8_0" in editor.text)
+    assert stage.window.current == "presets"
+    assert editor.is_new
+    assert "extends: demo-llamacpp" in editor.text
+    assert "context: 2048" in editor.text
+
+
 async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: FakeHub) -> None:
     hub.models["org/name"] = (json.loads(CONFIG.read_text()), {"model.safetensors": 9_000_000})
     view = await page(stage)

@@ -102,6 +102,17 @@ def test_changes_become_values_of_the_form(option: str, name: str, values: objec
     assert change_of(change, CATALOGUE) == values
 
 
+def test_settings_are_named_as_a_preset_of_that_engine_has_them() -> None:
+    form = replace(CATALOGUE, context=4096, kv="fp8", speculation=False, eager=True)
+    vllm = {"context": 4096, "eager": True, "kv_cache_dtype": "fp8", "speculation": "off"}
+    assert form.settings(EngineKind.VLLM) == vllm
+    assert replace(CATALOGUE, kv="q8_0").settings(EngineKind.LLAMA_CPP) == {
+        "kv_type_k": "q8_0",
+        "kv_type_v": "q8_0",
+    }
+    assert CATALOGUE.settings(EngineKind.VLLM) == {}
+
+
 def test_more_gpus_than_this_machine_has_are_no_change_of_the_form() -> None:
     change = Change(id="gpus", text="", saves=1, fits=True, option="--tp 2")
     assert change_of(change, FitForm(model="m")) is None
