@@ -10,9 +10,7 @@ from typing import Any
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.protocol import (
-    Engine,
     EngineKind,
-    EngineState,
     Installation,
     LaunchPlan,
     PlannedPatches,
@@ -23,7 +21,6 @@ from sndr_gui.actions import Actions
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.fit_question import FitQuestion
-from sndr_gui.home import StageRow, stage_rows
 from sndr_gui.installations import InstallationsModel
 from sndr_gui.launch_form import Field, Form
 from sndr_gui.launch_models import LaunchModels
@@ -34,6 +31,7 @@ from sndr_gui.launch_settings import SettingRow, planned, planned_value, resolve
 from sndr_gui.launch_sizes import change_values, fit_request
 from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
 from sndr_gui.session import Session
+from sndr_gui.start_watch import StartWatch
 
 _DEBOUNCE_MS = 250
 
@@ -63,6 +61,7 @@ class LaunchModel(QObject):
         self.session, self.actions, self.installations = session, actions, installations
         self.models, self.presets = LaunchModels(session), LaunchPresets(session)
         self.fit = FitQuestion(session)
+        self.watch = StartWatch(session.state, actions)
         self.list = ListKind.PRESETS
         self.form = Form()
         self._wrong: dict[str, str] = {}
@@ -72,7 +71,6 @@ class LaunchModel(QObject):
         self.planning = False
         self._plan_task: asyncio.Task[None] | None = None
         self._shown = False
-        self._started = ""
         self._model = ""
         self._titles: dict[str, str] = {}
         self.patches: PlannedPatches | None = None
@@ -89,14 +87,15 @@ class LaunchModel(QObject):
         state.jobs_changed.connect(self.changed)
         session.link.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
-        actions.started.connect(self._on_started)
+        actions.started.connect(self.changed)
+        self.watch.settled.connect(self._on_settled)
         installations.listed.connect(self._on_servers)
         installations.changed.connect(self.changed)
         state.outdated.connect(self._on_outdated)
 
     def set_shown(self, shown: bool) -> None:
         """Plan and compute only while somebody looks."""
-        self._shown = shown
+        self._shown = self.watch.shown = shown
         self.presets.set_shown(shown)
         if not shown:
             self._soon.stop()
@@ -145,17 +144,21 @@ class LaunchModel(QObject):
             self.presets.choose(preset)
             self.subject_changed.emit()
             return
+        detail = self.presets.detail_of(preset)
         # Taken first: what choosing reads must find it chosen.
-        self._take(of_preset(row.item))
+        self._take(of_preset(row.item, detail.model if detail else None))
         self.presets.choose(preset)
 
     def _take(self, subject: Subject) -> None:
         """Be about this; the form starts over when it is another, since another takes other values."""
         before, self.subject = self.subject, subject
         if before is not None and before.asks == subject.asks:
-            if before != subject or before.preset != subject.preset:
+            written = (before.preset, before.model) != (subject.preset, subject.model)
+            if before != subject or written:
                 self.subject_changed.emit()
                 self._plan_soon()
+            if written and self._shown:
+                self.fit.ask_again()
             return
         self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
         self._wrong = {}
@@ -196,16 +199,16 @@ class LaunchModel(QObject):
         self.subject_changed.emit()
         self._plan_soon()
 
+    def _on_settled(self) -> None:
+        # What an engine holds, or held, is taken or free from now on.
+        if self._shown:
+            self.fit.ask_again()
+
     def _on_outdated(self, part: str) -> None:
         # What patches and settings say is part of the plan.
         if part in ("patches", "settings"):
             self._titles = {}
             self._plan_soon()
-
-    def _on_started(self) -> None:
-        engine = self.session.state.running
-        self._started = engine.id if engine is not None and self._shown else ""
-        self.changed.emit()
 
     def _on_link(self) -> None:
         self.changed.emit()
@@ -455,44 +458,13 @@ class LaunchModel(QObject):
     # The start.
 
     @property
-    def latest(self) -> Engine | None:
-        """The engine that was last started here, while it is ready or has failed."""
-        engine = self.session.state.engines.get(self._started)
-        ended = (EngineState.READY, EngineState.BUSY, EngineState.FAILED)
-        return engine if engine is not None and engine.state in ended else None
-
-    @property
     def can_start(self) -> bool:
         """Whether the plan can be started now."""
         ready = self.plan is not None and self.plan.startable and not self.planning and not self.form_error
-        return (
-            ready and self.session.link.connected and not self.actions.pending("start") and not self.starting
-        )
-
-    @property
-    def starting(self) -> Engine | None:
-        """The engine that is being started."""
-        engine = self.session.state.running
-        states = (EngineState.PREPARING, EngineState.STARTING)
-        return engine if engine is not None and engine.state in states else None
-
-    @property
-    def replaces(self) -> str:
-        """The engine that a start would replace."""
-        engine = self.session.state.running
-        return engine.name if engine is not None and not self.starting else ""
-
-    def stages(self, now: float) -> tuple[StageRow, ...]:
-        """The stages of the start under way."""
-        engine = self.starting
-        return stage_rows(engine.stages, now) if engine else ()
+        busy = self.actions.pending("start") or self.watch.starting is not None
+        return ready and self.session.link.connected and not busy
 
     def start(self) -> None:
         """Start the plan."""
         if self.can_start and self.plan is not None:
             self.actions.start_plan(self.plan)
-
-    def cancel(self) -> None:
-        """Give up the start."""
-        if (engine := self.starting) is not None:
-            self.actions.cancel_start(engine)

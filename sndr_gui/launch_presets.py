@@ -40,6 +40,7 @@ class LaunchPresets(QObject):
         self.page: PresetPage | None = None
         self.verdicts: PresetVerdicts | None = None
         self.judging = False
+        self._again = False
         self.sentence = ""
         self.chosen = ""
         self._all: list[PresetRow] = []
@@ -102,9 +103,13 @@ class LaunchPresets(QObject):
 
     def judge(self) -> None:
         """Ask for the verdicts on this machine."""
-        if self.judging or not self._session.link.connected:
+        if not self._session.link.connected:
             return
-        self.judging = True
+        if self.judging:
+            # What it will say may be old already.
+            self._again = True
+            return
+        self.judging, self._again = True, False
         self.rows_changed.emit()
 
         async def work(client: HostClient) -> None:
@@ -114,6 +119,8 @@ class LaunchPresets(QObject):
         def done() -> None:
             self.judging = False
             self._refresh()
+            if self._again:
+                self.judge()
 
         self._session.command("judge the presets", work, done=done, failed=self._on_failed)
 
@@ -196,7 +203,11 @@ class LaunchPresets(QObject):
     @property
     def detail(self) -> PresetDetail | None:
         """Everything about the chosen preset, once it was read."""
-        found = self._details.get(self.chosen)
+        return self.detail_of(self.chosen)
+
+    def detail_of(self, preset: str) -> PresetDetail | None:
+        """Everything about a preset, when it was read already."""
+        found = self._details.get(preset)
         return found[1] if found else None
 
     @property

@@ -311,6 +311,6 @@ class LaunchView(Page):
             self.preset.refresh()
             self.start.refresh()
             self.outcome.refresh()
-            counting = self.model.starting is not None
+            counting = self.model.watch.starting is not None
             if counting is not self._clock.isActive():
                 self._clock.start() if counting else self._clock.stop()

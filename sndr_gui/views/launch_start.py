@@ -23,7 +23,9 @@ class StartBar(Card):
         self.body.setContentsMargins(12, 10, 12, 10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
-        self.cancel = button("Cancel", model.cancel, hint="Give up this start", command="sndr stop --now")
+        self.cancel = button(
+            "Cancel", model.watch.cancel, hint="Give up this start", command="sndr stop --now"
+        )
         self.cancel.setAccessibleName("Cancel the start")
         self.note = Elided("", "muted")
         self.twin = CommandLine(what="the command line that does the same", wraps=True)
@@ -34,7 +36,7 @@ class StartBar(Card):
     def refresh(self) -> None:
         """Show whether the plan can start, or how far its start is."""
         model = self._model
-        engine = model.starting
+        engine = model.watch.starting
         sending = model.actions.pending("start") or model.actions.pending("relaunch")
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(f"Starting…{age}" if engine or sending else "Start")
@@ -52,10 +54,10 @@ class StartBar(Card):
         model = self._model
         if not model.session.link.connected:
             return "The engine host is not connected.", "bad"
-        if model.starting is not None:
-            stages = model.stages(time.time())
+        if model.watch.starting is not None:
+            stages = model.watch.stages(time.time())
             step = f": {stages[-1].name}" if stages else ""
-            return f"{model.starting.name} is being started{step}.", "accent"
+            return f"{model.watch.starting.name} is being started{step}.", "accent"
         if model.subject is None:
             return "Choose a preset or a model first.", "muted"
         if model.form_error:
@@ -69,8 +71,8 @@ class StartBar(Card):
             return f"This {what} cannot be started; the reason stands above.", "bad"
         if not model.plan.startable:
             return "Something above stops the start.", "bad"
-        if model.replaces:
-            return f"Replaces {model.replaces}, which runs now.", "warn"
+        if model.watch.replaces:
+            return f"Replaces {model.watch.replaces}, which runs now.", "warn"
         return "Ready to start.", "muted"
 
 
@@ -101,20 +103,20 @@ class OutcomeCard(Card):
         self.hide()
 
     def _on_log(self) -> None:
-        if (engine := self._model.latest) is not None:
+        if (engine := self._model.watch.latest) is not None:
             self._open_log(engine.id)
 
     def _on_again(self) -> None:
-        if (engine := self._model.latest) is not None:
+        if (engine := self._model.watch.latest) is not None:
             self._model.actions.relaunch(engine)
 
     def refresh(self) -> None:
         """Show how far the start is, or how it ended."""
         model = self._model
-        stages = model.stages(time.time())
+        stages = model.watch.stages(time.time())
         self.stages.setVisible(bool(stages))
         self.stages.show_stages(stages)
-        latest = model.latest
+        latest = model.watch.latest
         failed = latest is not None and latest.state is EngineState.FAILED
         self.ready.setVisible(latest is not None and not failed)
         self.failure.setVisible(failed)

@@ -99,7 +99,8 @@ class PresetList(QWidget):
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.row_chosen.connect(self._on_row)
         widen = button("Show every preset", model.widen, hint="Take back the search and the filters")
-        self.empty = EmptyState("rocket", "", "", widen)
+        self.again = button("Try again", model.load, icon="rotate-cw", hint="Read the presets again")
+        self.empty = EmptyState("rocket", "", "", widen, self.again)
         self.empty.sentence.set_width(240)
         self.widen = widen
         self.stack = QStackedWidget()
@@ -162,6 +163,7 @@ class PresetList(QWidget):
         some = bool(model.rows.shown)
         self.stack.setCurrentIndex(0 if some else 1)
         self.widen.setVisible(model.total > 0)
+        self.again.setVisible(not model.total and bool(model.sentence))
         if not some:
             heading, sentence = self._lesson()
             self.empty.heading.setText(heading)

@@ -334,6 +334,52 @@ async def test_models_stand_beside_presets_and_are_as_easy(stage: Stage) -> None
     assert view.about.name.text() == "qwen3-8b", "what was chosen is chosen again"
 
 
+async def test_what_is_known_of_a_preset_is_known_again(stage: Stage) -> None:
+    view = await page(stage, "big-24")
+    await stage.until(lambda: view.model.subject is not None and view.model.subject.drafts)
+    view.switcher.buttons[1].click()
+    view.switcher.buttons[0].click()
+    assert view.model.subject is not None
+    assert view.model.subject.drafts
+    assert view.form.box("speculation").findData("mtp") >= 0
+
+
+async def test_presets_that_cannot_be_read_are_read_again_on_demand(stage: Stage) -> None:
+    stage.host.refuse["/v1/presets"] = Problem(
+        reason=Reason.INTERNAL, message="The catalogue cannot be read."
+    )
+    stage.window.go("launch")
+    view = stage.window.page
+    assert isinstance(view, LaunchView)
+    await stage.until(view.presets.again.isVisible)
+    assert view.presets.empty.sentence.text() == "The catalogue cannot be read."
+    stage.host.refuse.clear()
+    view.presets.again.click()
+    await stage.until(lambda: view.model.presets.total == 5)
+    assert view.presets.table.isVisible()
+
+
+async def test_memory_is_computed_again_when_an_engine_came_or_went(stage: Stage) -> None:
+    view = await page(stage)
+    before = len(stage.host.sent("POST", FIT))
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: len(stage.host.sent("POST", FIT)) > before)
+    await stage.until(lambda: not view.model.fit.waiting)
+
+
+async def test_a_preset_that_was_written_anew_is_computed_anew(stage: Stage) -> None:
+    view = await page(stage, "big-24")
+    before = len(stage.host.sent("POST", FIT))
+    changed = tuple(
+        item.model_copy(update={"digest": "d2"}) if item.preset.id == "big-24" else item
+        for item in stage.host.presets.presets
+    )
+    stage.host.presets = PresetPage(seq=0, presets=changed)
+    stage.host.publish(PresetsChangedEvent())
+    await stage.until(lambda: len(stage.host.sent("POST", FIT)) > before)
+    assert view.model.presets.chosen == "big-24"
+
+
 async def test_a_machine_says_what_it_has(stage: Stage) -> None:
     view = await page(stage, gpus=2)
     said = words(view.machine)

@@ -176,7 +176,7 @@ async def test_patches_of_a_start_say_why_and_can_be_left_out(stage: Stage) -> N
 async def test_a_start_ends_with_the_way_to_the_chat(stage: Stage) -> None:
     view = await page(stage)
     view.start.start.click()
-    await stage.until(lambda: view.model.starting is not None)
+    await stage.until(lambda: view.model.watch.starting is not None)
     verified = Verification(model_listed=True, token_generated=True, ready_after=42.0)
     stage.host.set_engine(samples.engine(EngineState.READY, verified=verified))
     await stage.until(view.outcome.ready.isVisible)
@@ -188,7 +188,7 @@ async def test_a_start_ends_with_the_way_to_the_chat(stage: Stage) -> None:
 async def test_a_start_that_failed_says_why_and_tries_again(stage: Stage) -> None:
     view = await page(stage)
     view.start.start.click()
-    await stage.until(lambda: view.model.starting is not None)
+    await stage.until(lambda: view.model.watch.starting is not None)
     stage.host.set_engine(samples.engine(EngineState.FAILED))
     await stage.until(view.outcome.failure.isVisible)
     assert "weights" in view.outcome.failure._what.text()
