@@ -10,7 +10,6 @@ import importlib.metadata
 import os
 import signal
 import sys
-import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -262,12 +261,14 @@ def _serve(module: Module, params: Params) -> int:
         return 1
     # The wheel installed handlers of its own; with them a SIGTERM only ends its HTTP server.
     _default_signals()
-    ended = threading.Event()
+    # Not an event or a lock: a signal may come to any of the server's threads, and only a write wakes this one.
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
     for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: ended.set())
+        signal.signal(number, lambda *_: None)
+    signal.set_wakeup_fd(wake, warn_on_full_buffer=False)
     print(f"srv  llama_server: listening on {server.listening_address}", file=sys.stderr, flush=True)
-    while not ended.wait(3600):
-        pass
+    os.read(ended, 1)
     for host in params.hostnames:
         if host.endswith(".sock"):
             Path(host).unlink(missing_ok=True)
