@@ -261,7 +261,7 @@ def _serve(module: Module, params: Params) -> int:
         return 1
     # The wheel installed handlers of its own; with them a SIGTERM only ends its HTTP server.
     _default_signals()
-    # Not an event or a lock: a signal may come to any of the server's threads, and only a write wakes this one.
+    # Not a lock: a signal may come to any of the server's threads, and only a write wakes this one.
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     for number in (signal.SIGTERM, signal.SIGINT):
