@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import click
 
 from engine_host import __version__
+from engine_host.cli_bench import bench
 from engine_host.cli_chat import chat
 from engine_host.cli_engine import engine, jobs
 from engine_host.cli_fit import fit
@@ -65,6 +66,7 @@ for _command in (
     engine,
     patches,
     presets,
+    bench,
     jobs,
     events,
     logs,

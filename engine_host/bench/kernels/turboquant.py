@@ -262,6 +262,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, help="write every figure to this JSON file")
     parser.add_argument("--quick", action="store_true", help="ours alone")
     chosen = parser.parse_args()
+    if not torch.cuda.is_available():
+        sys.exit("There is no CUDA GPU that this Python's torch can use.")
     torch.manual_seed(torch.seed() % 2**31)
     device = torch.device("cuda")
     vllm = None

@@ -168,8 +168,8 @@ def decode_kernel(
                 place == 0, block0, tl.where(place == 1, block1, tl.where(place == 2, block2, block3))
             )
         within = (token + start) & (block_size - 1) if block_size > tile else token & (block_size - 1)
-        if block_stride % page_bytes == 0:
-            # One wide multiplication for both: blocks without gaps, or with gaps of whole pages.
+        if head_size > 128 and block_stride % page_bytes == 0:
+            # Blocks without gaps: fewer registers, which at 256 are short. At 128 the other way is faster.
             page = (block * (block_stride // page_bytes) + head).to(tl.int64)
             base = page * page_bytes
             words = page * (page_bytes // 4)
