@@ -180,7 +180,7 @@ def preset_columns() -> list[Column[PresetRow]]:
             tip=lambda row: row.why,
         ),
         Column(
-            "tok/s",
+            "≤ tok/s",
             speed,
             lambda row: -(row.verdict.decode or 0.0) if row.verdict else 0.0,
             lambda row: "muted",
