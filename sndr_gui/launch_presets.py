@@ -47,6 +47,7 @@ class LaunchPresets(QObject):
         self._details: dict[str, tuple[str, PresetDetail]] = {}
         self._patches: dict[str, PlannedPatches] = {}
         self._shown = False
+        self._connected = session.link.connected
         self._stale = True
         self._running: object = None
         self._soon = Soon(self, _AGAIN_MS, self.judge)
@@ -63,8 +64,12 @@ class LaunchPresets(QObject):
             self.load()
 
     def _on_link(self) -> None:
-        if self._session.link.connected and self._shown and self.page is None:
-            self.load()
+        connected, self._connected = self._connected, self._session.link.connected
+        if self._connected and not connected:
+            # Another host may know others, and have other engines.
+            self._stale = True
+            if self._shown:
+                self.load()
 
     def _on_outdated(self, part: str) -> None:
         if part in _PARTS:

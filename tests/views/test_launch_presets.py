@@ -304,6 +304,21 @@ async def test_the_presets_are_judged_again_when_the_catalogue_changes(stage: St
     await stage.until(lambda: view.model.subject is not None and view.model.subject.id == "demo-llamacpp")
 
 
+async def test_another_host_is_asked_for_its_presets(stage: Stage) -> None:
+    view = await page(stage, "big-24")
+    await stage.host.stop()
+    await stage.until(lambda: not stage.link.connected)
+    assert view.start.note.text() == "The engine host is not connected."
+    assert not view.start.start.isEnabled()
+    assert len(view.model.presets.rows.shown) == 5, "what was known stays in sight"
+    left = tuple(item for item in stage.host.presets.presets if item.preset.id != "big-long")
+    stage.host.presets = PresetPage(seq=0, presets=left)
+    await stage.host.start()
+    stage.link.retry()
+    await stage.until(lambda: view.model.presets.total == 4)
+    await stage.until(lambda: view.start.start.isEnabled())
+
+
 async def test_verdicts_that_cannot_be_had_leave_the_list(stage: Stage) -> None:
     stage.host.refuse[VERDICTS] = Problem(reason=Reason.INTERNAL, message="The calculator failed.")
     stage.window.go("launch")
