@@ -187,6 +187,15 @@ def test_the_book_shows_what_the_cache_served(served: Served) -> None:
     assert cached[3] > 0
 
 
+def test_a_prompt_of_one_token_is_answered(served: Served) -> None:
+    answer = served.client.completions.create(
+        model="sndr-demo", prompt="def", max_tokens=4, temperature=0, stream=False
+    )
+    assert answer.usage is not None
+    assert answer.usage.prompt_tokens == 1, "the tokenizer has a word for it"
+    assert answer.choices[0].text
+
+
 def test_code_is_completed_between_two_ends(served: Served) -> None:
     answer = served.client.completions.create(
         model="sndr-demo",
