@@ -160,4 +160,4 @@ def _corrected(part: Part, corrections: Corrections) -> Part:
     # What was measured narrows the band to a tenth.
     size = round(part.bytes * factor)
     low, high = round(size * 0.9), round(size * 1.1)
-    return Part(part.name, size, low, high, Basis.MEASURED, "learnt from starts here", part.beyond)
+    return Part(part.name, size, low, high, Basis.MEASURED, part.about, part.beyond)
