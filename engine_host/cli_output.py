@@ -9,10 +9,12 @@ from enum import IntEnum
 from typing import Any, Concatenate, ParamSpec
 
 import click
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
 
 from engine_host._errors import HostError
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.base import Command
+from engine_host.protocol.errors import Fix, Problem, Reason
 
 P = ParamSpec("P")
 
@@ -155,8 +157,37 @@ def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable
             return function(out, *args, **kwargs) or Exit.OK
         except HostError as error:
             return out.problem(error.problem)
+        except ValidationError as error:
+            if error.title not in _names_of(Command):
+                raise
+            # What was typed makes no request; options check most values before.
+            return out.problem(_not_allowed(error))
+        except PydanticSerializationError as error:
+            return out.problem(
+                Problem(
+                    reason=Reason.BAD_REQUEST,
+                    message="A word that was given is not UTF-8 text, and cannot be sent.",
+                    cause=str(error),
+                    fix=Fix(text="Type it anew."),
+                )
+            )
 
     return run
+
+
+def _names_of(kind: type[BaseModel]) -> set[str]:
+    return {kind.__name__}.union(*(_names_of(one) for one in kind.__subclasses__()))
+
+
+def _not_allowed(error: ValidationError) -> Problem:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or error.title
+    return Problem(
+        reason=Reason.BAD_REQUEST,
+        message=f"{where}: {first['msg']} (it is {str(first['input'])[:80]!r}).",
+        fix=Fix(text="Give another value.", command="sndr --help"),
+        evidence={"field": where},
+    )
 
 
 def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:

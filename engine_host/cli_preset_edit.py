@@ -9,6 +9,7 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_output import Exit, Output, command
 from engine_host.cli_presets import fault_lines
+from engine_host.cli_values import PresetId
 from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
 from engine_host.protocol.errors import Fix, Reason
@@ -28,7 +29,7 @@ from engine_host.protocol.presets import (
 
 @click.command("vary")
 @click.argument("preset")
-@click.argument("new_id", metavar="ID")
+@click.argument("new_id", metavar="ID", type=PresetId())
 @click.option("--title", help="What it is called in lists (default: its id).")
 @click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="What is different.")
 @click.option("--dry-run", is_flag=True, help="Show the file and save nothing.")

@@ -9,6 +9,7 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_launch import overrides_of
 from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.cli_values import PresetId
 from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
 from engine_host.protocol.base import Severity
@@ -210,7 +211,7 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
 
 @presets.command("import")
 @click.argument("file", type=click.Path(path_type=Path))
-@click.option("--as", "new_id", metavar="ID", help="Give the preset this id.")
+@click.option("--as", "new_id", metavar="ID", type=PresetId(), help="Give the preset this id.")
 @click.option("--replace", is_flag=True, help="Replace your own files of the same ids.")
 @command
 def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) -> Exit | None:

@@ -1,6 +1,7 @@
 """`sndr presets vary` and `set` against a host of canned answers, which the real catalogue gave."""
 
 import asyncio
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -74,3 +75,24 @@ def test_a_shipped_preset_stays_and_the_way_is_named(sndr: Sndr) -> None:
     assert "sndr presets vary demo-llamacpp my-demo-llamacpp" in err
     assert sndr("presets", "set", "mine")[0] == 2
     assert sndr("presets", "set", "mine", "context")[0] == 2
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("wrong", ["Bad_Id", "../x", "a b", "x" * 81])
+def test_a_wrong_id_is_said_in_a_sentence(sndr: Sndr, wrong: str) -> None:
+    code, out, err = sndr("presets", "vary", "demo-llamacpp", wrong)
+    assert (code, out) == (2, "")
+    assert "cannot be the id of a preset. Use small letters, digits, dots, hyphens and underscores" in err
+    code, out, _ = sndr("presets", "vary", "demo-llamacpp", wrong, "--json")
+    assert (code, json.loads(out)["error"]["reason"]) == (2, "bad_request")
+    code, _, err = sndr("presets", "import", "-", "--as", wrong)
+    assert (code, "cannot be the id" in err) == (2, True)
+
+
+@pytest.mark.usefixtures("served")
+@pytest.mark.parametrize("arguments", [("--set", "a.b.c.d.e.f.g.h.i=1"), ("--title", "\udcff")])
+def test_what_makes_no_request_is_said_in_a_sentence(sndr: Sndr, arguments: tuple[str, ...]) -> None:
+    code, _, err = sndr("presets", "vary", "demo-llamacpp", "mine", *arguments)
+    assert code == 2
+    assert err.startswith("Error: ")
+    assert "Traceback" not in err

@@ -1,0 +1,47 @@
+"""Values that a person types, checked before anything is asked of the host: ids of presets, hardware."""
+
+import re
+from typing import Any
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from engine_host.protocol.catalog import Id
+
+_ID: TypeAdapter[str] = TypeAdapter(Id)
+_COUNTED = re.compile(r"(?P<count>\d+)\s*[x×]\s*(?P<name>\S.*)")
+_MOST = 8
+
+
+class PresetId(click.ParamType[str]):
+    """An id that a preset can have."""
+
+    name = "id"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The id as it is. Raises click.BadParameter that says what an id may hold."""
+        try:
+            return _ID.validate_python(value)
+        except ValidationError:
+            self.fail(
+                f"{str(value)[:80]!r} cannot be the id of a preset. Use small letters, digits, dots, hyphens "
+                "and underscores, a letter or digit first, 80 characters at most.",
+                param,
+                ctx,
+            )
+
+
+def counted_hardware(hardware: str | None, count: int | None) -> tuple[str | None, int | None]:
+    """Which hardware and how many of it: `2x rtx-3090` says both.
+
+    Raises click.UsageError where --count says another number than --hardware does.
+    """
+    found = _COUNTED.fullmatch((hardware or "").strip())
+    if found is None:
+        return hardware, count
+    said = int(found["count"])
+    if not 1 <= said <= _MOST:
+        raise click.UsageError(f"--hardware takes 1 to {_MOST} GPUs, not {said}.")
+    if count not in {None, said}:
+        raise click.UsageError(f"--hardware says {said} GPUs and --count says {count}: give one of them.")
+    return found["name"], said
