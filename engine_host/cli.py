@@ -1,108 +1,30 @@
-"""`sndr`: everything that the window does, on the command line."""
+"""`sndr` begins here: Ctrl+C, and a reader that goes away, end it quietly whenever they come."""
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
-
-import click
-
-from engine_host import __version__
-from engine_host.cli_bench import bench
-from engine_host.cli_chat import chat
-from engine_host.cli_engine import engine, jobs
-from engine_host.cli_fit import fit
-from engine_host.cli_output import MEANINGS, Exit, Output, command
-from engine_host.cli_patches import patches
-from engine_host.cli_preset_edit import set_values, vary
-from engine_host.cli_preset_start import launch
-from engine_host.cli_preset_verify import verify
-from engine_host.cli_presets import presets
-from engine_host.cli_render import render
-from engine_host.cli_run import run, stop
-from engine_host.cli_serve import quit_host, serve
-from engine_host.cli_settings import settings
-from engine_host.cli_verdicts import verdicts
-from engine_host.cli_watch import events, logs, models, status
-from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
-from engine_host.protocol.errors import Fix, Problem, Reason
-
-_CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
-
-
-_PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
-
-
-@click.group(
-    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
-    epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
-)
-@click.version_option(__version__, "--version", message=f"sndr %(version)s (protocol {_PROTOCOL})")
-def root() -> None:
-    """Run language models on this machine and watch them.
-
-    `sndr run --demo` needs no GPU and no download: it starts the bundled model, asks it a question and serves
-    it to editors until Ctrl+C.
-    """
-
-
-@click.command("version")
-@command
-def version(out: Output) -> Exit | None:
-    """Say which version this is and which protocol it speaks."""
-    out.result({"program": __version__, "protocol": _PROTOCOL}, f"sndr {__version__} (protocol {_PROTOCOL})")
-    return None
-
-
-for _command in (
-    serve,
-    status,
-    run,
-    launch,
-    stop,
-    chat,
-    models,
-    fit,
-    render,
-    engine,
-    patches,
-    presets,
-    bench,
-    jobs,
-    events,
-    logs,
-    settings,
-    quit_host,
-    version,
-):
-    root.add_command(_command)
-for _command in (vary, set_values, verdicts, verify):
-    presets.add_command(_command)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        code = root.main(args=words, prog_name="sndr", standalone_mode=False)
-        sys.stdout.flush()
-    except click.exceptions.NoArgsIsHelpError as error:
-        error.show()
-        return error.exit_code
-    except click.ClickException as error:
-        if "--json" not in words:
-            error.show()
-            return error.exit_code
-        # The command, which knows of --json, was not reached.
-        context = error.ctx if isinstance(error, click.UsageError) else None
-        where = context.command_path if context is not None else "sndr"
-        fix = Fix(text="See what it takes.", command=f"{where} --help")
-        problem = Problem(reason=Reason.BAD_REQUEST, message=error.format_message(), fix=fix)
-        Output(as_json=True).problem(problem)
-        return error.exit_code
-    except (click.Abort, KeyboardInterrupt):
+        # The commands take a moment to load, and Ctrl+C can come in it.
+        from engine_host.cli_output import Exit
+        from engine_host.cli_root import carry_out
+    except KeyboardInterrupt:
+        return 130
+    try:
+        code = carry_out(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
         return Exit.INTERRUPTED
-    except BrokenPipeError:
-        # Nobody reads any more; without this Python would complain once more at its own end.
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        # Without this Python would complain of the pipe once more at its own end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return Exit.PIPE_CLOSED
-    return code if isinstance(code, int) else Exit.OK
+    return code

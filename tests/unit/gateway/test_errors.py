@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host.cli import root
+from engine_host.cli_root import root
 from engine_host.gateway import Target
 from engine_host.gateway.faults import engine_fault
 from engine_host.protocol.engines import RequestState

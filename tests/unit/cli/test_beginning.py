@@ -1,0 +1,55 @@
+"""How `sndr` ends when its reader goes away, and when it is interrupted before it began: real processes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from engine_host.cli import main
+
+SNDR = [sys.executable, "-m", "engine_host"]
+
+
+@pytest.mark.parametrize("arguments", [("version",), ("--help",), ("version", "--json")])
+def test_a_reader_that_is_gone_is_exit_code_141(home: Path, arguments: tuple[str, ...]) -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        ended = subprocess.run(
+            [*SNDR, *arguments],
+            stdout=writing,
+            stderr=subprocess.PIPE,
+            env={**os.environ, "SNDR_HOME": str(home)},
+        )
+    finally:
+        os.close(writing)
+    assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_an_interrupt_while_the_commands_load_is_no_traceback(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Interrupting:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "engine_host.cli_root":
+                os.kill(os.getpid(), signal.SIGINT)
+                time.sleep(1)  # The handler runs between two steps of Python.
+
+    monkeypatch.delitem(sys.modules, "engine_host.cli_root", raising=False)
+    monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        assert main(["version"]) == 130
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_nothing_heavy_is_loaded_before_an_interrupt_is_caught() -> None:
+    code = (
+        "import sys, engine_host.cli; print(*(n for n in ('click', 'pydantic', 'httpx') if n in sys.modules))"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout == "\n"
