@@ -163,7 +163,7 @@ def _lines(report: FitReport) -> list[str]:
         lines += ["", f"{advice.severity.value} {advice.id}: {advice.message}", f"  {advice.fix}"]
         lines.append(f"  Shown by: {advice.evidence}")
     if report.roofline is not None:
-        lines += ["", _ceiling(report.roofline)]
+        lines += ["", *_ceiling(report.roofline)]
     lines += [f"Learnt from {one.n} start(s) here: {one.part} × {one.factor}" for one in report.corrections]
     lines += [f"Not known: {text}." for text in report.unknown]
     return lines
@@ -182,12 +182,22 @@ def _kv(report: FitReport) -> list[str]:
     return ["", *table(("KV type", "a token", "longest context", ""), rows)]
 
 
-def _ceiling(found: Roofline) -> str:
+def _ceiling(found: Roofline) -> list[str]:
     if found.decode is None:
-        return f"Ceiling of decoding: not known ({found.why or 'no bandwidth'})."
+        return [f"Most tokens a second: not known ({found.why or 'no bandwidth'})."]
     prefill = "" if found.prefill is None else f"; reading {found.prefill:,.0f} tok/s"
-    every = "" if found.decode_all_streams is None else f", all streams {found.decode_all_streams:,.0f}"
-    return f"Ceiling of this hardware: one stream {found.decode:,.0f} tok/s{every}{prefill}."
+    drafted = f", {found.tokens_per_step:g} tokens a step" if found.tokens_per_step > 1 else ""
+    begun = _speeds(found.decode, found.decode_all_streams, found.streams)
+    lines = [f"Writing at most, context just begun{drafted}: {begun}{prefill}."]
+    if found.decode_at_depth is not None:
+        deep = _speeds(found.decode_at_depth, found.all_streams_at_depth, found.streams)
+        lines.append(f"Writing at most at {found.depth or 0:,} tokens of context: {deep}.")
+    return lines
+
+
+def _speeds(one: float, every: float | None, streams: int) -> str:
+    together = "" if every is None or streams == 1 else f", {streams:,} streams together {every:,.0f} tok/s"
+    return f"one stream {one:,.0f} tok/s{together}"
 
 
 def _starts(page: MeasuredPage) -> list[str]:

@@ -326,6 +326,7 @@ def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
     if drafter is None or speculation in {None, "off"}:
         return model
     unknown = (*model.unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
+    model = replace(model, drafter=True)
     if drafter.size_gb is None:
         return replace(model, unknown=(*unknown, "how large that drafter is"))
     weights = replace(model.weights, drafter=round(drafter.size_gb.value * 10**9))

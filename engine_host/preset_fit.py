@@ -1,5 +1,6 @@
 """A preset's start as the calculator's question, and its verdict on one machine."""
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -9,12 +10,12 @@ from pydantic import ValidationError
 from engine_host._errors import HostError
 from engine_host.fit.estimate import blocker, estimate, largest_context
 from engine_host.fit.report import start_of
-from engine_host.fit.roofline import roofline
+from engine_host.fit.roofline import expected, roofline
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, PresetStatus, Task
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import Correction, FitReport, FitRequest, Verdict
+from engine_host.protocol.fit import Correction, FitReport, FitRequest, Roofline, Verdict
 from engine_host.protocol.plans import EngineKind, Finding, Layer, Overrides
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
 
@@ -87,9 +88,21 @@ def question(resolved: ResolvedPreset, asked: FitRequest) -> FitRequest:
     }
     for name, settings in _SETTINGS[resolved.engine].items():
         fields[name] = values.get(settings[0])
+    fields["draft_tokens"] = _drafts_said(values.get("speculation")) or fields.get("draft_tokens")
     known = {name: value for name, value in fields.items() if value is not None}
     set_here = {name: getattr(asked, name) for name in asked.model_fields_set}
     return FitRequest.model_validate(known | set_here)
+
+
+def _drafts_said(speculation: object) -> int | None:
+    """How many drafts a step has where vLLM's JSON says it."""
+    if not isinstance(speculation, str) or not speculation.startswith("{"):
+        return None
+    try:
+        said = json.loads(speculation).get("num_speculative_tokens")
+    except ValueError:  # Reported by the preset's own check.
+        return None
+    return said if isinstance(said, int) and said > 0 else None
 
 
 def judged(report: FitReport, resolved: ResolvedPreset) -> FitReport:
@@ -123,7 +136,8 @@ def verdict_of(
             return known.model_copy(update={"verdict": verdict, "reason": reason, "why": why})
         found = estimate(model, start, factors)
         longest = largest_context(model, start, factors)
-        ceiling = None if _WITHOUT_TOKENS.issuperset(resolved.model.tasks) else roofline(model, start).decode
+        writes = not _WITHOUT_TOKENS.issuperset(resolved.model.tasks)
+        ceiling = roofline(model, start) if writes else None
     except HostError as error:  # A KV type whose size is not known.
         verdict, reason, why = _ruled(
             resolved, Verdict.TIGHT, error.reason, f"Whether it fits is not known: {error.problem.message}"
@@ -143,9 +157,18 @@ def verdict_of(
             "needed": found.needed,
             "room": found.room,
             "largest_context": longest,
-            "decode": ceiling,
+            "streams": start.streams,
+            **({} if ceiling is None else _speeds(ceiling)),
         }
     )
+
+
+def _speeds(found: Roofline) -> dict[str, float | None]:
+    return {
+        "decode": found.decode,
+        "decode_at_depth": found.decode_at_depth,
+        "decode_all_streams": found.decode_all_streams,
+    }
 
 
 def lacking(resolved: ResolvedPreset) -> tuple[Finding, ...]:
@@ -181,7 +204,7 @@ def rank(found: PresetVerdict, resolved: ResolvedPreset) -> tuple[Any, ...]:
     GPUs before those for the processor, the larger model first, the faster one of two.
     """
     preset, variant = resolved.preset, resolved.model.variant(resolved.preset.variant)
-    status = preset.card.status
+    status, asked = preset.card.status, question(resolved, FitRequest())
     return (
         _VERDICTS.index(found.verdict),
         status in _NOT_FIRST,
@@ -189,7 +212,7 @@ def rank(found: PresetVerdict, resolved: ResolvedPreset) -> tuple[Any, ...]:
         resolved.hardware not in preset.needs.known_good,
         _TRUST.index(status),
         -((variant.size if variant else None) or 0),
-        -(found.decode or 0),
+        -expected(found.decode or 0, asked.draft_tokens if asked.speculation else 0),
         preset.id,
     )
 

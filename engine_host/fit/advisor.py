@@ -131,7 +131,7 @@ def _false_ceiling(s: Situation) -> Iterator[Advice]:
 
 
 def _drafter_missing(s: Situation) -> Iterator[Advice]:
-    if s.drafting_wanted and not s.model.shape.mtp_layers:
+    if s.drafting_wanted and not s.model.shape.mtp_layers and not s.model.drafter:
         yield _advice(
             "drafter_missing",
             Severity.ERROR,

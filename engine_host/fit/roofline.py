@@ -1,52 +1,87 @@
 """The most that the hardware allows: decoding is bound by bandwidth, reading a prompt by arithmetic."""
 
-from engine_host.fit.kv import ggml_token_bytes, state_bytes, token_bytes
-from engine_host.fit.llamacpp import state_bytes as ggml_states
+from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, token_bytes
 from engine_host.fit.shape import Layer
 from engine_host.fit.start import Model, Start
-from engine_host.fit.weights import weights_of
+from engine_host.fit.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.protocol.fit import Roofline
 from engine_host.protocol.plans import EngineKind
 
+# The context of a stream that has just begun, in tokens.
+SHALLOW = 256
+# Of the drafts of a step, the share that usual text takes: 2.2 to 3 of 3 in the measurements of the presets.
+_TAKEN = 0.5
 
-def roofline(model: Model, start: Start, acceptance_length: float = 1.0) -> Roofline:
-    """Ceilings in tokens a second at the depth `start.context`.
 
-    Decoding: bandwidth × acceptance length ÷ (weight bytes + KV bytes of a step), where a mixture's weights
-    are those of the experts that the batch chose; each drafted token reads the drafting layers too. Reading:
-    operations ÷ (2 × weights that a token uses).
+def roofline(model: Model, start: Start, acceptance_length: float | None = None) -> Roofline:
+    """Ceilings in tokens a second, of one stream and of all streams of the start.
+
+    Decoding: bandwidth × acceptance length ÷ (weight bytes + KV bytes of a step). `decode` and
+    `decode_all_streams` are bounds: contexts that have just begun, and every draft accepted unless
+    `acceptance_length` says fewer; those "at depth" have the whole of `start.context` behind them. Streams of
+    a mixture choose their experts independently, the drafts of one stream alike. Reading: operations ÷
+    (2 × weights that a token uses).
     """
-    length = acceptance_length if start.drafting else 1.0
+    most = drafted(model, start) + 1
+    length = min(acceptance_length or most, most)
     gpus = max(len(start.devices), 1)
-    one = step_bytes(model, start, 1)
     unknown = [device.name for device in start.devices if device.bandwidth is None]
     bandwidth = [device.bandwidth for device in start.devices if device.bandwidth is not None]
     # llama.cpp's GPUs work one after another, vLLM's side by side.
     together = gpus if start.engine is EngineKind.VLLM else 1
     speed = min(bandwidth) * together if bandwidth and not unknown else None
+    why = f"the memory bandwidth of {_the(unknown[0])} is not known" if unknown else ""
+    if "Diffusion" in model.architecture:
+        speed, why = None, "it writes whole blocks of tokens, in a number of steps that depends on the text"
     flops = [device.flops for device in start.devices if device.flops is not None]
     prefill = None
     if flops and len(flops) == gpus:
         prefill = min(flops) * together / (2 * weights_of(model.shape).read)
+
+    def ceiling(streams: int, depth: int) -> float | None:
+        if speed is None:
+            return None
+        return speed * length * streams / step_bytes(model, start, streams, depth)
+
+    shallow = min(SHALLOW, start.context)
     return Roofline(
-        decode=None if speed is None else speed * length / one,
-        decode_all_streams=None
-        if speed is None
-        else speed * length * start.streams / step_bytes(model, start, start.streams),
+        decode=ceiling(1, shallow),
+        decode_all_streams=ceiling(start.streams, shallow),
+        decode_at_depth=ceiling(1, start.context),
+        all_streams_at_depth=ceiling(start.streams, start.context),
         prefill=prefill,
-        bytes_per_step=one,
-        why=f"the bandwidth of {unknown[0]} is not known" if unknown else "",
+        bytes_per_step=step_bytes(model, start, 1, start.context),
+        streams=start.streams,
+        depth=start.context,
+        tokens_per_step=length,
+        why=why,
     )
 
 
-def step_bytes(model: Model, start: Start, streams: int) -> int:
-    """Bytes that one step of so many streams of this depth reads, over all devices together."""
+def drafted(model: Model, start: Start) -> int:
+    """Tokens that a step drafts: none where nothing drafts."""
+    return start.draft_tokens if start.drafting and (model.shape.mtp_layers or model.drafter) else 0
+
+
+def expected(ceiling: float, drafts: int) -> float:
+    """The ceiling of a step of which a usual share of the drafts is taken; it compares starts."""
+    return ceiling * (1 + _TAKEN * drafts) / (1 + drafts)
+
+
+def step_bytes(model: Model, start: Start, streams: int, depth: int | None = None) -> int:
+    """Bytes that one step of so many streams reads, over all devices together.
+
+    `depth` is the context of each, in tokens; without one, that of the start. What another model reads that
+    drafts is not known and left out.
+    """
     shape, weights = model.shape, model.weights
+    depth = start.context if depth is None else depth
     size = weights.read(shape, streams)
     drafts = start.drafting and shape.mtp_layers > 0
     if drafts:
-        size += weights.drafting * start.draft_tokens
-    full, depth = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0), start.context
+        unread = drafting_experts(shape) * (1 - experts_chosen(shape, streams))
+        size += round(weights.drafting * (1 - unread) * start.draft_tokens)
+    full = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0)
     near = min(depth, shape.window or depth)
     sliding = shape.count(Layer.SLIDING) * near
     if start.engine is EngineKind.VLLM:
@@ -58,5 +93,10 @@ def step_bytes(model: Model, start: Start, streams: int) -> int:
     else:
         kinds = tuple("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
         kv = round(full * depth * ggml_token_bytes(shape.full, *kinds))
-        kv += round(sliding * ggml_token_bytes(shape, *kinds)) + ggml_states(shape, start) // start.streams
+        kv += round(sliding * ggml_token_bytes(shape, *kinds)) + ggml_state_bytes(shape)
     return size + streams * kv
+
+
+def _the(device: str) -> str:
+    """A device in a sentence: `the processor`, and a GPU by its own name."""
+    return f"the {device}" if device == "processor" else device

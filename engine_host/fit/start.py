@@ -12,7 +12,10 @@ USUAL_VERSION = "0.32.0"
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """A model by its numbers; `context` is what it was trained for, in tokens."""
+    """A model by its numbers; `context` is what it was trained for, in tokens.
+
+    `drafter`: another model drafts for it.
+    """
 
     name: str
     format: str
@@ -23,6 +26,7 @@ class Model:
     architecture: str = ""
     rope_scaled: bool = False
     unknown: tuple[str, ...] = ()
+    drafter: bool = False
 
 
 @dataclass(frozen=True, slots=True)

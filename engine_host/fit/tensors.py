@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from engine_host.fit.parts import Basis
 from engine_host.fit.shape import ModelShape
-from engine_host.fit.weights import weights_of
+from engine_host.fit.weights import experts_chosen, weights_of
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.gguf_format import read_header
@@ -52,10 +52,7 @@ class WeightBytes:
         """
         # Where the head is tied to the embedding, its table is read as the head.
         head = self.head or self.embedding
-        share = 1.0
-        if shape.experts is not None:
-            share = 1 - (1 - shape.experts.used / shape.experts.count) ** streams
-        return head + self.body + round(self.experts * share)
+        return head + self.body + round(self.experts * experts_chosen(shape, streams))
 
 
 def checkpoint_weights(info: CheckpointInfo, shape: ModelShape, bits: float | None = None) -> WeightBytes:

@@ -42,6 +42,21 @@ def weights_of(shape: ModelShape) -> Weights:
     return Weights(embedding, attention, delta, feed_forward, drafting, total, read)
 
 
+def experts_chosen(shape: ModelShape, streams: int) -> float:
+    """The share of a mixture's experts that tokens of so many streams choose independently; 1 without one."""
+    if shape.experts is None:
+        return 1.0
+    return 1 - (1 - shape.experts.used / shape.experts.count) ** streams
+
+
+def drafting_experts(shape: ModelShape) -> float:
+    """The share of the drafting layers' weights that are experts."""
+    drafting = weights_of(shape).drafting
+    if shape.experts is None or not drafting:
+        return 0.0
+    return shape.mtp_layers * shape.experts.count * 3 * shape.hidden * shape.experts.width / drafting
+
+
 def _attention(shape: ModelShape) -> int:
     queries = shape.heads * shape.head_dim
     keys = shape.kv_heads * shape.head_dim

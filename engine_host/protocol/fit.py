@@ -69,7 +69,9 @@ class FitRequest(Command):
     eager: bool = False
     bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
-    acceptance_length: float = Field(1.0, ge=1, description="tokens that a step of speculation yields")
+    acceptance_length: float | None = Field(
+        None, ge=1, description="tokens that a step of speculation yields; the most without it"
+    )
     grid: bool = Field(False, description="also compute the grid of contexts and streams")
 
     @model_serializer(mode="wrap")
@@ -150,13 +152,23 @@ class Advice(Wire):
 
 
 class Roofline(Wire):
-    """What the hardware allows at most, tokens a second; None where a figure of it is not known."""
+    """What the hardware allows at most, tokens a second; None where a figure of it is not known.
+
+    `decode` (one stream) and `decode_all_streams` are bounds for contexts that have just begun; those at
+    depth are what is left of them when each has grown to `depth` tokens. `bytes_per_step` are read for one
+    stream at that depth.
+    """
 
     decode: float | None
     decode_all_streams: float | None
     prefill: float | None
     bytes_per_step: int
     why: str = ""
+    decode_at_depth: float | None = None
+    all_streams_at_depth: float | None = None
+    streams: int = 1
+    depth: int | None = None
+    tokens_per_step: float = Field(1, description="that are counted on: every draft, unless said otherwise")
 
 
 class Measured(Wire):

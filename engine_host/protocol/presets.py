@@ -261,7 +261,9 @@ class JudgePresets(Command):
 class PresetVerdict(Wire):
     """One preset on one machine: whether it would work, how well at most, and what is missing to start it.
 
-    `decode` is the ceiling of one stream in tokens a second; None where a figure for it is not known.
+    `decode` is the ceiling of one stream in tokens a second, its context having just begun and every draft
+    taken; `decode_at_depth` with its whole context; `decode_all_streams` of all `streams` of its start
+    together, at the beginning. None where a figure for it is not known.
     `missing` names what has to be fetched or installed first.
     """
 
@@ -273,6 +275,9 @@ class PresetVerdict(Wire):
     room: int | None = Field(None, description="bytes that the engine may use of it")
     largest_context: int | None = None
     decode: float | None = None
+    decode_at_depth: float | None = None
+    decode_all_streams: float | None = None
+    streams: int | None = None
     model: str | None = Field(None, description="id of the model on this machine that it would run")
     missing: tuple[Finding, ...] = ()
 

@@ -1,5 +1,6 @@
 """Verdicts on all presets over the control API, and fit for the start of a preset."""
 
+import re
 import time
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -83,6 +84,64 @@ def test_what_works_best_comes_first_and_what_cannot_run_says_why() -> None:
         assert of(page, "demo-llamacpp").decode is None, "the bandwidth of main memory is not known"
 
     through(work)
+
+
+_CARD = re.compile(r"(\d+) x (.+)")
+_TOGETHER = re.compile(r"(\w+) streams together")
+_NUMBERS = {"eight": 8, "three": 3}
+_SAID = re.compile(r"([\d.]+) tok/s")
+
+
+def test_no_ceiling_is_below_what_a_card_reports() -> None:
+    async def work(opened: Door) -> None:
+        kinds = (await catalogue(opened)).hardware
+        listed = PresetPage.model_validate_json((await opened.client.get("/v1/presets")).text).presets
+        compared = 0
+        for item in listed:
+            for one in item.preset.card.evidence:
+                here = _CARD.match(one.machine)
+                if one.unit != "tok/s" or here is None or "prefill" in one.metric:
+                    continue
+                kind = next((entry for entry in kinds if entry.title.endswith(here[2])), None)
+                if kind is None or not item.startable:
+                    continue
+                page = await judge(opened, hardware=kind.id, count=int(here[1]))
+                verdict = of(page, item.preset.id)
+                together = _TOGETHER.search(one.metric)
+                if together is not None:
+                    hardware = f"{here[1]}x {kind.id}"
+                    streams = _NUMBERS[together[1]]
+                    found = (
+                        await fit(opened, preset=item.preset.id, hardware=hardware, streams=streams)
+                    ).roofline
+                    assert found is not None
+                    assert found.streams == streams
+                    ceiling = found.decode_all_streams
+                else:
+                    ceiling = verdict.decode
+                told = [one.value or 0.0, *(float(text) for text in _SAID.findall(one.conditions))]
+                if ceiling is not None:
+                    assert max(told) <= ceiling, (item.preset.id, one.machine)
+                    assert (verdict.decode_at_depth or 0) <= (verdict.decode or 0)
+                    compared += 1
+        assert compared >= 15
+
+    through(work)
+
+
+def test_drafting_never_lowers_what_is_possible_at_most() -> None:
+    async def work(opened: Door) -> None:
+        asked = {"preset": "qwen3.6-27b-fp8-2x24", "hardware": "2x rtx-3090"}
+        drafting, plain = await fit(opened, **asked), await fit(opened, **asked, speculation=False)
+        assert drafting.roofline is not None
+        assert plain.roofline is not None
+        assert (drafting.roofline.decode or 0) > (plain.roofline.decode or 0) > 0
+
+    through(work)
+
+
+async def catalogue(opened: Door) -> CatalogPage:
+    return CatalogPage.model_validate_json((await opened.client.get("/v1/catalog")).text)
 
 
 # TurboQuant with windows waits for vLLM, and SGLang is not started.

@@ -6,7 +6,6 @@ import pytest
 
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB, MIB
-from engine_host.fit.roofline import roofline, step_bytes
 from engine_host.fit.start import Device
 from engine_host.fit.verified import KV_TOKENS, REST, Seen, Where, compare, corrections
 from engine_host.fit.vllm import share
@@ -83,37 +82,3 @@ def test_only_starts_of_the_same_place_teach() -> None:
     assert corrections([measured(100, 200, where=one) for one in others], HERE) == ()
     assert corrections([measured(100, 5000)], HERE) == (), "that is no error of an estimate"
     assert corrections([], HERE) == ()
-
-
-def test_the_ceiling_of_decoding_is_bandwidth_over_what_a_step_reads() -> None:
-    read, asked = model("dense"), start(context=1)
-    found = roofline(read, asked)
-    assert found.decode == pytest.approx(936.2e9 / step_bytes(read, asked, 1))
-    assert found.prefill is None, "its arithmetic was not given"
-    deep = roofline(read, replace(asked, context=32_768)).decode
-    assert deep is not None
-    assert deep < (found.decode or 0)
-    both = roofline(read, replace(asked, devices=(CARD, CARD))).decode
-    assert both == pytest.approx(2 * (found.decode or 0), rel=0.01)
-
-
-def test_drafting_multiplies_by_its_length_and_reads_the_drafting_layers() -> None:
-    read, asked = model("hybrid"), start(context=1024)
-    plain = roofline(read, asked, 3.0).decode
-    drafting = roofline(read, replace(asked, drafting=True), 3.0).decode
-    assert plain is not None
-    assert drafting is not None
-    assert 2.0 * plain < drafting < 3.0 * plain
-
-
-def test_a_mixture_reads_more_experts_with_more_streams() -> None:
-    read, asked = model("mixture"), start(context=1)
-    one, many = (step_bytes(read, asked, streams) for streams in (1, 64))
-    assert one < 0.25 * read.weights.loaded(drafting=False)
-    assert 0.9 * read.weights.loaded(drafting=False) < many
-
-
-def test_an_unknown_bandwidth_is_named() -> None:
-    found = roofline(model("dense"), start(devices=(replace(CARD, bandwidth=None),)))
-    assert found.decode is None
-    assert "card" in found.why

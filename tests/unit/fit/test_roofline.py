@@ -1,0 +1,79 @@
+"""Ceilings of speed: bandwidth over what a step reads, and never below what somebody measured."""
+
+from dataclasses import replace
+
+import pytest
+
+from engine_host.fit.roofline import expected, roofline, step_bytes
+from tests.unit.fit.test_report import CARD, model, start
+
+
+def test_the_ceiling_of_decoding_is_bandwidth_over_what_a_step_reads() -> None:
+    read, asked = model("dense"), start(context=1)
+    found = roofline(read, asked)
+    assert found.decode == pytest.approx(936.2e9 / step_bytes(read, asked, 1))
+    assert found.prefill is None, "its arithmetic was not given"
+    deep = roofline(read, replace(asked, context=32_768, streams=4))
+    assert deep.decode is not None
+    assert deep.decode_at_depth is not None
+    assert deep.decode_at_depth < deep.decode < (found.decode or 0)
+    assert (deep.streams, deep.depth) == (4, 32_768)
+    assert (deep.all_streams_at_depth or 0) < (deep.decode_all_streams or 0)
+    both = roofline(read, replace(asked, devices=(CARD, CARD))).decode
+    assert both == pytest.approx(2 * (found.decode or 0), rel=0.01)
+
+
+def test_drafting_multiplies_by_its_length_and_reads_the_drafting_layers() -> None:
+    read, asked = model("hybrid"), start(context=1024)
+    plain = roofline(read, asked, 3.0).decode
+    drafting = roofline(read, replace(asked, drafting=True), 3.0).decode
+    assert plain is not None
+    assert drafting is not None
+    assert 2.0 * plain < drafting < 3.0 * plain
+
+
+def test_drafting_raises_the_bound() -> None:
+    read, asked = model("hybrid"), start(context=131_072)
+    plain, drafting = roofline(read, asked), roofline(read, replace(asked, drafting=True))
+    assert (plain.tokens_per_step, drafting.tokens_per_step) == (1, 4)
+    assert (plain.decode or 0) < (drafting.decode or 0)
+    # It compares starts by what is usually taken, not by the bound.
+    assert expected(100, 0) == 100
+    assert expected(400, 3) == 250
+
+
+def test_another_model_that_drafts_raises_it_too() -> None:
+    read, asked = model("dense"), start(drafting=True)
+    alone, helped = roofline(read, asked), roofline(replace(read, drafter=True), asked)
+    assert (alone.tokens_per_step, helped.tokens_per_step) == (1, 4)
+
+
+def test_a_drafting_layer_of_a_mixture_reads_the_experts_chosen() -> None:
+    read = model("mixture")
+    read = replace(
+        read,
+        shape=replace(read.shape, mtp_layers=1),
+        weights=replace(read.weights, drafting=read.weights.experts // len(read.shape.layers)),
+    )
+    asked = start(drafting=True, context=1)
+    more = step_bytes(read, asked, 1) - step_bytes(read, replace(asked, drafting=False), 1)
+    assert more < 3 * 0.25 * read.weights.drafting
+
+
+def test_a_diffusion_model_has_no_ceiling_that_could_be_said() -> None:
+    found = roofline(replace(model("dense"), architecture="DiffusionGemmaForBlockDiffusion"), start())
+    assert found.decode is None
+    assert "blocks" in found.why
+
+
+def test_a_mixture_reads_more_experts_with_more_streams() -> None:
+    read, asked = model("mixture"), start(context=1)
+    one, many = (step_bytes(read, asked, streams) for streams in (1, 64))
+    assert one < 0.25 * read.weights.loaded(drafting=False)
+    assert 0.9 * read.weights.loaded(drafting=False) < many
+
+
+def test_an_unknown_bandwidth_is_named() -> None:
+    found = roofline(model("dense"), start(devices=(replace(CARD, bandwidth=None),)))
+    assert found.decode is None
+    assert "card" in found.why
