@@ -149,11 +149,14 @@ class PresetServices:
         )
 
     async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
-        """What a preset comes to on some hardware. Raises HostError(not_found)."""
+        """What a preset comes to on some hardware.
+
+        Raises HostError(not_found), HostError(bad_request) for more GPUs of this machine than it has.
+        """
         catalog = await self.catalog()
         machine = None
         if asked.hardware == HERE:
-            machine = self._here(await asyncio.to_thread(self._gpus), catalog, asked.count)
+            machine = await self.here(asked.count)
         elif asked.hardware is not None:
             count = asked.count or max(1, catalog.preset(asked.preset).needs.gpus)
             machine = Machine(asked.hardware, count)
@@ -215,6 +218,22 @@ class PresetServices:
             return Machine(found.hardware, there)
         return Machine(None, there, card_seen(next(gpu for gpu in gpus if gpu.name == found.name)))
 
+    async def here(self, count: int | None) -> Machine:
+        """This machine, with GPUs or without; of its GPUs `count`, where that is asked.
+
+        Raises HostError(bad_request) when it has fewer.
+        """
+        found = await self.machine_of(None, count)
+        if count is None or count == found.count:
+            return found
+        there = {0: "no GPU", 1: "one GPU"}.get(found.count, f"{found.count} GPUs")
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"This machine has {there}; a count of {count} was asked for.",
+            fix=Fix(text="Name the hardware that is meant.", command="sndr presets hardware"),
+            evidence={"field": "count", "here": found.count},
+        )
+
     async def resolved_on(self, asked: ResolvePreset) -> tuple[ResolvedPreset, str | None]:
         """The same with the compute capability of its GPUs; without hardware, of those it is known to run on.
 
@@ -225,7 +244,10 @@ class PresetServices:
         if asked.hardware is None and known:
             asked = asked.model_copy(update={"hardware": known[0]})
         found = await self.resolve(asked)
-        return found, None if asked.hardware is None else catalog.gpu(asked.hardware).entry.sm
+        if found.hardware is None and asked.hardware == HERE:
+            card = (await self.machine_of(None, None)).card
+            return found, None if card is None else card.sm
+        return found, None if found.hardware is None else catalog.gpu(found.hardware).entry.sm
 
     async def lint(self, asked: LintPreset) -> PresetLint:
         """What is wrong in a text, and what saving it would change."""
@@ -328,19 +350,6 @@ class PresetServices:
             written=tuple(self._own.name(path) for path, _ in arrival.writes),
             unchanged=arrival.unchanged,
             faults=arrival.faults,
-        )
-
-    def _here(self, gpus: Sequence[Gpu], catalog: Catalog, count: int | None) -> Machine:
-        """The GPUs of this machine. Raises HostError(not_found) when the catalogue does not know them."""
-        found = recognise(catalog, gpus)
-        if found is not None and found.hardware is not None:
-            return Machine(found.hardware, count or found.count)
-        said = "This machine has no GPU." if found is None else f"The catalogue does not know {found.name}."
-        raise HostError(
-            Reason.NOT_FOUND,
-            said,
-            fix=Fix(text="Name the hardware that is nearest.", command="sndr presets hardware"),
-            evidence={"gpus": [gpu.name for gpu in gpus]},
         )
 
     def _user(self) -> UserValues:

@@ -12,7 +12,7 @@ from engine_host.fit_services import FitServices, device_of
 from engine_host.launch.preflight_preset import without_gpu
 from engine_host.launch.surroundings import Environment
 from engine_host.preset_fit import lacking, rank, verdict_of
-from engine_host.preset_services import PresetServices
+from engine_host.preset_services import HERE, PresetServices
 from engine_host.preset_weights import drafter_finding, weights_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, PresetEntry
@@ -50,11 +50,11 @@ class PresetVerdictServices:
     async def judge(self, asked: JudgePresets) -> PresetVerdicts:
         """Every usable preset with its verdict; `missing` is of this machine and only told for it.
 
-        Raises HostError(not_found) for unknown hardware.
+        Raises HostError(not_found) for unknown hardware, HostError(bad_request) for more GPUs than are here.
         """
         catalog = await self._presets.catalog()
         models = await self._list_models()
-        here = await self._presets.machine_of(None, asked.count) if asked.hardware is None else None
+        here = await self._presets.here(asked.count) if asked.hardware in {None, HERE} else None
         _, processor = await self._fit.devices(FitRequest(cpu=True))
         _, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
         engines = await self._engines() if here is not None else None

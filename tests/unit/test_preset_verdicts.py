@@ -154,7 +154,11 @@ def test_fewer_cards_can_be_asked_for(machine: Machine) -> None:
     assert page.hardware == "this machine: 1 × GeForce RTX 3090"
     two = next(one for one in page.verdicts if one.preset == "qwen3.6-27b-int4-2x24")
     assert (two.verdict, two.why) == (Verdict.CANNOT_RUN, "It needs 2 GPUs; there is one.")
-    assert machine.judge(count=8).hardware == "this machine: 2 × GeForce RTX 3090", "there are no more"
+    assert machine.judge(hardware="here", count=1) == page
+    with pytest.raises(HostError, match="This machine has 2 GPUs; a count of 8 was asked for"):
+        machine.judge(count=8)
+    machine.gpus = ()
+    assert machine.judge(hardware="here").hardware == "this machine, which has no GPU"
 
 
 def test_a_card_that_the_catalogue_does_not_know_is_judged_by_what_it_has(machine: Machine) -> None:

@@ -114,8 +114,18 @@ def test_resolves_on_hardware() -> None:
         )
         assert {conflict.settings for conflict in found.conflicts} == {("context",), ("tensor_parallel",)}
         assert "preset.gpus" in {finding.id for finding in found.findings}
-        problem = await api.refused("POST", "/v1/presets/resolve", preset="demo-vllm", hardware="here")
-        assert problem.message == "This machine has no GPU."
+        found = await api.ask(
+            "POST", "/v1/presets/resolve", ResolvedPreset, preset="demo-llamacpp", hardware="here"
+        )
+        assert (found.hardware, found.count, found.conflicts, found.findings) == (None, 0, (), ())
+        found = await api.ask(
+            "POST", "/v1/presets/resolve", ResolvedPreset, preset="qwen3.6-27b-q4-24", hardware="here"
+        )
+        assert "It needs a GPU; there is none." in {finding.message for finding in found.findings}
+        few = {"preset": "qwen3.6-27b-q4-24", "hardware": "here", "count": 1}
+        problem = await api.refused("POST", "/v1/presets/resolve", **few)
+        assert problem.message == "This machine has no GPU; a count of 1 was asked for."
+        await api.ask("POST", "/v1/patches/plan-preset", PlannedPatches, preset="demo-vllm", hardware="here")
         problem = await api.refused("POST", "/v1/presets/resolve", preset="x", count=9)
         assert problem.evidence["field"] == "count"
 
