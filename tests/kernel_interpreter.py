@@ -19,6 +19,7 @@ _FOLDER = Folders.resolve().cache / "kernel-interpreter" / _LOCK
 
 def interpreter_environment() -> dict[str, str]:
     """Variables under which the vLLM environment's Python interprets kernels; fails the test without it."""
+    vllm_python()  # Where tests go without vLLM, this one is skipped.
     if not _FOLDER.is_dir():
         pytest.fail("Triton's interpreter is not installed: packaging/kernels.sh")
     return {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(PATCH), str(_FOLDER)])}
