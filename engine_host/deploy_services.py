@@ -12,6 +12,7 @@ from engine_host.deploy.deployment import Gpus, Overlay, Root
 from engine_host.deploy.making import deployment_of
 from engine_host.deploy.rendering import NATIVE, render
 from engine_host.deploy.wanted import ModelSource, Patched, Wanted
+from engine_host.deploy_fit import DeployFit
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.vllm_pins import PINS
 from engine_host.launch.planner import Planner
@@ -28,7 +29,7 @@ from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile
 from engine_host.protocol.deploy import Rendering, RenderRequest
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import Finding, LaunchPlan, ServerChoice
@@ -60,18 +61,25 @@ class DeployServices:
     find_environment: Callable[[str | None], Awaitable[Environment]]
     gpus: Callable[[], Sequence[Gpu]]
     resources: Callable[[], Path]
+    fit: DeployFit
 
     async def render(self, asked: RenderRequest) -> Rendering:
         """A start written down for one target.
 
         Raises what planning a start raises, HostError(preset_conflict), HostError(unsupported) for what the
-        target cannot hold.
+        target cannot hold, and the reason of the first error that a finding has, unless it is forced.
         """
+        _check_named(asked.gpus, asked.count)
         if asked.hardware is not None:
             wanted = await self._on_paper(asked, ())
         else:
             wanted = await self._of_this_machine(asked)
-        return await asyncio.to_thread(lambda: render(deployment_of(wanted), asked.target))
+        if asked.gpus:
+            _check_enough(asked.gpus, wanted)
+        made = await asyncio.to_thread(lambda: render(deployment_of(wanted), asked.target))
+        if not asked.force:
+            _refuse_errors(made)
+        return made
 
     async def _of_this_machine(self, asked: RenderRequest) -> Wanted:
         try:
@@ -127,7 +135,7 @@ class DeployServices:
             server=server if native else None,
             port=asked.port,
             address=asked.address,
-            findings=tuple(one for one in plan.findings if _of_the_start(one)),
+            findings=(*filter(_of_the_start, plan.findings), *await self.fit.of_plan(plan)),
         )
 
     async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> Wanted:
@@ -141,8 +149,12 @@ class DeployServices:
                 fix="Name a preset, or leave the hardware out.",
                 evidence={"model": launch.model, "hardware": asked.hardware},
             )
+        needed = (await self.presets.catalog()).preset(launch.preset).needs.gpus
         question = ResolvePreset(
-            preset=launch.preset, hardware=asked.hardware, count=asked.count, overrides=launch.overrides
+            preset=launch.preset,
+            hardware=asked.hardware,
+            count=asked.count or (max(needed, len(asked.gpus)) if asked.gpus else None),
+            overrides=launch.overrides,
         )
         resolved, sm = await self.presets.resolved_on(question)
         require(resolved)
@@ -161,7 +173,7 @@ class DeployServices:
             native=asked.target in NATIVE,
             port=asked.port,
             address=asked.address,
-            findings=(*findings, *wanted.findings),
+            findings=(*findings, *await self.fit.of_preset(resolved, launch.model)),
         )
 
     def _selected(self, resolved: ResolvedPreset, sm: str | None, choice: PatchChoice) -> Patched | None:
@@ -255,6 +267,59 @@ def _gpus_of(
     if environment is not None:
         chosen = chosen[: int(values.get("tensor_parallel") or 1)]
     return Gpus(len(chosen), tuple(gpu.uuid for gpu in chosen))
+
+
+def _check_named(uuids: Sequence[str], count: int | None) -> None:
+    """Raise HostError(bad_request) for a GPU that is named twice, or another number than was asked for."""
+    if len(set(uuids)) < len(uuids):
+        raise HostError(
+            Reason.BAD_REQUEST,
+            "A GPU is named twice.",
+            fix="Name each one once with --gpu.",
+            evidence={"gpus": list(uuids)},
+        )
+    if uuids and count is not None and count != len(uuids):
+        named = "1 is named" if len(uuids) == 1 else f"{len(uuids)} are named"
+        raise HostError(
+            Reason.BAD_REQUEST,
+            f"{count} GPUs are asked for, and {named}.",
+            cause="--count says how many there are, --gpu which ones.",
+            fix="Name as many with --gpu as --count says, or leave --count out.",
+            evidence={"count": count, "gpus": list(uuids)},
+        )
+
+
+def _check_enough(uuids: Sequence[str], wanted: Wanted) -> None:
+    """Raise HostError(bad_request) when fewer GPUs are named than the engine spreads the model over."""
+    needed = wanted.number("tensor_parallel", 1)
+    if len(uuids) >= needed:
+        return
+    raise HostError(
+        Reason.BAD_REQUEST,
+        f"The model is spread over {needed} GPUs, and {len(uuids)} is named.",
+        cause=f"Its setting tensor_parallel is {needed}.",
+        fix="Name more with --gpu, or set tensor_parallel to as many as there are.",
+        evidence={"tensor_parallel": needed, "gpus": list(uuids)},
+    )
+
+
+def _refuse_errors(made: Rendering) -> None:
+    """Raise the first error that a rendering's findings have, with all of them as evidence."""
+    errors = [one for one in made.findings if one.severity is Severity.ERROR]
+    if not errors:
+        return
+    first = errors[0]
+    fix = first.fix.text if first.fix is not None else "Change what it is about."
+    raise HostError(
+        first.reason or Reason.UNSUPPORTED,
+        f"{made.title} was not written down. {first.message}",
+        cause=" ".join(one.message for one in errors[1:]),
+        fix=Fix(
+            text=f"{fix} --force writes it down nevertheless.",
+            command=first.fix.command if first.fix is not None else None,
+        ),
+        evidence={"findings": [one.model_dump(mode="json") for one in made.findings]},
+    )
 
 
 def _not_here(error: HostError) -> Finding:

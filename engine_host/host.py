@@ -14,6 +14,7 @@ from engine_host._errors import HostError
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import presets, resources
+from engine_host.deploy_fit import DeployFit
 from engine_host.deploy_services import DeployServices
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
@@ -234,6 +235,7 @@ class Host:
                 self._environment,
                 lambda: self._gpus.read().gpus,
                 resources,
+                DeployFit(catalogue, self.fit),
             ),
             bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
             requests=self.gateway.book,

@@ -27,7 +27,8 @@ class RenderRequest(Command):
     """Write a start down; without `hardware` for this machine, with its GPUs, engines and model files.
 
     `hardware` is an id of the catalogue: then nothing of this machine is in it, and what the start needs is
-    fetched there. Without a `count` as many GPUs as the preset needs.
+    fetched there. Without a `count` as many GPUs as the preset needs. A start that has an error is refused,
+    unless it is asked for by `force`.
     """
 
     launch: LaunchRequest
@@ -37,6 +38,7 @@ class RenderRequest(Command):
     gpus: tuple[GpuUuid, ...] = Field((), max_length=16, description="the GPUs to take, by UUID")
     port: int = Field(8000, ge=1, le=65535)
     address: str = Field("127.0.0.1", pattern=r"^[0-9a-fA-F.:]+$", description="who may reach the port")
+    force: bool = Field(False, description="also when a finding says that it would not start")
 
 
 class RenderedFile(Wire):

@@ -1,7 +1,7 @@
 """Plans of this machine as starts to write down: its GPUs by UUID, its engines, its files."""
 
 import asyncio
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -10,8 +10,10 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.bundled import presets, resources
+from engine_host.deploy_fit import DeployFit
 from engine_host.deploy_services import DeployServices
 from engine_host.events import EventLog
+from engine_host.fit_services import FitServices
 from engine_host.launch.planner import Planner
 from engine_host.launch.surroundings import Environment
 from engine_host.library.shelf import ShelvedModel
@@ -19,6 +21,7 @@ from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.overlay.selection import Switches
 from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetStatus
 from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -26,6 +29,7 @@ from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest, Layer, Setting
 from engine_host.settings import SettingsFile
+from engine_host.store import Store
 from tests.plan_samples import vllm_plan
 
 GPUS = tuple(
@@ -38,7 +42,13 @@ MODEL = Path("/models/m")
 
 def plan(**fields: Any) -> LaunchPlan:
     """A plan of vLLM on two of four GPUs."""
-    values = {"context": 4096, "streams": 2, "tensor_parallel": 2, "gpu_memory": 0.8}
+    values = {
+        "context": 4096,
+        "streams": 2,
+        "tensor_parallel": 2,
+        "gpu_memory": 0.8,
+        "kv_cache_dtype": "auto",
+    }
     return vllm_plan(
         **{
             "installation": "0.32.0-cuda",
@@ -88,8 +98,11 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
     async def find_server(_choice: object) -> Any:
         raise AssertionError("not for vLLM")
 
+    catalogue = PresetServices(
+        presets, tmp_path / "own", SettingsFile(tmp_path / "s.toml"), EventLog(), lambda: ()
+    )
     return DeployServices(
-        PresetServices(presets, tmp_path / "own", SettingsFile(tmp_path / "s.toml"), EventLog(), lambda: ()),
+        catalogue,
         cast(Planner, FakePlanner(answer)),
         lambda: Catalogue.load((BUILT_IN,)),
         Switches,
@@ -98,6 +111,29 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
         find_environment,
         lambda: GPUS,
         resources,
+        DeployFit(catalogue, fits_of(catalogue)),
+    )
+
+
+def fits_of(catalogue: PresetServices) -> FitServices:
+    """The real calculator without files of this machine and without anything that it learnt."""
+
+    async def find_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+        raise HostError(Reason.MODEL_FILE_MISSING, f"{wanted} has no files.")
+
+    async def no_models() -> Sequence[ModelFile]:
+        return ()
+
+    store = cast(Store, SimpleNamespace(newest=lambda _kind, _limit: ()))
+    return FitServices(
+        find_model,
+        no_models,
+        catalogue,
+        lambda: GPUS,
+        lambda: (1 << 34, 1 << 33),
+        lambda: 0,
+        lambda: (),
+        store,
     )
 
 
@@ -178,3 +214,77 @@ def test_a_preset_whose_model_is_not_here_is_written_for_the_gpus_that_are(tmp_p
     error = HostError(Reason.ENGINE_UNUSABLE, "They are too old.")
     text = render(services(error, tmp_path), RenderTarget.DOCKER, launch=preset).files[0].text
     assert "GPU-0000-aaaa" not in text
+
+
+def on(hardware: str, preset: str, tmp_path: Path, **fields: Any) -> Rendering:
+    """A preset written down for a shell on hardware of the catalogue."""
+    nothing = HostError(Reason.NOT_FOUND, "Nothing is asked of this machine.")
+    return render(
+        services(nothing, tmp_path),
+        RenderTarget.SHELL,
+        launch={"preset": preset, "overrides": fields.pop("overrides", {})},
+        hardware=hardware,
+        **fields,
+    )
+
+
+def test_a_start_that_does_not_fit_is_told_so(tmp_path: Path) -> None:
+    too_much = {"context": 262144, "streams": 8}
+    with pytest.raises(HostError) as refused:
+        on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path, overrides=too_much)
+    assert refused.value.reason is Reason.OUT_OF_MEMORY
+    assert "longest context" in refused.value.problem.message
+    assert "--force" in (refused.value.problem.fix.text if refused.value.problem.fix else "")
+    made = on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path, overrides=too_much, force=True)
+    (found,) = [one for one in made.findings if one.severity is Severity.ERROR]
+    assert found.evidence["needed"] > found.evidence["room"] > 2**34
+    assert "2097152" in made.files[0].text
+    as_it_is = on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path)
+    assert Severity.ERROR not in {one.severity for one in as_it_is.findings}
+
+
+def test_what_is_named_instead_fits_the_same_hardware(tmp_path: Path) -> None:
+    with pytest.raises(HostError) as refused:
+        on("rtx-3060-12gb", "gpt-oss-120b-80", tmp_path)
+    problem = refused.value.problem
+    assert problem.fix is not None
+    # The card names a preset for 24 GB, which is too large too.
+    assert "gpt-oss-20b-24" not in problem.fix.text
+    assert "rtx-3060-12gb" in (problem.fix.command or "") or "fits there" in problem.fix.text
+    assert problem.evidence["findings"]
+
+
+def test_an_engine_that_is_not_started_here_is_written_down_nevertheless(tmp_path: Path) -> None:
+    made = on("l4", "qwen3.6-35b-a3b-sglang-4xl4", tmp_path, count=4)
+    assert {"render.memory-unknown"} <= {one.id for one in made.findings}
+
+
+def test_every_preset_is_written_where_it_is_known_to_run(tmp_path: Path) -> None:
+    of = services(HostError(Reason.NOT_FOUND, "Nothing is asked of this machine."), tmp_path)
+    catalog = asyncio.run(of.presets.catalog())
+    refused = []
+    for preset_id in catalog.ids():
+        for hardware in catalog.preset(preset_id).needs.known_good:
+            try:
+                assert render(of, RenderTarget.SHELL, launch={"preset": preset_id}, hardware=hardware).files
+            except HostError:
+                refused.append(catalog.preset(preset_id).card.status)
+    assert set(refused) <= {PresetStatus.UPSTREAM_GATED}
+
+
+@pytest.mark.parametrize(
+    ("gpus", "count", "said"),
+    [
+        (("GPU-2222-aaaa",), 2, "2 GPUs are asked for, and 1 is named"),
+        (("GPU-2222-aaaa",), None, "over 2 GPUs, and 1 is named"),
+        (("GPU-2222-aaaa", "GPU-2222-aaaa"), None, "twice"),
+    ],
+)
+def test_as_many_gpus_are_named_as_are_needed(
+    gpus: tuple[str, ...], count: int | None, said: str, tmp_path: Path
+) -> None:
+    with pytest.raises(HostError) as refused:
+        on("rtx-3090", "qwen3.6-27b-k8v4-2x24", tmp_path, gpus=gpus, count=count)
+    assert said in refused.value.problem.message
+    with pytest.raises(HostError):
+        render(services(plan(), tmp_path), RenderTarget.COMPOSE, gpus=gpus, count=count)

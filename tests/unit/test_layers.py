@@ -32,6 +32,7 @@ SERVICES = {
 # Where services are built and handed to one another.
 WIRING = {
     "engine_host/bisection.py",
+    "engine_host/deploy_fit.py",
     "engine_host/deploy_services.py",
     "engine_host/engine_patches.py",
     "engine_host/fit_services.py",

@@ -16,6 +16,7 @@ from engine_host.api.app import control_app
 from engine_host.api.services import Services
 from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import presets, resources
+from engine_host.deploy_fit import DeployFit
 from engine_host.deploy_services import DeployServices
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService
 from engine_host.engines.llamacpp_servers import ServerCapabilities
@@ -208,6 +209,7 @@ async def door() -> AsyncIterator[Door]:
                 no_environment,
                 lambda: (),
                 resources,
+                DeployFit(catalogue, fits),
             ),
             bisections=BisectService(
                 built.jobs, built.manager, planner, lambda: PublicDoor("http://endpoint/v1")
