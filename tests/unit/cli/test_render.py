@@ -51,7 +51,8 @@ def test_writes_all_files(host: FakeHost, sndr: Sndr, answer: Rendering, tmp_pat
         assert (folder / file.name).read_text(encoding="utf-8") == file.text
     assert stat.S_IMODE((folder / "start.sh").stat().st_mode) == 0o755
     assert stat.S_IMODE((folder / "secrets.env").stat().st_mode) == 0o600
-    assert "Start: ./start.sh" in out
+    assert f"Start: (cd '{folder}' && ./start.sh)" in out
+    assert f"Check: (cd '{folder}' && bash -n start.sh)" in out
     asked = body(host)
     assert (asked["hardware"], asked["count"], asked["port"]) == ("l4", 2, 9000)
     assert (asked["gpus"], asked["address"]) == (["GPU-aaaaaaaa-1"], "0.0.0.0")
@@ -71,7 +72,7 @@ def test_what_a_person_changed_stays(host: FakeHost, sndr: Sndr, answer: Renderi
     assert sndr(*words)[0] == 0
     (tmp_path / "secrets.env").write_text("VLLM_API_KEY=mine\n", encoding="utf-8")
     assert sndr(*words)[0] == 0, "its own files may be written again"
-    assert (tmp_path / "secrets.env").read_text(encoding="utf-8") == "VLLM_API_KEY=mine\n"
+    assert (tmp_path / "secrets.env").read_text(encoding="utf-8").startswith("VLLM_API_KEY=mine\n")
     script = tmp_path / "start.sh"
     script.write_text("# mine\n", encoding="utf-8")
     code, _, err = sndr(*words)
@@ -113,7 +114,7 @@ def test_a_record_reaches_nothing_outside_of_its_folder(
     folder = tmp_path / "in"
     folder.mkdir()
     digest = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
-    record = {"../outside": digest, str(outside): digest}
+    record = {"files": {"../outside": digest, str(outside): digest}}
     (folder / ".sndr-rendering.json").write_text(json.dumps(record), encoding="utf-8")
     assert sndr("launch", PRESET, "--render", "docker", "-o", str(folder))[0] == 0
     assert outside.exists()
@@ -133,3 +134,65 @@ def test_options_without_a_target_are_refused(host: FakeHost, sndr: Sndr) -> Non
     assert "--render" in err
     assert sndr("launch", PRESET, "--render", "docker", "--gpu", "0")[0] == 2
     assert sndr("render", PRESET)[0] == 2
+
+
+def test_values_that_are_wrong_are_named(host: FakeHost, sndr: Sndr) -> None:
+    code, _, err = sndr("launch", PRESET, "--render", "docker", "--address", "nonsense")
+    assert code == 2
+    assert "--address" in err
+    assert "'nonsense'" in err
+    assert "--gpu" not in err
+    code, _, err = sndr("launch", PRESET, "--render", "docker", "--gpu", "zero")
+    assert code == 2
+    assert "'zero'" in err
+    assert "--address" not in err
+
+
+def test_a_folder_that_cannot_be_written_is_told_as_such(
+    host: FakeHost, sndr: Sndr, answer: Rendering
+) -> None:
+    code, _, err = sndr("launch", PRESET, "--render", "docker", "-o", "/proc/x")
+    assert code == 7
+    assert "--output" in err
+    assert "SNDR_HOME" not in err
+
+
+def test_the_folder_is_shown_as_it_is(host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path) -> None:
+    folder = tmp_path / "x"
+    _, out, _ = sndr("launch", PRESET, "--render", "docker", "-o", f"{tmp_path}/other/../x")
+    assert f"is in {folder}:" in out
+
+
+def test_another_start_is_not_written_over(
+    host: FakeHost, sndr: Sndr, answer: Rendering, tmp_path: Path
+) -> None:
+    words = ("-o", str(tmp_path))
+    assert sndr("launch", PRESET, "--render", "docker", *words)[0] == 0
+    secrets = tmp_path / "secrets.env"
+    secrets.write_text("VLLM_API_KEY=mine", encoding="utf-8")
+    others = (
+        rendered(wanted_of("qwen3.6-27b-q4-24"), RenderTarget.DOCKER),
+        rendered(wanted_of(PRESET), RenderTarget.COMPOSE),
+    )
+    for other in others:
+        host.answers["POST /v1/render"] = (200, other.model_dump(mode="json"))
+        code, _, err = sndr("launch", other.name, "--render", other.target.value, *words)
+        assert code == 6
+        assert "sndr-qwen3-6-27b-k8v4-2x24 for docker" in err
+        assert (tmp_path / "start.sh").read_text(encoding="utf-8") == answer.files[0].text
+    host.answers["POST /v1/render"] = (200, others[0].model_dump(mode="json"))
+    assert sndr("launch", PRESET, "--render", "docker", *words, "--overwrite")[0] == 0
+    lines = secrets.read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "VLLM_API_KEY=mine"
+    assert "# LLAMA_API_KEY=" in lines
+    assert "# HF_TOKEN=" in lines
+    assert lines.count("# VLLM_API_KEY=") == 0
+    assert stat.S_IMODE(secrets.stat().st_mode) == 0o600
+    assert not (tmp_path / "overlay" / "manifest.json").exists()
+
+
+def test_an_error_is_written_down_by_force_alone(host: FakeHost, sndr: Sndr, answer: Rendering) -> None:
+    assert sndr("launch", PRESET, "--render", "docker")[0] == 0
+    assert body(host)["force"] is False
+    assert sndr("launch", PRESET, "--render", "docker", "--force")[0] == 0
+    assert body(host)["force"] is True
