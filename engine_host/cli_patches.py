@@ -8,6 +8,7 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_launch import LaunchOptions, launch_options
 from engine_host.cli_output import Exit, Output, command, duration, table
+from engine_host.cli_values import counted_hardware
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import find_or_start
 from engine_host.job_watch import follow
@@ -117,7 +118,11 @@ def check(out: Output, vllm: str | None) -> Exit | None:
 @patches.command("plan")
 @click.argument("model", required=False)
 @click.option("--preset", metavar="ID", help="A preset in place of MODEL; its files need not be here.")
-@click.option("--hardware", metavar="ID", help="With --preset: the GPUs, by `sndr presets hardware`.")
+@click.option(
+    "--hardware",
+    metavar="[N x ]ID",
+    help="With --preset: the GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
+)
 @click.option("--count", type=click.IntRange(1, 8), help="With --hardware: how many of them.")
 @launch_options
 @command
@@ -134,6 +139,9 @@ def plan(
         raise click.UsageError("Give either a MODEL or --preset.")
     if preset is None and (hardware or count):
         raise click.UsageError("--hardware and --count go with --preset.")
+    hardware, count = counted_hardware(hardware, count)
+    if count is not None and hardware is None:
+        raise click.UsageError("--count goes with --hardware.")
     checked: tuple[PatchCheck, ...] = ()
     with find_or_start() as hold:
         if preset is not None:

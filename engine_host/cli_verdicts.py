@@ -4,12 +4,17 @@ import click
 
 from engine_host.cli_fit import VERDICTS
 from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.cli_values import counted_hardware
 from engine_host.host_start import find_or_start
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
 
 
 @click.command("verdicts")
-@click.option("--hardware", metavar="ID", help="Other GPUs (sndr presets hardware), instead of this machine.")
+@click.option(
+    "--hardware",
+    metavar="[N x ]ID",
+    help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware), instead of this machine.",
+)
 @click.option(
     "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here, or as many as it needs)."
 )
@@ -17,6 +22,7 @@ from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerd
 @command
 def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) -> Exit | None:
     """Say which presets would work, what works best first, and what is missing to start each."""
+    hardware, count = counted_hardware(hardware, count)
     with find_or_start() as hold:
         asked = JudgePresets(hardware=hardware, count=count)
         page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, asked)

@@ -165,6 +165,27 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert json.loads(sndr("presets", "verdicts", "--json")[1])["verdicts"][2]["preset"] == "never"
 
 
+def test_hardware_is_written_the_same_everywhere(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["POST /v1/presets/verdicts"] = (200, VERDICTS)
+    for words in (("2x rtx-3090",), ("2 x rtx-3090",), ("2×rtx-3090", "--count", "2")):
+        assert sndr("presets", "verdicts", "--hardware", *words)[0] == 0
+        assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
+    for command in (
+        ("presets", "verdicts"),
+        ("presets", "resolve", "p"),
+        ("patches", "plan", "--preset", "p"),
+    ):
+        code, _, err = sndr(*command, "--hardware", "2x rtx-3090", "--count", "4")
+        assert code == 2
+        assert "--hardware says 2 GPUs and --count says 4: give one of them." in err
+        sndr(*command, "--hardware", "2x rtx-3090")
+        sent = host.asked[-1][2]
+        assert (sent["hardware"], sent["count"]) == ("rtx-3090", 2)
+    assert "1 to 8 GPUs" in sndr("presets", "resolve", "p", "--hardware", "9x l4")[2]
+    code, _, err = sndr("presets", "resolve", "p", "--count", "2")
+    assert (code, "--count goes with --hardware." in err) == (2, True)
+
+
 def test_where_nothing_works_it_says_so(host: FakeHost, sndr: Sndr) -> None:
     nothing = {**VERDICTS, "verdicts": VERDICTS["verdicts"][2:]}
     host.answers["POST /v1/presets/verdicts"] = (200, nothing)
