@@ -9,12 +9,13 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_launch import overrides_of
 from engine_host.cli_output import Exit, Output, command, size, table
-from engine_host.cli_values import PresetId
+from engine_host.cli_values import PresetId, counted_hardware
 from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Layer
 from engine_host.protocol.presets import (
     CatalogFault,
     CatalogPage,
@@ -132,7 +133,9 @@ def show(out: Output, preset: str) -> Exit | None:
 
 @presets.command("resolve")
 @click.argument("preset")
-@click.option("--hardware", help="An id of `sndr presets hardware`, or `here`.")
+@click.option(
+    "--hardware", metavar="[N x ]ID", help="Of `sndr presets hardware`, e.g. `2x rtx-3090`, or `here`."
+)
 @click.option(
     "--count",
     type=click.IntRange(1, 8),
@@ -143,7 +146,13 @@ def show(out: Output, preset: str) -> Exit | None:
 def resolve(
     out: Output, preset: str, hardware: str | None, count: int | None, settings: tuple[str, ...]
 ) -> Exit | None:
-    """Say what a preset comes to, and which layer set each value; 6 when layers contradict each other."""
+    """Say what a preset comes to, and which layer set each value.
+
+    The exit code is 6 when layers contradict each other, 2 when a value that was given here does.
+    """
+    hardware, count = counted_hardware(hardware, count)
+    if count is not None and hardware is None:
+        raise click.UsageError("--count goes with --hardware.")
     asked = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
     with find_or_start() as hold:
         found = hold.client.post("/v1/presets/resolve", ResolvedPreset, asked)
@@ -153,7 +162,10 @@ def resolve(
     for conflict in found.conflicts:
         lines += ["", f"Conflict: {conflict.message}.", f"  Why: {conflict.because}."]
     out.result(found, lines)
-    return Exit.CONFLICT if found.conflicts else None
+    if not found.conflicts:
+        return None
+    given = any(Layer.OVERRIDE in {one.by.layer, one.limit.layer} for one in found.conflicts)
+    return Exit.USAGE if given else Exit.CONFLICT
 
 
 @presets.command("lint")

@@ -410,7 +410,18 @@ def _check_unchanged(preset_id: str, path: Path, now: str | None, seen: str | No
     """Raise HostError(conflict) when the file is not the one that was seen."""
     if (None if now is None else digest(now)) == seen:
         return
-    what = "was removed" if now is None else "is there already" if seen is None else "was changed meanwhile"
+    if seen is None:
+        raise HostError(
+            Reason.CONFLICT,
+            f"{preset_id} is there already ({path}). Nothing was saved.",
+            cause="A new preset was to get its id.",
+            fix=Fix(
+                text="Change single values of it, or choose another id.",
+                command=f"sndr presets set {preset_id} NAME=VALUE",
+            ),
+            evidence={"id": preset_id, "file": str(path), "digest": None if now is None else digest(now)},
+        )
+    what = "was removed" if now is None else "was changed meanwhile"
     raise HostError(
         Reason.CONFLICT,
         f"{preset_id} {what} ({path}). Nothing was saved.",

@@ -1,5 +1,6 @@
 """A preset resolved through its layers, from the engine's defaults to overrides, each value with its file."""
 
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +23,7 @@ from engine_host.protocol.catalog import (
 )
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding, Layer, Overrides
-from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
+from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy, SettingConflict
 
 # Settings that layers add to; every other one they replace.
 _ADDED = "extra_arguments"
@@ -85,24 +86,47 @@ def resolve(
 def require(resolved: ResolvedPreset) -> ResolvedPreset:
     """The same, if no layers contradict each other.
 
-    Raises HostError(preset_conflict) that names the layers of the first conflict.
+    Raises HostError(preset_conflict) that names the layers of the first conflict, or of a value that was
+    given for this start alone HostError(setting_invalid).
     """
     if not resolved.conflicts:
         return resolved
     first = resolved.conflicts[0]
-    later = first.by if _ORDER[first.by.layer] >= _ORDER[first.limit.layer] else first.limit
+    given = Layer.OVERRIDE in {first.by.layer, first.limit.layer}
     raise HostError(
-        Reason.PRESET_CONFLICT,
+        Reason.SETTING_INVALID if given else Reason.PRESET_CONFLICT,
         f"{resolved.preset.id}: {first.message}.",
         cause=first.because[:1].upper() + first.because[1:] + ".",
-        fix=Fix(
-            text=f"Change {first.settings[0]} in the layer {described(later)}.",
-            command=f"sndr presets resolve {resolved.preset.id}",
-        ),
+        fix=_way_out(resolved, first),
         evidence={"conflicts": [conflict.model_dump(mode="json") for conflict in resolved.conflicts]},
     )
 
 
+def _way_out(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
+    """What to change: what was given last, in the layer that can be changed."""
+    words = ["sndr", "presets", "resolve", resolved.preset.id]
+    given = [setting for setting in resolved.settings if setting.by.layer is Layer.OVERRIDE]
+    sets = [word for one in given for word in _as_option(one)]
+    later = max(conflict.by, conflict.limit, key=lambda by: _ORDER[by.layer])
+    if later.layer is Layer.OVERRIDE:
+        text = f"Give another {conflict.settings[0]}, or leave it out."
+        return Fix(text=text, command=shlex.join([*words, *sets]))
+    if conflict.limit.key == _COUNT and resolved.hardware is not None:
+        wanted = max(resolved.preset.needs.gpus, int(conflict.by.value))
+        hardware = ["--hardware", resolved.hardware, "--count", str(wanted)]
+        text = f"It is for {wanted} GPUs: ask for so many with --count {wanted}."
+        return Fix(text=text, command=shlex.join([*words, *hardware, *sets]))
+    text = f"Change {conflict.settings[0]} in the layer {described(later)}."
+    return Fix(text=text, command=shlex.join([*words, *sets]))
+
+
+def _as_option(setting: ResolvedSetting) -> Iterator[str]:
+    values = setting.by.value if isinstance(setting.by.value, list) else [setting.by.value]
+    for value in values:
+        yield from ("--set", f"{setting.name}={str(value).lower() if isinstance(value, bool) else value}")
+
+
+_COUNT = "count"
 _ORDER = {layer: number for number, layer in enumerate(Layer)}
 
 
@@ -234,7 +258,7 @@ def _bounds(
     if count is not None:
         limit = Limit(setting="tensor_parallel", at_most=max(count, 1), because=_there_are(count))
         of_gpu = gpu.file if gpu is not None else ""
-        yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=of_gpu, key="count"))
+        yield Bound(limit, SetBy(layer=Layer.HARDWARE, value=count, file=of_gpu, key=_COUNT))
 
 
 def _there_are(count: int) -> str:

@@ -112,11 +112,31 @@ def conflict(small: Small, *, machine: Machine | None = None, overrides: Overrid
     with pytest.raises(HostError) as caught:
         require(found)
     problem = caught.value.problem
-    assert problem.reason is Reason.PRESET_CONFLICT
+    assert problem.reason is (Reason.SETTING_INVALID if overrides else Reason.PRESET_CONFLICT)
     assert problem.cause
     assert problem.fix is not None
     assert problem.evidence["conflicts"][0]["by"]["layer"]
     return problem.message
+
+
+def test_the_way_out_of_a_conflict_can_be_pasted(small: Small) -> None:
+    small.write(
+        "presets/small-one",
+        PRESET.replace("gpus: 1", "gpus: 2").replace("  context: 16384", "  tensor_parallel: 2"),
+    )
+    few = resolve(small.read(), "small-one", Machine("card", 1), None, Overrides(eager=True))
+    with pytest.raises(HostError) as caught:
+        require(few)
+    fix = caught.value.problem.fix
+    assert fix is not None
+    assert fix.text == "It is for 2 GPUs: ask for so many with --count 2."
+    assert fix.command == "sndr presets resolve small-one --hardware card --count 2 --set eager=true"
+    with pytest.raises(HostError) as caught:
+        require(resolve(small.read(), "small-one", None, None, Overrides(context=999999)))
+    fix = caught.value.problem.fix
+    assert fix is not None
+    assert fix.command == "sndr presets resolve small-one --set context=999999"
+    assert fix.text == "Give another context, or leave it out."
 
 
 def test_more_context_than_the_model_was_trained_for(small: Small) -> None:

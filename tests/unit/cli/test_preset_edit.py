@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from engine_host._errors import HostError
 from engine_host.bundled import presets
 from engine_host.events import EventLog
 from engine_host.preset_services import PresetServices
@@ -27,7 +28,10 @@ def served(host: FakeHost, tmp_path: Path) -> PresetServices:
     )
 
     def said(answer: Any) -> tuple[int, Any]:
-        return 200, asyncio.run(answer).model_dump(mode="json")
+        try:
+            return 200, asyncio.run(answer).model_dump(mode="json")
+        except HostError as error:
+            return 409, {"error": error.problem.model_dump(mode="json")}
 
     def asked() -> Any:
         return host.asked[-1][2]
@@ -96,3 +100,12 @@ def test_what_makes_no_request_is_said_in_a_sentence(sndr: Sndr, arguments: tupl
     assert code == 2
     assert err.startswith("Error: ")
     assert "Traceback" not in err
+
+
+@pytest.mark.usefixtures("served")
+def test_an_id_that_is_taken_points_to_changing_it(sndr: Sndr) -> None:
+    assert sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "context=4096")[0] == 0
+    code, _, err = sndr("presets", "vary", "demo-llamacpp", "mine", "--set", "context=2048")
+    assert code == 6
+    assert "mine is there already" in err
+    assert "$ sndr presets set mine NAME=VALUE" in err

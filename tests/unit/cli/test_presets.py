@@ -69,7 +69,7 @@ def test_resolves_with_overrides_and_says_conflicts(
     )
     host.answers["POST /v1/presets/resolve"] = said(services.resolve(asked))
     code, out, _ = sndr("presets", "resolve", "demo-llamacpp", "--hardware", "l4", "--set", "context=9000")
-    assert code == 6
+    assert code == 2
     assert "Conflict: context is 9000 by the layer override" in out
     assert "over 8192 (preset)" in out
     sent = host.asked[-1][2]

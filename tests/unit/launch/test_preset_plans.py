@@ -165,7 +165,7 @@ def test_the_plan_has_what_its_preset_resolves_to(cuda: PresetDesk, preset: str)
 def test_layers_that_contradict_each_other_make_no_plan(llama: PresetDesk) -> None:
     with pytest.raises(HostError) as raised:
         llama.plan("demo-llamacpp", overrides=Overrides(context=1 << 20))
-    assert raised.value.reason is Reason.PRESET_CONFLICT
+    assert raised.value.reason is Reason.SETTING_INVALID
     message = raised.value.problem.message
     assert "by the layer override" in message
     assert "by the layer model (presets/models/sndr-demo.yaml, line " in message
