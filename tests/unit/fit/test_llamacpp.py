@@ -101,6 +101,44 @@ def test_compute_buffers_of_the_prebuilt_server(asked: dict[str, Any], printed: 
 
 
 @pytest.mark.parametrize(
+    ("context", "streams", "prebuilt", "built"),
+    [
+        (1024, 1, 8.02, 8.54),
+        (1024, 2, 8.02, 8.56),
+        (1024, 3, 8.04, 8.60),
+        (1024, 4, 8.07, 8.61),
+        (1024, 5, 9.64, 8.68),
+        (1024, 8, 9.62, 8.71),
+        (1024, 10, 9.79, 11.15),
+        (1024, 11, 12.13, 11.24),
+        (1024, 12, 12.25, 11.37),
+        (1024, 16, 12.71, 11.89),
+        (1024, 20, 13.89, 13.10),
+        (1024, 32, 16.90, 16.27),
+        (1024, 40, 19.13, 18.57),
+        (1024, 48, 21.92, 20.88),
+        (1024, 64, 26.02, 25.02),
+        (1024, 128, 43.52, 42.52),
+        (2048, 16, 13.71, None),
+        (4096, 2, 11.02, None),
+        (8192, 1, 15.02, None),
+        (8192, 4, 15.07, None),
+        (8192, 8, 16.62, None),
+        (8192, 16, 19.71, None),
+    ],
+)
+def test_compute_buffers_of_many_streams_and_long_contexts(
+    context: int, streams: int, prebuilt: float, built: float | None
+) -> None:
+    """What the servers 11549 and 0c1e570 print for the demo model."""
+    for printed, server in ((prebuilt, ServerChoice.PREBUILT), (built, ServerChoice.BUILT)):
+        if printed is not None:
+            asked = start(context=context, streams=streams, server=server)
+            part = next(part for part in llamacpp.parts(demo_gguf(), asked) if part.name == "compute")
+            assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
+
+
+@pytest.mark.parametrize(
     ("kind", "mib"), [("f16", 896), ("q8_0", 476), ("q5_0", 308), ("q4_0", 252), ("iq4_nl", 252)]
 )
 def test_kv_types_as_measured(kind: str, mib: int) -> None:
