@@ -19,6 +19,10 @@ from engine_host.protocol.fit import (
 )
 from engine_host.protocol.plans import EngineKind
 
+# No start can be given more.
+_STREAMS = 256
+# Of this part the figures are no bytes.
+_TOKENS = "KV tokens"
 VERDICTS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "tight",
@@ -86,7 +90,7 @@ def fit(
     )
     with find_or_start() as hold:
         if starts:
-            page = hold.client.get("/v1/fit/starts", MeasuredPage)
+            page = _of_model(hold.client.get("/v1/fit/starts", MeasuredPage), model)
             out.result(page, _starts(page))
             return None
         if online:
@@ -149,8 +153,8 @@ def _lines(report: FitReport) -> list[str]:
     if report.verdict is not Verdict.CANNOT_RUN:
         lines += [
             "",
-            f"Longest context of {report.streams} stream(s): {report.largest_context:,} tokens; "
-            f"most streams of {report.context:,} tokens: {report.most_streams}.",
+            f"Longest context of {_count(report.streams, 'stream')}: {report.largest_context:,} tokens; "
+            f"most streams of {report.context:,} tokens: {_most(report)}.",
         ]
         lines += _kv(report)
     if report.changes:
@@ -164,9 +168,21 @@ def _lines(report: FitReport) -> list[str]:
         lines.append(f"  Shown by: {advice.evidence}")
     if report.roofline is not None:
         lines += ["", *_ceiling(report.roofline)]
-    lines += [f"Learnt from {one.n} start(s) here: {one.part} × {one.factor}" for one in report.corrections]
+    lines += [
+        f"Learnt from {_count(one.n, 'start')} like it here: {one.part} ×{one.factor:.2f}"
+        for one in report.corrections
+    ]
     lines += [f"Not known: {text}." for text in report.unknown]
     return lines
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number:,} {what}" if number == 1 else f"{number:,} {what}s"
+
+
+def _most(report: FitReport) -> str:
+    """The most streams, of which a start can be given 256."""
+    return f"{_STREAMS} or more" if report.most_streams >= _STREAMS else f"{report.most_streams}"
 
 
 def _kv(report: FitReport) -> list[str]:
@@ -200,11 +216,33 @@ def _speeds(one: float, every: float | None, streams: int) -> str:
     return f"one stream {one:,.0f} tok/s{together}"
 
 
+def _of_model(page: MeasuredPage, model: str | None) -> MeasuredPage:
+    """The starts of one model, by its name in the list of starts or the file's; all without one."""
+    if model is None:
+        return page
+    names = {model, Path(model).stem, Path(model).name}
+    found = tuple(one for one in page.starts if one.model in names)
+    if not found:
+        known = ", ".join(sorted({one.model for one in page.starts})) or "none yet"
+        raise click.UsageError(f"No start of {model} was compared here. Compared were: {known}.")
+    return MeasuredPage(starts=found)
+
+
 def _starts(page: MeasuredPage) -> list[str]:
     rows = [
-        (one.model, one.engine, one.part, f"{one.predicted:,}", f"{one.measured:,}", f"{one.error:+.1%}")
+        (
+            one.model,
+            one.engine,
+            one.start,
+            one.part,
+            *(
+                (f"{number:,}" if one.part == _TOKENS else size(number))
+                for number in (one.predicted, one.measured)
+            ),
+            f"{one.error:+.1%}",
+        )
         for one in page.starts
     ]
     if not rows:
         return ["No start was compared yet."]
-    return table(("model", "engine", "part", "predicted", "measured", "error"), rows)
+    return table(("model", "engine", "start", "part", "predicted", "measured", "error"), rows)

@@ -17,7 +17,7 @@ from engine_host.catalog.resolve import Machine
 from engine_host.fit.reading import model_of, model_of_config, windowed
 from engine_host.fit.report import report, start_of
 from engine_host.fit.start import Device, Model, Start
-from engine_host.fit.verified import Seen, Where, compare, corrections
+from engine_host.fit.verified import Seen, Where, compare, corrections, start_words
 from engine_host.library.checkpoint import read_json
 from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
@@ -92,7 +92,7 @@ class FitServices:
         model = await self._model(request)
         cpu, devices = await self._machine(request)
         start = start_of(request, model, devices, cpu=cpu)
-        return report(request, model, start, self._learnt(start))
+        return report(request, model, start, self._learnt(start, model))
 
     async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
         machine = await self._machine_meant(asked)
@@ -106,7 +106,7 @@ class FitServices:
         model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
         cpu, devices = await self._machine(request)
         start = start_of(request, model, devices, cpu=cpu)
-        found = report(request, model, start, self._learnt(start))
+        found = report(request, model, start, self._learnt(start, model))
         return judged(found.model_copy(update={"preset": preset}), resolved)
 
     async def model_of_preset(
@@ -134,9 +134,9 @@ class FitServices:
         """Whether a question is about the processor, and the devices that it is about."""
         return await self._machine(request)
 
-    def learnt(self, start: Start) -> tuple[Correction, ...]:
-        """The corrections that starts here taught."""
-        return self._learnt(start)
+    def learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
+        """The corrections that starts here taught for this one."""
+        return self._learnt(start, model)
 
     async def _machine_meant(self, asked: FitRequest) -> Machine:
         if asked.cpu:
@@ -272,13 +272,15 @@ class FitServices:
             )
         return devices
 
-    def _learnt(self, start: Start) -> tuple[Correction, ...]:
+    def _learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
         starts = self._starts()
         gpu, engine = _gpu_name(start), start.engine.value
         newest = next((one for one in starts if (one.gpu, one.engine) == (gpu, engine)), None)
         if newest is None:
             return ()
-        where = Where(newest.gpu, newest.engine, newest.version, newest.patches)
+        where = Where(
+            newest.gpu, newest.engine, newest.version, newest.patches, model.name, start_words(start)
+        )
         return corrections(starts, where)
 
     def _starts(self) -> tuple[Measured, ...]:

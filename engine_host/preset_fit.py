@@ -115,11 +115,11 @@ def verdict_of(
     resolved: ResolvedPreset,
     model: Model | HostError,
     devices: Sequence[Device],
-    learnt: Callable[[Start], Sequence[Correction]] = lambda _start: (),
+    learnt: Callable[[Start, Model], Sequence[Correction]] = lambda _start, _model: (),
 ) -> PresetVerdict:
     """Whether a preset would work on these devices, and how well at most; what is not known is said so.
 
-    `learnt` tells the corrections that starts on such a device taught.
+    `learnt` tells the corrections that starts like it on such a device taught.
     """
     known = PresetVerdict(preset=resolved.preset.id, verdict=Verdict.TIGHT)
     if resolved.engine not in ENGINES or isinstance(model, HostError):
@@ -129,7 +129,7 @@ def verdict_of(
         return known.model_copy(update={"verdict": verdict, "reason": reason, "why": why})
     request = question(resolved, FitRequest())
     start = start_of(request, model, devices, cpu=request.cpu)
-    factors = {one.part: one.factor for one in learnt(start)}
+    factors = {one.part: one.factor for one in learnt(start, model)}
     try:
         if (stopped := blocker(model, start)) is not None:
             verdict, reason, why = _ruled(resolved, Verdict.CANNOT_RUN, stopped.reason, stopped.why)

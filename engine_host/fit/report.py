@@ -37,6 +37,8 @@ from engine_host.protocol.fit import (
 from engine_host.protocol.plans import EngineKind
 
 _USUAL_CONTEXT = 8192
+# A start can be given no more (protocol.plans.Overrides).
+MOST_STREAMS = 256
 _GRID_STREAMS = (1, 2, 4, 8, 16, 32)
 _CURVE = 24
 
@@ -99,7 +101,7 @@ def report(
         kv_pool_tokens=pool.tokens(found.kv_room, start.context) if pool else None,
         block_tokens=pool.block_tokens if pool else None,
         largest_context=longest,
-        most_streams=most_streams(model, start, factors),
+        most_streams=min(most_streams(model, start, factors), MOST_STREAMS),
         kv_choices=_kv_choices(model, start, factors),
         curve=_curve(model, start, factors),
         grid=_grid(model, start, factors) if request.grid else (),

@@ -27,12 +27,17 @@ KV_TOKENS = "KV tokens"
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a correction holds for: a GPU (or processor), an engine, its version, its set of patches."""
+    """What a correction holds for: a GPU (or processor), an engine, its version, its set of patches.
+
+    Of llama.cpp, whose buffers tell of their own start alone, also the model and the start.
+    """
 
     gpu: str
     engine: str
     version: str
     patches: str
+    model: str = ""
+    start: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,10 +75,18 @@ def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> 
             part=part,
             predicted=expected,
             measured=measured,
+            start=start_words(start),
         )
         for part, (expected, measured) in pairs.items()
         if measured > 0
     )
+
+
+def start_words(start: Start) -> str:
+    """A start by the settings that its buffers depend on; equal for starts that are alike."""
+    kinds = start.kv if start.kv == start.kv_v else f"{start.kv} and {start.kv_v}"
+    drafts = f", {start.draft_tokens} drafts" if start.drafting else ""
+    return f"{start.streams:,} × {start.context:,} tokens, KV {kinds}{drafts}"
 
 
 def corrections(measured: Iterable[Measured], where: Where) -> tuple[Correction, ...]:
@@ -86,6 +99,8 @@ def corrections(measured: Iterable[Measured], where: Where) -> tuple[Correction,
             where.version,
             where.patches,
         ):
+            continue
+        if where.engine == EngineKind.LLAMA_CPP and (one.model, one.start) != (where.model, where.start):
             continue
         if one.predicted > 0:
             ratios.setdefault(one.part, []).append(one.measured / one.predicted)

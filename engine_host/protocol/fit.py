@@ -172,7 +172,10 @@ class Roofline(Wire):
 
 
 class Measured(Wire):
-    """A start that was compared: predicted and measured bytes of one part."""
+    """A start that was compared: predicted and measured bytes of one part (tokens of `KV tokens`).
+
+    `start` says which: streams, context, KV type.
+    """
 
     at: Seconds
     engine: str
@@ -183,6 +186,7 @@ class Measured(Wire):
     part: str
     predicted: int
     measured: int
+    start: str = ""
 
     @property
     def error(self) -> float:
@@ -217,7 +221,7 @@ class FitReport(Wire):
     kv_blocks: int | None = None
     block_tokens: int | None = None
     largest_context: int = 0
-    most_streams: int = 0
+    most_streams: int = Field(0, description="up to 256, the most that a start can be given")
     kv_choices: tuple[KvChoice, ...] = ()
     curve: tuple[CurvePoint, ...] = ()
     grid: tuple[GridCell, ...] = ()

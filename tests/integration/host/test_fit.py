@@ -41,17 +41,20 @@ def test_a_start_is_predicted_within_three_per_cent(host: RunningHost, overrides
 
 
 def test_what_was_learnt_is_shown_with_its_number_and_outlives_the_host(host: RunningHost) -> None:
-    host.start()
+    host.start(overrides=Overrides(context=2048, streams=2))
     compared(host)
-    report = host.client.post("/v1/fit", FitReport, FitRequest(model=str(DEMO), cpu=True))
+    asked = FitRequest(model=str(DEMO), cpu=True, context=2048, streams=2)
+    other = host.client.post("/v1/fit", FitReport, asked.model_copy(update={"streams": 8}))
+    assert other.corrections == (), "it was not learnt from such a start"
+    report = host.client.post("/v1/fit", FitReport, asked)
     learnt = {one.part: one for one in report.corrections}
     assert learnt["compute"].n == 1
     assert learnt["compute"].factor == pytest.approx(1, abs=0.03)
     assert report.verdict is Verdict.FITS
-    told = sndr("fit", str(DEMO), "--cpu", "--context", "2048")
+    told = sndr("fit", str(DEMO), "--cpu", "--context", "2048", "--streams", "2")
     assert (told.code, told.err) == (0, "")
     assert "fits" in told.out
-    assert "Learnt from 1 start(s) here: compute" in told.out
+    assert "Learnt from 1 start like it here: compute" in told.out
     assert "compute" in sndr("fit", str(DEMO), "--starts").out
 
 

@@ -5,7 +5,15 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol.fit import FitReport, HubModel, Verdict
+from engine_host.protocol.fit import (
+    Correction,
+    FitReport,
+    HubModel,
+    Measured,
+    MeasuredPage,
+    Roofline,
+    Verdict,
+)
 from engine_host.protocol.plans import EngineKind
 from tests.unit.cli.fake_host import FakeHost
 
@@ -50,6 +58,56 @@ def test_gpus_by_their_figures(served: FakeHost, sndr: Sndr) -> None:
     first, second = asked(served, "/v1/fit")["gpus"]
     assert (first["total"], first["taken"], first["bandwidth"]) == (24 << 30, 3 << 29, 936e9)
     assert (second["total"], second["taken"], second["bandwidth"]) == (8 << 30, 0, None)
+
+
+def test_the_report_counts_in_words(served: FakeHost, sndr: Sndr) -> None:
+    speed = Roofline(
+        decode=51.4,
+        decode_all_streams=1051.2,
+        prefill=None,
+        bytes_per_step=1,
+        decode_at_depth=40.1,
+        all_streams_at_depth=300.0,
+        streams=8,
+        depth=8192,
+        tokens_per_step=4,
+    )
+    learnt = (Correction(part="compute", factor=1.0932, n=1),)
+    shown = REPORT.model_copy(update={"most_streams": 256, "roofline": speed, "corrections": learnt})
+    served.answers["POST /v1/fit"] = (200, shown.model_dump(mode="json"))
+    out = sndr("fit", "m")[1]
+    assert "Longest context of 1 stream: 1,000 tokens; most streams of 8,192 tokens: 256 or more." in out
+    assert "context just begun, 4 tokens a step: one stream 51 tok/s, 8 streams together 1,051 tok/s." in out
+    assert "at 8,192 tokens of context: one stream 40 tok/s, 8 streams together 300 tok/s." in out
+    assert "Learnt from 1 start like it here: compute ×1.09" in out
+
+
+def test_starts_are_shown_with_units(served: FakeHost, sndr: Sndr) -> None:
+    one = Measured(
+        at=1.0,
+        engine="vllm",
+        version="0.32.0",
+        gpu="processor",
+        patches="",
+        model="m",
+        part="weights",
+        predicted=2 << 20,
+        measured=2 << 20,
+        start="8 × 8,192 tokens, KV f16",
+    )
+    tokens = one.model_copy(update={"part": "KV tokens", "predicted": 465_920, "measured": 465_920})
+    other = one.model_copy(update={"model": "n"})
+    page = MeasuredPage(starts=(one, tokens, other))
+    served.answers["GET /v1/fit/starts"] = (200, page.model_dump(mode="json"))
+    out = sndr("fit", "--starts")[1]
+    assert "2.0 MiB" in out
+    assert "465,920" in out
+    assert "8 × 8,192 tokens, KV f16" in out
+    assert "\nn " in out
+    assert "\nn " not in sndr("fit", "m", "--starts")[1]
+    code, out, err = sndr("fit", "nope", "--starts")
+    assert (code, out) == (2, "")
+    assert "m, n" in err
 
 
 @pytest.mark.parametrize("figures", ["", "x", "24:1:2:3", "0", "-1", "24:-1"])

@@ -7,7 +7,7 @@ import pytest
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB, MIB
 from engine_host.fit.start import Device
-from engine_host.fit.verified import KV_TOKENS, REST, Seen, Where, compare, corrections
+from engine_host.fit.verified import KV_TOKENS, REST, Seen, Where, compare, corrections, start_words
 from engine_host.fit.vllm import share
 from engine_host.protocol.fit import Measured
 from tests.unit.fit.test_kv import demo
@@ -82,3 +82,12 @@ def test_only_starts_of_the_same_place_teach() -> None:
     assert corrections([measured(100, 200, where=one) for one in others], HERE) == ()
     assert corrections([measured(100, 5000)], HERE) == (), "that is no error of an estimate"
     assert corrections([], HERE) == ()
+
+
+def test_what_a_start_of_llama_cpp_teaches_is_for_starts_like_it() -> None:
+    place = Where("processor", "llama.cpp", "11549", "", "m", start_words(llamacpp_start(streams=8)))
+    one = measured(100, 110, where=place).model_copy(update={"start": place.start})
+    assert place.start == "8 × 2,048 tokens, KV auto"
+    assert [found.factor for found in corrections([one], place)] == [1.1]
+    for other in (replace(place, model="n"), replace(place, start=start_words(llamacpp_start(streams=2)))):
+        assert corrections([one], other) == ()
