@@ -12,7 +12,7 @@ def plan_lines(plan: LaunchPlan) -> list[str]:
         f"engine: {plan.engine}, {plan.server.value} {plan.server_version}",
         f"command: {' '.join(plan.argv)}",
         *(
-            f"  {one.name} = {one.value}  ({one.layer.value}{': ' + one.why if one.why else ''})"
+            f"  {one.name} = {_shown(one.value)}  ({one.layer.value}{': ' + one.why if one.why else ''})"
             for one in plan.settings
         ),
         *_patch_lines(plan),
@@ -20,6 +20,15 @@ def plan_lines(plan: LaunchPlan) -> list[str]:
         *(line for finding in plan.findings for line in finding_lines(finding)),
         f"the same: {plan.command}",
     ]
+
+
+def _shown(value: object) -> str:
+    """A value in words: None leaves it to the engine, and a list is its words."""
+    if value is None:
+        return "auto"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return " ".join(map(str, value)) or "none" if isinstance(value, list | tuple) else str(value)
 
 
 def finding_lines(finding: Finding) -> list[str]:

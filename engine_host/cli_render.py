@@ -15,6 +15,7 @@ from engine_host.cli_launch import LaunchOptions, launch_options
 from engine_host.cli_output import Exit, Output, command
 from engine_host.cli_plan import finding_lines
 from engine_host.cli_render_folder import write_files
+from engine_host.cli_values import counted_hardware
 from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
 from engine_host.protocol.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
@@ -47,12 +48,13 @@ class RenderOptions:
         return placed or any(others)
 
     def request(self, launch: LaunchRequest, target: str) -> RenderRequest:
-        """The request that these options make."""
+        """The request that these options make. Raises click.UsageError for two numbers of GPUs."""
+        hardware, count = counted_hardware(self.hardware, self.count)
         return RenderRequest(
             launch=launch,
             target=RenderTarget(target),
-            hardware=self.hardware,
-            count=self.count,
+            hardware=hardware,
+            count=count,
             gpus=self.gpu,
             port=self.port,
             address=self.address,
@@ -107,7 +109,9 @@ def render_options(function: Callable[..., Any]) -> Callable[..., Any]:
 
 _OPTIONS = (
     click.option(
-        "--hardware", metavar="ID", help="When written down: for other GPUs (sndr presets hardware)."
+        "--hardware",
+        metavar="[N x ]ID",
+        help="When written down: for other GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
     ),
     click.option("--count", type=click.IntRange(1, 8), help="When written down: so many of them."),
     click.option(

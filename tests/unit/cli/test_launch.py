@@ -42,7 +42,11 @@ FINDING = {
 PLANNED = {
     **PLAN,
     "preset": "p",
-    "settings": [{"name": "streams", "value": 2, "layer": "profile", "why": "profiles/latency.yaml, line 8"}],
+    "settings": [
+        {"name": "streams", "value": 2, "layer": "profile", "why": "profiles/latency.yaml, line 8"},
+        {"name": "gpu_layers", "value": None, "layer": "engine default"},
+        {"name": "embeddings", "value": False, "layer": "model"},
+    ],
     "changes": ["preset: q → p", "streams: 8 → 2"],
     "command": "sndr launch p",
 }
@@ -88,6 +92,8 @@ def test_a_dry_run_shows_the_whole_plan(ready: FakeHost, sndr: Sndr) -> None:
         "p fits on this machine: 19.0 GiB of 24.0 GiB (RTX 3090 #0).",
         "streams = 2  (profile: profiles/latency.yaml, line 8)",
         "changes preset: q → p",
+        "gpu_layers = auto",
+        "embeddings = no",
         "the same: sndr launch p",
     ):
         assert words in out
@@ -170,10 +176,13 @@ def test_hardware_is_written_the_same_everywhere(host: FakeHost, sndr: Sndr) -> 
     for words in (("2x rtx-3090",), ("2 x rtx-3090",), ("2×rtx-3090", "--count", "2")):
         assert sndr("presets", "verdicts", "--hardware", *words)[0] == 0
         assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
+    page = {"seq": 0, "presets": []}
+    host.answers["GET /v1/presets"] = (200, page)
     for command in (
         ("presets", "verdicts"),
         ("presets", "resolve", "p"),
         ("patches", "plan", "--preset", "p"),
+        ("launch", "p", "--render", "docker"),
     ):
         code, _, err = sndr(*command, "--hardware", "2x rtx-3090", "--count", "4")
         assert code == 2
