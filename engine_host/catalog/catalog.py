@@ -83,13 +83,40 @@ def varied(base: PresetEntry, variation: PresetVariation) -> PresetEntry:
             "id": variation.id,
             "settings": base.settings.model_copy(update=mine),
             "title": variation.title,
-            "summary": variation.summary or base.summary,
+            "summary": variation.summary or _differently(base, variation),
             "variant": variation.variant or base.variant,
             "profile": variation.profile or base.profile,
             "patches": base.patches if variation.patches is None else variation.patches,
             "card": card,
         }
     )
+
+
+def _differently(base: PresetEntry, variation: PresetVariation) -> str:
+    """What a variation is when nobody says it: the preset's id, with what is different in it."""
+    changed = [
+        f"{name} {chosen}"
+        for name in ("variant", "profile")
+        if (chosen := getattr(variation, name)) not in {None, getattr(base, name)}
+    ]
+    changed += [
+        f"{name} {_in_words(getattr(variation.settings, name))}"
+        for name in type(variation.settings).model_fields
+        if name in variation.settings.model_fields_set
+    ]
+    changed += ["other patches"] if variation.patches not in {None, base.patches} else []
+    return f"{base.id}, with {', '.join(changed)}." if changed else base.summary
+
+
+def _in_words(value: object) -> str:
+    """A setting's value for people."""
+    if value is None:
+        return "as below it"
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    if isinstance(value, tuple):
+        return " ".join(map(str, value))
+    return f"{value:,}" if isinstance(value, int) else str(value)
 
 
 def missing(what: str, name: str, known: Iterable[str], command: str) -> HostError:
