@@ -1,5 +1,6 @@
 """`sndr presets`: the catalogue, what a preset resolves to and why, and a person's own presets."""
 
+import shlex
 import sys
 from pathlib import Path
 from urllib.parse import quote
@@ -213,10 +214,21 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
         raise HostError(
             Reason.CONFLICT,
             f"{output} is there already.",
-            fix=Fix(text="Choose another name, or replace it.", command="sndr presets export … --replace"),
+            fix=Fix(
+                text="Choose another name, or replace it.",
+                command=shlex.join(["sndr", "presets", "export", preset, "-o", str(output), "--replace"]),
+            ),
         ) from error
     except OSError as error:
-        raise HostError(Reason.NOT_WRITABLE, f"{output} cannot be written: {error.strerror}.") from error
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            f"{output} cannot be written: {error.strerror}.",
+            fix=Fix(
+                text="Write it into a folder of your own.",
+                command=shlex.join(["sndr", "presets", "export", preset, "-o", f"{preset}.yaml"]),
+            ),
+            evidence={"file": str(output)},
+        ) from error
     out.result({"id": found.id, "file": str(output)}, f"{found.id} is in {output}.")
     return None
 
@@ -283,8 +295,12 @@ def _read(file: Path) -> str:
     try:
         return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
     except OSError as error:
+        folder = isinstance(error, IsADirectoryError)
         raise HostError(
-            Reason.NOT_FOUND, f"{file} cannot be read: {error.strerror}.", evidence={"file": str(file)}
+            Reason.NOT_FOUND,
+            f"{file} is a folder, not a file." if folder else f"{file} cannot be read: {error.strerror}.",
+            fix="Name the files in it." if folder else "Check the path; `-` reads standard input.",
+            evidence={"file": str(file)},
         ) from error
     except UnicodeDecodeError as error:
         raise HostError(
@@ -300,11 +316,27 @@ def _needs(preset: PresetEntry) -> str:
     return f"{needs.gpus}{memory}"
 
 
+def _needs_in_words(preset: PresetEntry) -> str:
+    """What it runs on, in a line."""
+    needs = preset.needs
+    if not needs.gpus:
+        return "no GPU" + ("" if needs.ram_gib is None else f", {needs.ram_gib:g} GiB of main memory")
+    memory = "" if needs.vram_gib is None else f" with {needs.vram_gib:g} GiB{' each' * (needs.gpus > 1)}"
+    parts = ["a GPU" + memory if needs.gpus == 1 else f"{needs.gpus} GPUs{memory}"]
+    parts += [f"compute capability {needs.sm} or more"] if needs.sm else []
+    parts += [f"arithmetic in {', '.join(needs.formats)}"] if needs.formats else []
+    parts += ["NVLink"] if needs.nvlink else []
+    parts += [f"{needs.ram_gib:g} GiB of main memory"] if needs.ram_gib is not None else []
+    known = f"; reported to run on {', '.join(needs.known_good)}" if needs.known_good else ""
+    return ", ".join(parts) + known
+
+
 def _card_lines(detail: PresetDetail) -> list[str]:
     preset, model = detail.item.preset, detail.model
     card = preset.card
     lines = [f"{preset.id}: {preset.title}", f"  {preset.summary}"]
     lines.append(f"  {model.title} ({preset.variant}, {size(detail.item.size)}) on {preset.engine.value}")
+    lines.append(f"  needs {_needs_in_words(preset)}")
     lines.append(f"  status {card.status.value}; for {card.audience}; good for {', '.join(card.good_for)}")
     lines += [f"  caveat: {caveat}" for caveat in card.caveats]
     for entry in card.do_not_use:
@@ -324,7 +356,7 @@ def _card_lines(detail: PresetDetail) -> list[str]:
 def _measured(one: Evidence) -> str:
     value = "" if one.value is None else f": {one.value:g} {one.unit}".rstrip()
     conditions = f"; {one.conditions}" if one.conditions else ""
-    who = "measured here" if one.by == "us" else "reported by others"
+    who = "measured by the project" if one.by == "us" else "reported by others"
     return f"{who}: {one.metric}{value} ({one.machine}, {one.pin}{conditions}; {one.source})"
 
 

@@ -109,3 +109,24 @@ def test_an_id_that_is_taken_points_to_changing_it(sndr: Sndr) -> None:
     assert code == 6
     assert "mine is there already" in err
     assert "$ sndr presets set mine NAME=VALUE" in err
+
+
+@pytest.mark.usefixtures("served")
+def test_what_is_not_set_cannot_be_unset(sndr: Sndr, tmp_path: Path) -> None:
+    path = tmp_path / "own" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text(MINE)
+    for name in ("nothere", "streams", "card.status"):
+        code, _, err = sndr("presets", "set", "mine", "context=2048", "--unset", name)
+        assert (code, f"{name} is not set in mine. Nothing was saved." in err) == (2, True)
+    assert path.read_text() == MINE
+
+
+def test_a_variation_says_what_is_different_in_it(served: PresetServices, tmp_path: Path) -> None:
+    path = tmp_path / "own" / "mine.yaml"
+    path.parent.mkdir()
+    path.write_text(MINE + "  streams: 1\n  flash_attention: 'off'\n")
+    found = asyncio.run(served.detail("mine")).item.preset
+    assert found.summary == "demo-llamacpp, with context 4,096, streams 1, flash_attention off."
+    path.write_text(MINE + "summary: My own words.\n")
+    assert asyncio.run(served.detail("mine")).item.preset.summary == "My own words."

@@ -59,6 +59,12 @@ def test_shows_the_card_and_where_settings_are_from(
     for part in ("caveat: ", "not when several people share it", "reported by others", "not measured"):
         assert part in out
     assert "presets/presets/qwen3.6-27b-q4-24.yaml:" in out
+    assert "needs a GPU with 24 GiB" in out
+    assert "reported to run on rtx-3090" in out
+    host.answers["GET /v1/presets/demo-llamacpp"] = said(services.detail("demo-llamacpp"))
+    _, out, _ = sndr("presets", "show", "demo-llamacpp")
+    assert "needs no GPU, 1 GiB of main memory" in out
+    assert "measured by the project: " in out
 
 
 def test_resolves_with_overrides_and_says_conflicts(
@@ -94,7 +100,12 @@ def test_lints_files_and_the_catalogue(
     assert "Did you mean context?" in out
     code, out, _ = sndr("presets", "lint", str(bad), "--json")
     assert json.loads(out)["faults"][0]["line"] == 6
-    assert sndr("presets", "lint", str(tmp_path / "gone.yaml"))[0] == 4
+    code, _, err = sndr("presets", "lint", str(tmp_path / "gone.yaml"))
+    assert (code, "What to do: Check the path" in err) == (4, True)
+    assert (
+        "is a folder, not a file.\n  What to do: Name the files in it."
+        in sndr("presets", "lint", str(tmp_path))[2]
+    )
     host.answers["GET /v1/presets"] = said(services.page())
     resolved = services.resolve(ResolvePreset(preset="demo-llamacpp"))
     host.answers["POST /v1/presets/resolve"] = said(resolved)
@@ -107,6 +118,9 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetService
     assert sndr("presets", "export", "demo-vllm", "-o", str(file))[0] == 0
     code, _, err = sndr("presets", "export", "demo-vllm", "-o", str(file))
     assert (code, "is there already" in err) == (6, True)
+    assert f"$ sndr presets export demo-vllm -o {file} --replace" in err
+    code, _, err = sndr("presets", "export", "demo-vllm", "-o", str(tmp_path / "no" / "where.yaml"))
+    assert (code, "$ sndr presets export demo-vllm -o demo-vllm.yaml" in err) == (7, True)
     assert sndr("presets", "export", "demo-vllm", "-o", str(file), "--replace")[0] == 0
     code, out, _ = sndr("presets", "export", "demo-vllm")
     assert out == file.read_text()
