@@ -28,11 +28,11 @@ from engine_host.patch_plan import preset_circumstances
 from engine_host.preset_services import PresetServices
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile
-from engine_host.protocol.deploy import Rendering, RenderRequest
+from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding, LaunchPlan, ServerChoice
+from engine_host.protocol.plans import Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
 
 # A preset that cannot start here for one of these can be written down nevertheless.
@@ -69,17 +69,20 @@ class DeployServices:
         Raises what planning a start raises, HostError(preset_conflict), HostError(unsupported) for what the
         target cannot hold, and the reason of the first error that a finding has, unless it is forced.
         """
-        _check_named(asked.gpus, asked.count)
-        if asked.hardware is not None:
-            wanted = await self._on_paper(asked, ())
-        else:
-            wanted = await self._of_this_machine(asked)
+        wanted = await self.wanted(asked)
         if asked.gpus:
             _check_enough(asked.gpus, wanted)
         made = await asyncio.to_thread(lambda: render(deployment_of(wanted), asked.target))
         if not asked.force:
             _refuse_errors(made)
         return made
+
+    async def wanted(self, asked: RenderRequest) -> Wanted:
+        """What is to be written down. Raises what planning a start raises, HostError(bad_request)."""
+        _check_named(asked.gpus, asked.count)
+        if asked.hardware is not None:
+            return await self._on_paper(asked, ())
+        return await self._of_this_machine(asked)
 
     async def _of_this_machine(self, asked: RenderRequest) -> Wanted:
         try:
@@ -109,7 +112,7 @@ class DeployServices:
         """What a plan says, with this machine's engine where no container brings one."""
         model = await self.find_model(plan.model_path, ())
         engine = PresetEngine(plan.engine)
-        values = {setting.name: setting.value for setting in plan.settings}
+        values = {one.name: one.value for one in plan.settings if not _of_this_processor(one, asked.target)}
         environment = await self.find_environment(plan.installation) if plan.installation else None
         server = await self.find_server(plan.server) if engine is PresetEngine.LLAMA_CPP else None
         native = asked.target in NATIVE
@@ -331,6 +334,12 @@ def _not_here(error: HostError) -> Finding:
         reason=problem.reason,
         evidence=problem.evidence,
     )
+
+
+def _of_this_processor(setting: Setting, target: RenderTarget) -> bool:
+    """Whether a setting comes from this machine's processor, which a cluster's node does not have."""
+    of_here = setting.name == "threads" and setting.layer is Layer.HARDWARE
+    return of_here and target is RenderTarget.KUBERNETES
 
 
 def _of_the_start(finding: Finding) -> bool:

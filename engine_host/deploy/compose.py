@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from engine_host.deploy.container import command
+from engine_host.deploy.container import command, gpu_names
 from engine_host.deploy.deployment import INSIDE, Deployment, Root
 from engine_host.deploy.parts import (
     HEALTH_RETRIES,
@@ -70,12 +70,9 @@ def _service(deployment: Deployment) -> dict[str, Any]:
         },
     }
     if deployment.gpus.count:
-        which: dict[str, Any] = (
-            {"device_ids": list(deployment.gpus.uuids)}
-            if deployment.gpus.uuids
-            else {"count": deployment.gpus.count}
-        )
-        device = {"driver": "nvidia", **which, "capabilities": ["gpu"]}
+        # One variable each: Compose makes no list of one.
+        names = [f"${{SNDR_GPU_{number}:-{name}}}" for number, name in enumerate(gpu_names(deployment))]
+        device = {"driver": "nvidia", "device_ids": names, "capabilities": ["gpu"]}
         service["deploy"] = {"resources": {"reservations": {"devices": [device]}}}
     return service
 

@@ -24,11 +24,13 @@ _TEXT = """{head}name={name}
 {folders}{gpus}
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$({tool} ps --all --quiet --filter "name=^{name}\\$")" ]; then
+    # It may finish what it answers just now; a removal by force alone would not wait.
+    {tool} stop -t {stop_seconds} "$name" >/dev/null
     {tool} rm --force "$name" >/dev/null
 fi
 {tool} run --detach --name "$name" \\
     {command}
-echo "$name starts; {tool} logs --follow $name shows it, and it will answer at http://{shown}:${{SNDR_PORT:-{port}}}."
+echo "$name starts; {tool} logs --follow $name shows it, and it will answer at http://${{SNDR_ADDRESS:-{shown}}}:${{SNDR_PORT:-{port}}}."
 """
 _DOCKER_GPUS = """# SNDR_GPUS names others, by UUID: nvidia-smi -L lists them.
 gpus={default}
@@ -77,6 +79,7 @@ def _render(deployment: Deployment, target: RenderTarget) -> Rendering:
         command=_run(deployment, target),
         shown=deployment.address,
         port=deployment.port,
+        stop_seconds=STOP_SECONDS,
     )
     script = RenderedFile(name="start.sh", text=text, executable=True, about="runs the container")
     fetch = "./download.sh && " if deployment.downloads else ""

@@ -138,7 +138,7 @@ def name_of(text: str) -> str:
     plain = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") or "engine"
     if len(plain) > _LONGEST_NAME:
         plain = f"{plain[: _LONGEST_NAME - 7].strip('-')}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
-    return f"sndr-{plain}"
+    return plain if plain == "sndr" or plain.startswith("sndr-") else f"sndr-{plain}"
 
 
 def placed(text: str, roots: Mapping[Root, str]) -> str:

@@ -13,13 +13,12 @@ from engine_host.deploy.container import command, inside
 from engine_host.deploy.deployment import INSIDE, Deployment, Overlay, Root
 from engine_host.deploy.making import GPUS_BY_NUMBER
 from engine_host.deploy.parts import (
-    DOWNLOAD,
     HEALTH_SECONDS,
     HEALTH_TIMEOUT,
     STOP_SECONDS,
     heading,
     labels,
-    shared_files,
+    secrets_file,
 )
 from engine_host.deploy.yaml_text import yaml_text
 from engine_host.protocol.base import Severity
@@ -33,7 +32,10 @@ _LARGEST_MAP = 1 << 20
 _ARCHIVE = "overlay.tar.gz"
 _ARCHIVE_FOLDER = "/sndr/archive"
 _UNKNOWN_CLAIM = 120
+# Main memory that is asked for: of the engine itself, and of the process of each GPU.
+_BASE_GIB, _GPU_PROCESS_GIB = 4, 4
 _CACHE_CLAIM = 20
+_LABEL = "app.kubernetes.io/name"
 _UNPACK = "import tarfile; tarfile.open('{archive}').extractall('{folder}', filter='data')"
 _MARK = ".complete"
 _FETCH = """set -eu
@@ -65,11 +67,11 @@ def render(deployment: Deployment) -> Rendering:
         target=RenderTarget.KUBERNETES,
         name=deployment.name,
         title=deployment.title,
-        # The overlay is in the map, and the secrets are in none; both are there to be read and filled in.
-        files=(file, *(one for one in shared_files(deployment) if one.name != DOWNLOAD)),
+        # The overlay is in the map and the download in an init container; the secrets are in no object.
+        files=(file, secrets_file(deployment)),
         check=f"kubectl apply --dry-run=server --filename {name}",
         start=f"kubectl apply --filename {name}",
-        stop=f"kubectl delete deployment,service {deployment.name}",
+        stop=f"kubectl delete deployment,service,configmap --selector {_LABEL}={deployment.name}",
         findings=(*_elsewhere(deployment), *_findings(deployment)),
     )
 
@@ -91,7 +93,7 @@ def _metadata(deployment: Deployment, suffix: str = "") -> dict[str, Any]:
 
 
 def _selector(deployment: Deployment) -> dict[str, str]:
-    return {"app.kubernetes.io/name": deployment.name}
+    return {_LABEL: deployment.name}
 
 
 def _claim(deployment: Deployment, what: str, gib: int) -> dict[str, Any]:
@@ -180,9 +182,16 @@ def _engine(deployment: Deployment) -> dict[str, Any]:
         "securityContext": {"allowPrivilegeEscalation": False},
         "volumeMounts": _mounts(deployment),
     }
-    if deployment.gpus.count:
-        engine["resources"] = {"limits": {"nvidia.com/gpu": deployment.gpus.count}}
+    engine["resources"] = _resources(deployment)
     return engine
+
+
+def _resources(deployment: Deployment) -> dict[str, Any]:
+    """What the node has to have free; no limit of memory, which would count the weights as they are read."""
+    gpus = deployment.gpus.count
+    gib = _GPU_PROCESS_GIB * gpus if gpus else _claim_gib(deployment)
+    requests = {"cpu": str(2 + 2 * gpus), "memory": f"{_BASE_GIB + gib}Gi"}
+    return {"requests": requests, **({"limits": {"nvidia.com/gpu": gpus}} if gpus else {})}
 
 
 def _secret_variables(deployment: Deployment) -> list[dict[str, Any]]:
@@ -241,10 +250,12 @@ def _fetch(deployment: Deployment) -> str:
     for one in deployment.downloads:
         file = f"{INSIDE[Root.MODELS]}/{one.file}"
         part = shlex.quote(f"{file}.part")
+        wrong = f"{{ rm -f {part}; exit 1; }}"
         check = ""
+        if one.size:
+            check = f'    [ "$(wc -c <{part})" -eq {one.size} ] || {wrong}\n'
         if one.sha256:
-            wrong = f"{{ rm -f {part}; exit 1; }}"
-            check = f'    echo "{one.sha256}  "{part} | sha256sum -c --status || {wrong}\n'
+            check += f'    echo "{one.sha256}  "{part} | sha256sum -c --status || {wrong}\n'
         calls.append(
             _FETCH_ONE.format(
                 file=shlex.quote(file), part=part, address=shlex.quote(one.address), check=check
@@ -310,7 +321,24 @@ def _findings(deployment: Deployment) -> list[Finding]:
                 command=f"kubectl create secret generic {name}-secrets --from-env-file=secrets.env",
             ),
             evidence={"variables": [one.variable for one in deployment.secrets]},
-        )
+        ),
+        Finding(
+            id="render.claims-stay",
+            severity=Severity.INFO,
+            message="The claims with the model and the caches stay when it is stopped, and are paid for.",
+            fix=Fix(
+                text="Remove them when they are not needed any more; the model is then fetched again.",
+                command=f"kubectl delete persistentvolumeclaim --selector {_LABEL}={name}",
+            ),
+            evidence={"claims": [f"{name}-models", f"{name}-cache"]},
+        ),
+        Finding(
+            id="render.requests-estimated",
+            severity=Severity.INFO,
+            message="The CPUs and the main memory that the pod asks for are an estimate.",
+            fix=Fix(text="Look at what it takes with `kubectl top pod`, and change the requests."),
+            evidence=_resources(deployment)["requests"],
+        ),
     ]
     if deployment.gpus.count:
         findings.append(

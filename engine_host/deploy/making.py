@@ -207,6 +207,16 @@ def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Findin
             fix=Fix(text="Look it up and keep it, if the start has to be the same for years."),
             evidence={"repository": source.repository},
         )
+    unknown = [one.file for one in _downloads(source) if one.sha256 is None] if source.path is None else []
+    if unknown:
+        yield Finding(
+            id="render.download-not-checked",
+            severity=Severity.WARNING,
+            message=f"What is fetched is not checked beyond its size: the SHA-256 of {', '.join(unknown)} "
+            "is not known to the catalogue.",
+            fix=Fix(text="Compare it with the one that the hub shows for the file."),
+            evidence={"files": unknown},
+        )
     if wanted.gpus.count and not wanted.gpus.uuids:
         yield Finding(
             id=GPUS_BY_NUMBER,

@@ -25,8 +25,8 @@ here=$(cd -- "$(dirname -- "${{BASH_SOURCE[0]}}")" && pwd)
 """
 _DOWNLOAD = """{head}{secrets}models={models}
 
-fetch() {{ # address, file, SHA-256 or nothing
-    local file="$models/$2" token=/dev/null
+fetch() {{ # address, file, SHA-256 or nothing, bytes or nothing
+    local file="$models/$2" token=/dev/null size=""
     if [ -f "$file" ]; then
         echo "$file is there."
         return
@@ -43,11 +43,18 @@ fetch() {{ # address, file, SHA-256 or nothing
         exit 1
     }}
     [ "$token" = /dev/null ] || rm -f "$token"
+    size=$(wc -c <"$file.part")
+    if [ -n "$4" ] && [ "$size" -ne "$4" ]; then
+        rm -f "$file.part"
+        echo "$file has $size bytes in the place of $4 and was removed." >&2
+        exit 1
+    fi
     if [ -n "$3" ] && ! echo "$3  $file.part" | sha256sum --check --status; then
         rm -f "$file.part"
         echo "$file is not what it should be (SHA-256) and was removed." >&2
         exit 1
     fi
+    [ -n "$3" ] || echo "$file has $size bytes; its SHA-256 is not known, so nothing else was checked." >&2
     mv "$file.part" "$file"
 }}
 
@@ -102,7 +109,8 @@ def secrets_file(deployment: Deployment) -> RenderedFile:
 def download_script(deployment: Deployment) -> RenderedFile:
     """A script that fetches what the engine does not fetch itself."""
     calls = "\n".join(
-        shlex.join(("fetch", one.address, one.file, one.sha256 or "")) for one in deployment.downloads
+        shlex.join(("fetch", one.address, one.file, one.sha256 or "", str(one.size or "")))
+        for one in deployment.downloads
     )
     text = _DOWNLOAD.format(
         head=script_head(

@@ -288,3 +288,18 @@ def test_as_many_gpus_are_named_as_are_needed(
     assert said in refused.value.problem.message
     with pytest.raises(HostError):
         render(services(plan(), tmp_path), RenderTarget.COMPOSE, gpus=gpus, count=count)
+
+
+def test_threads_of_this_machine_do_not_go_to_a_cluster(tmp_path: Path) -> None:
+    def threads(layer: Layer, target: RenderTarget) -> bool:
+        settings = (
+            *(one for one in plan().settings),
+            Setting(name="threads", value=7, layer=layer),
+        )
+        of = services(plan(settings=settings), tmp_path)
+        asked = RenderRequest(launch=LaunchRequest(model="m"), target=target)
+        return "threads" in asyncio.run(of.wanted(asked)).values
+
+    assert threads(Layer.HARDWARE, RenderTarget.DOCKER)
+    assert threads(Layer.OVERRIDE, RenderTarget.KUBERNETES)
+    assert not threads(Layer.HARDWARE, RenderTarget.KUBERNETES)

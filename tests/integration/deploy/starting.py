@@ -29,11 +29,16 @@ class Script:
 
     def __init__(self, script: Path, cache: Path, **changes: str) -> None:
         self.script = script
-        self.port = free_port()
+        self.port = int(changes.get("SNDR_PORT") or free_port())
         self.log = cache / "output.txt"
         cache.mkdir(parents=True, exist_ok=True)
         self.variables = environment(
-            SNDR_PORT=str(self.port), SNDR_DEPLOY_CACHE=str(cache), HOME=str(cache), **changes
+            **{
+                "SNDR_PORT": str(self.port),
+                "SNDR_DEPLOY_CACHE": str(cache),
+                "HOME": str(cache),
+                **changes,
+            }
         )
         with self.log.open("wb") as log:
             self.process = subprocess.Popen(

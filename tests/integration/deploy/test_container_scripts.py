@@ -104,9 +104,32 @@ def test_only_its_own_container_is_replaced(tool: RenderTarget, tmp_path: Path) 
     folder = write(rendered(wanted_of("demo-vllm"), tool), tmp_path / "start")
     assert [call[0] for call in run(folder, tool, tmp_path)] == ["ps", "run"]
     calls = run(folder, tool, tmp_path, RUNNING="0123")
-    assert [call[0] for call in calls] == ["ps", "rm", "run"]
+    # It has its time to finish, as its own stop has.
+    assert [call[0] for call in calls] == ["ps", "stop", "rm", "run"]
+    assert calls[1] == ["stop", "-t", "60", "sndr-demo-vllm"]
     assert calls[0][-1] == "name=^sndr-demo-vllm$"
-    assert calls[1] == ["rm", "--force", "sndr-demo-vllm"]
+    assert calls[2] == ["rm", "--force", "sndr-demo-vllm"]
+
+
+@pytest.mark.parametrize("tool", TOOLS)
+def test_the_address_that_is_told_is_the_one_it_has(tool: RenderTarget, tmp_path: Path) -> None:
+    folder = write(rendered(wanted_of("demo-vllm"), tool), tmp_path / "start")
+    run(folder, tool, tmp_path)
+    for address in ("127.0.0.1", "10.1.2.3"):
+        ended = subprocess.run(
+            [folder / "start.sh"],
+            env={
+                "PATH": f"{tmp_path / 'programs'}{os.pathsep}{os.environ['PATH']}",
+                "HOME": str(tmp_path),
+                "NOTES": str(tmp_path / "notes"),
+                "RUNNING": "",
+                "SNDR_ADDRESS": address,
+            },
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert f"http://{address}:8000" in ended.stdout
 
 
 @contextmanager

@@ -1,15 +1,19 @@
 """The demo model on the real llama.cpp, started by the script that the preset is written down as."""
 
 import asyncio
+import os
 import signal
 import stat
 from pathlib import Path
 
+import psutil
 import pytest
 
 from engine_host.deploy.llamacpp_image import image_server
 from engine_host.engines.llamacpp_servers import ServerProber, built_command
-from tests.integration.deploy.starting import refused, running, written
+from tests.integration.deploy.starting import Script, refused, running, written
+from tests.integration.deploy.test_container_scripts import answering
+from tests.integration.host.conftest import wait_for
 from tests.integration.host_process import sndr
 
 PRESET = "demo-llamacpp"
@@ -47,6 +51,39 @@ def test_it_comes_back_when_it_dies(script: Path, tmp_path: Path) -> None:
         assert started.engine() != engine
         assert started.ask("/v1/completions", QUESTION)["choices"]
         assert started.end(signal.SIGTERM) == 0
+
+
+def test_a_port_that_is_taken_is_told(script: Path, tmp_path: Path) -> None:
+    with running(script, tmp_path / "first") as first:
+        first.until_said("ready at")
+        with running(script, tmp_path / "second", SNDR_PORT=str(first.port)) as second:
+            assert second.process.wait(20) == 1
+            assert f"port {first.port} at 127.0.0.1 is taken" in second.said
+            assert "ready" not in second.said
+        assert first.ask("/v1/completions", QUESTION)["choices"]
+        assert first.end(signal.SIGTERM) == 0
+
+
+def test_another_programs_answer_is_not_taken_for_the_engines(script: Path, tmp_path: Path) -> None:
+    engine = tmp_path / "engine"
+    # It never listens; whoever comes later answers in its place.
+    engine.write_text("#!/bin/sh\nsleep 2\nexit 3\n", encoding="utf-8")
+    engine.chmod(0o755)
+    with running(script, tmp_path / "cache", SNDR_ENGINE=str(engine)) as started:
+        wait_for(lambda: started.said == "" and running_engine(started), "the engine", 20)
+        with answering(started.port, 503):
+            started.process.wait(60)
+        assert "it ended with code 3" in started.said
+        assert "is taken by another program" in started.said
+        assert started.process.returncode == 1
+        assert "ready" not in started.said
+
+
+def running_engine(started: Script) -> bool:
+    """Whether the script has started its engine."""
+    return any(
+        os.getpgid(one.pid) == one.pid for one in psutil.Process(started.process.pid).children(recursive=True)
+    )
 
 
 def test_what_cannot_start_is_given_up(script: Path, tmp_path: Path) -> None:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from engine_host._errors import HostError
-from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root
+from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root, name_of
 from engine_host.deploy.kubernetes import overlay_archive
 from engine_host.deploy.making import deployment_of, mounts_of
 from engine_host.deploy.wanted import ModelSource, Wanted
@@ -22,6 +22,7 @@ from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
 from tests.unit.deploy.samples import (
     PATCHED,
+    UUIDS,
     by_uuid,
     catalog,
     deployed,
@@ -144,7 +145,7 @@ def test_gpus_are_named_in_every_targets_own_terms() -> None:
     assert f"""gpus='"device={first},{second}"'""" in text(RenderTarget.DOCKER)
     assert f'"${{SNDR_GPUS:-{first},{second}}}"' in text(RenderTarget.PODMAN)
     assert f"AddDevice=nvidia.com/gpu={second}\n" in text(RenderTarget.QUADLET)
-    assert f'- "{second}"' in text(RenderTarget.COMPOSE) or f"- {second}" in text(RenderTarget.COMPOSE)
+    assert f"${{SNDR_GPU_1:-{second}}}" in text(RenderTarget.COMPOSE)
     assert "nvidia.com/gpu: 2" in text(RenderTarget.KUBERNETES)
     found = {one.id for one in rendered(wanted, RenderTarget.KUBERNETES).findings}
     assert "render.gpus-by-cluster" in found
@@ -229,3 +230,43 @@ def test_every_preset_is_written_for_every_target() -> None:
             assert "sndr_patches" in text
             assert "PYTHONPATH" in text
     assert len(found) == len(catalog().ids()) * len(RenderTarget)
+
+
+def test_a_name_that_begins_with_the_programs_has_it_once() -> None:
+    assert name_of("sndr-demo") == "sndr-demo"
+    assert name_of("sndr") == "sndr"
+    assert name_of("demo-vllm") == "sndr-demo-vllm"
+
+
+def test_what_is_fetched_without_a_hash_is_told() -> None:
+    wanted = wanted_of("qwen3.6-27b-q4-24")
+    for sha256, told in ((None, True), ("0" * 64, False)):
+        files = tuple(file.model_copy(update={"sha256": sha256}) for file in wanted.model.files)
+        made = rendered(replace(wanted, model=replace(wanted.model, files=files)), RenderTarget.SHELL)
+        assert ("render.download-not-checked" in {one.id for one in made.findings}) is told
+
+
+def test_a_cluster_gets_each_thing_once_and_is_cleared_whole() -> None:
+    made = rendered(wanted_of("qwen3.6-27b-k8v4-2x24"), RenderTarget.KUBERNETES)
+    assert {file.name for file in made.files} == {f"{made.name}.yaml", "secrets.env"}
+    documents = list(yaml.safe_load_all(made.files[0].text))
+    kinds = {one["kind"].lower() for one in documents}
+    (removed,) = [word for word in made.stop.split() if "," in word]
+    (claims,) = [one for one in made.findings if one.id == "render.claims-stay"]
+    assert claims.fix is not None
+    assert "persistentvolumeclaim" in (claims.fix.command or "")
+    assert kinds - set(removed.split(",")) == {"persistentvolumeclaim"}
+    selector = made.stop.rpartition(" ")[2].split("=")
+    assert all(one["metadata"]["labels"] == {selector[0]: selector[1]} for one in documents)
+    (workload,) = [one for one in documents if one["kind"] == "Deployment"]
+    resources = workload["spec"]["template"]["spec"]["containers"][0]["resources"]
+    assert set(resources["requests"]) == {"cpu", "memory"}
+    assert resources["limits"] == {"nvidia.com/gpu": 2}
+
+
+def test_the_gpus_of_a_compose_file_can_be_named_from_outside() -> None:
+    wanted = wanted_of("qwen3.6-27b-k8v4-2x24")
+    text = rendered(wanted, RenderTarget.COMPOSE).files[0].text
+    assert "${SNDR_GPU_0:-0}" in text
+    text = rendered(by_uuid(wanted), RenderTarget.COMPOSE).files[0].text
+    assert f"${{SNDR_GPU_1:-{UUIDS[1]}}}" in text

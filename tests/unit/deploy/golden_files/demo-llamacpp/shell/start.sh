@@ -21,6 +21,12 @@ healthy() {
     [ "$status" = 200 ]
 }
 
+# Whoever it is that listens there: the engine could not, and its answers would be taken for the engine's.
+taken() {
+    { exec 3<>"/dev/tcp/$address/$port"; } 2>/dev/null || return 1
+    exec 3>&-
+}
+
 case ${1:-start} in
     start) ;;
     health)
@@ -70,13 +76,19 @@ trap stop INT TERM
 announce() {
     trap - INT TERM
     until healthy; do
+        kill -0 "$child" 2>/dev/null || exit 0
         sleep 0.5
     done
+    kill -0 "$child" 2>/dev/null || exit 0
     say "ready at http://$address:$port"
 }
 
 failures=0
 while :; do
+    if taken; then
+        say "port $port at $address is taken by another program; end it, or name another port in SNDR_PORT"
+        exit 1
+    fi
     began=$SECONDS
     setsid "$engine" --model /srv/sndr/resources/models/sndr-demo/sndr-demo-q8_0.gguf \
         --alias sndr-demo \

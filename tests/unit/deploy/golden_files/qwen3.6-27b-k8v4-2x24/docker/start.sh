@@ -13,6 +13,8 @@ gpus='"device=GPU-3f2c1a90-5b1e-4c52-9d3e-0a6f1b7c8d11,GPU-7d41e0b2-90aa-4f0c-8a
 
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(docker ps --all --quiet --filter "name=^sndr-qwen3-6-27b-k8v4-2x24\$")" ]; then
+    # It may finish what it answers just now; a removal by force alone would not wait.
+    docker stop -t 60 "$name" >/dev/null
     docker rm --force "$name" >/dev/null
 fi
 docker run --detach --name "$name" \
@@ -73,4 +75,4 @@ docker run --detach --name "$name" \
     --additional-config '{"sndr_patches": "0123456789abcdef"}' \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; docker logs --follow $name shows it, and it will answer at http://127.0.0.1:${SNDR_PORT:-8000}."
+echo "$name starts; docker logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."

@@ -11,8 +11,8 @@ if [ -f "$here/secrets.env" ]; then
 fi
 models=${SNDR_MODELS:-$HOME/.local/share/sndr/models}
 
-fetch() { # address, file, SHA-256 or nothing
-    local file="$models/$2" token=/dev/null
+fetch() { # address, file, SHA-256 or nothing, bytes or nothing
+    local file="$models/$2" token=/dev/null size=""
     if [ -f "$file" ]; then
         echo "$file is there."
         return
@@ -29,12 +29,19 @@ fetch() { # address, file, SHA-256 or nothing
         exit 1
     }
     [ "$token" = /dev/null ] || rm -f "$token"
+    size=$(wc -c <"$file.part")
+    if [ -n "$4" ] && [ "$size" -ne "$4" ]; then
+        rm -f "$file.part"
+        echo "$file has $size bytes in the place of $4 and was removed." >&2
+        exit 1
+    fi
     if [ -n "$3" ] && ! echo "$3  $file.part" | sha256sum --check --status; then
         rm -f "$file.part"
         echo "$file is not what it should be (SHA-256) and was removed." >&2
         exit 1
     fi
+    [ -n "$3" ] || echo "$file has $size bytes; its SHA-256 is not known, so nothing else was checked." >&2
     mv "$file.part" "$file"
 }
 
-fetch https://huggingface.co/unsloth/Qwen3.6-27B-MTP-GGUF/resolve/main/Qwen3.6-27B-Q4_K_M.gguf Qwen3.6-27B-Q4_K_M.gguf ''
+fetch https://huggingface.co/unsloth/Qwen3.6-27B-MTP-GGUF/resolve/main/Qwen3.6-27B-Q4_K_M.gguf Qwen3.6-27B-Q4_K_M.gguf '' ''

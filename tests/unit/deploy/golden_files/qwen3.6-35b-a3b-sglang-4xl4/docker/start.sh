@@ -13,6 +13,8 @@ gpus=4
 
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(docker ps --all --quiet --filter "name=^sndr-qwen3-6-35b-a3b-sglang-4xl4\$")" ]; then
+    # It may finish what it answers just now; a removal by force alone would not wait.
+    docker stop -t 60 "$name" >/dev/null
     docker rm --force "$name" >/dev/null
 fi
 docker run --detach --name "$name" \
@@ -50,4 +52,4 @@ docker run --detach --name "$name" \
     --enable-metrics \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; docker logs --follow $name shows it, and it will answer at http://127.0.0.1:${SNDR_PORT:-8000}."
+echo "$name starts; docker logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."

@@ -14,6 +14,8 @@ for gpu in "${gpus[@]}"; do devices+=(--device "nvidia.com/gpu=$gpu"); done
 
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(podman ps --all --quiet --filter "name=^sndr-qwen3-6-35b-a3b-sglang-4xl4\$")" ]; then
+    # It may finish what it answers just now; a removal by force alone would not wait.
+    podman stop -t 60 "$name" >/dev/null
     podman rm --force "$name" >/dev/null
 fi
 podman run --detach --name "$name" \
@@ -53,4 +55,4 @@ podman run --detach --name "$name" \
     --enable-metrics \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; podman logs --follow $name shows it, and it will answer at http://127.0.0.1:${SNDR_PORT:-8000}."
+echo "$name starts; podman logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."
