@@ -77,20 +77,20 @@ def set_values(
                 evidence={"id": preset},
             )
         for name in unset:
-            kept = PresetChange(path=_path(name), remove=True)
-            without = hold.client.post(
-                "/v1/presets/edit", EditedPreset, EditPreset(text=file.text, changes=(kept,))
-            )
-            if without.text == file.text:
-                raise HostError(
-                    Reason.SETTING_INVALID,
-                    f"{name} is not set in {preset}. Nothing was saved.",
-                    fix=Fix(
-                        text="See what is set, and by which layer.", command=f"sndr presets show {preset}"
-                    ),
-                    evidence={"id": preset, "name": name},
-                )
+            _check_set(hold.client, preset, file.text, name)
         return _apply(out, hold.client, preset, file.text, file.digest, changes, dry_run)
+
+
+def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None:
+    """Raise HostError(setting_invalid) when a text does not set this, so that nothing can be taken out."""
+    asked = EditPreset(text=text, changes=(PresetChange(path=_path(name), remove=True),))
+    if client.post("/v1/presets/edit", EditedPreset, asked).text == text:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{name} is not set in {preset}. Nothing was saved.",
+            fix=Fix(text="See what is set, and by which layer.", command=f"sndr presets show {preset}"),
+            evidence={"id": preset, "name": name},
+        )
 
 
 def _apply(

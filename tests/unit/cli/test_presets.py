@@ -102,10 +102,8 @@ def test_lints_files_and_the_catalogue(
     assert json.loads(out)["faults"][0]["line"] == 6
     code, _, err = sndr("presets", "lint", str(tmp_path / "gone.yaml"))
     assert (code, "What to do: Check the path" in err) == (4, True)
-    assert (
-        "is a folder, not a file.\n  What to do: Name the files in it."
-        in sndr("presets", "lint", str(tmp_path))[2]
-    )
+    _, _, err = sndr("presets", "lint", str(tmp_path))
+    assert "is a folder, not a file.\n  What to do: Name the files in it." in err
     host.answers["GET /v1/presets"] = said(services.page())
     resolved = services.resolve(ResolvePreset(preset="demo-llamacpp"))
     host.answers["POST /v1/presets/resolve"] = said(resolved)
