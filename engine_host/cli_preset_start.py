@@ -56,7 +56,7 @@ def launch(
         return None
     if rendering.given:
         raise click.UsageError(
-            "--hardware, --count, --gpu, --port, --address, --output and --overwrite go with --render."
+            "--hardware, --count, --gpu, --port, --address, --output, --overwrite and --force need --render."
         )
 
     def about(client: ControlClient) -> str:
