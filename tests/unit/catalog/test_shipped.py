@@ -145,3 +145,17 @@ def test_arguments_are_not_those_that_the_program_gives(name: str) -> None:
 
 def test_llamacpps_streams_are_the_programs_own() -> None:
     assert CATALOG.engines["llama.cpp"].entry.settings.streams == EngineSettings().streams
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in CATALOG.ids() if CATALOG.preset(name).card.status is PresetStatus.VERIFIED]
+)
+def test_what_is_verified_was_measured_as_the_preset_starts(name: str) -> None:
+    """No figure of a start with drafts stands for one without them."""
+    resolved = resolve(CATALOG, name)
+    drafts = any(one.name == "speculation" and one.value not in {None, "off"} for one in resolved.settings)
+    for one in CATALOG.preset(name).card.evidence:
+        said = f"{one.metric} {one.conditions}".lower()
+        assert drafts or not any(word in said for word in ("mtp", "draft"))
+        assert one.value is not None
+        assert name in one.source

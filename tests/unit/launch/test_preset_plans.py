@@ -259,7 +259,10 @@ def test_what_others_hold_is_told_before_llama_cpp_starts(llama: PresetDesk) -> 
 
 def test_what_was_measured_with_another_version_is_told(llama: PresetDesk, cuda: PresetDesk) -> None:
     told = next(one for one in llama.plan("demo-llamacpp").findings if one.id == "preset.other_version")
-    assert (told.severity, told.evidence["pins"]) == (Severity.INFO, ["llama.cpp 0c1e57098"])
+    assert (told.severity, told.evidence["pins"]) == (
+        Severity.INFO,
+        ["prebuilt llama.cpp (xllamacpp 2026.10.11549)"],
+    )
     assert "preset.other_version" not in ids(cuda.plan("qwen3-8b-h200"))
 
 
