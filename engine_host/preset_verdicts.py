@@ -17,7 +17,7 @@ from engine_host.preset_weights import drafter_finding, weights_finding, weights
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, PresetEntry
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.fit import FitRequest, Verdict
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts, ResolvedPreset
@@ -65,6 +65,8 @@ class PresetVerdictServices:
             resolved = self._presets.resolve_in(catalog, preset_id, machine)
             devices = processor if not needed else gpus if here else _devices(catalog, machine)
             found = await self._one(resolved, devices[: machine.count or 1], models, engines)
+            if here is None and not needed:
+                found = _elsewhere(found)
             judged.append((rank(found, resolved), found))
         return PresetVerdicts(
             hardware=_name(catalog, here, asked),
@@ -124,6 +126,14 @@ class PresetVerdictServices:
         return lambda preset: (
             _cpu_build(environment) if preset.needs.gpus and environment.build == "cpu" else None
         )
+
+
+def _elsewhere(found: PresetVerdict) -> PresetVerdict:
+    """A preset for the processor of a machine of which only the GPUs are named."""
+    nothing = {"reason": None, "needed": None, "room": None, "largest_context": None, "decode": None}
+    why = "It runs on the processor; how much main memory there is beside these GPUs is not known."
+    known = {} if found.verdict is Verdict.CANNOT_RUN else {"verdict": Verdict.TIGHT, "why": why}
+    return found.model_copy(update=nothing | known)
 
 
 def _nothing(_preset: PresetEntry) -> None:

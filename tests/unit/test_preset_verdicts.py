@@ -249,3 +249,9 @@ def test_the_order_is_the_same_however_often_it_is_asked_for(machine: Machine) -
     first = [one.preset for one in machine.judge().verdicts]
     assert first == [one.preset for one in machine.judge().verdicts]
     assert first.index("demo-llamacpp") > first.index("qwen3.6-27b-int4-2x24")
+
+
+def test_a_preset_for_the_processor_is_not_judged_by_this_machine_for_another(machine: Machine) -> None:
+    found = next(one for one in machine.judge(hardware="l4").verdicts if one.preset == "demo-llamacpp")
+    assert (found.verdict, found.room, found.needed) == (Verdict.TIGHT, None, None)
+    assert "how much main memory there is beside these GPUs is not known" in found.why

@@ -39,6 +39,12 @@ FINDING = {
     "message": "python3 (pid 7) holds 8.0 GiB.",
     "fix": {"text": "End it.", "command": "kill 7"},
 }
+FILES = {
+    "id": "weights.missing",
+    "severity": "error",
+    "message": "It is not here.",
+    "fix": {"text": "Fetch it.", "command": "hf download it"},
+}
 PLANNED = {
     **PLAN,
     "preset": "p",
@@ -62,7 +68,7 @@ VERDICTS = {
             "decode": 75.6,
             "model": "m",
         },
-        {"preset": "absent", "verdict": "tight", "why": "Almost.", "missing": [FINDING]},
+        {"preset": "absent", "verdict": "tight", "why": "Almost.", "missing": [FILES]},
         {"preset": "never", "verdict": "cannot_run", "reason": "unsupported", "why": "It needs FP4."},
     ],
 }
@@ -162,9 +168,13 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
     assert "On 2 × RTX 3090:" in out
     assert "76 tok/s" in out
-    assert "ready" in next(line for line in out.splitlines() if line.startswith("good"))
-    assert "vram_held" in next(line for line in out.splitlines() if line.startswith("absent"))
-    assert "$ kill 7" in out
+    good = next(line for line in out.splitlines() if line.startswith("good"))
+    assert "nothing" not in good, "what is here says nothing of another machine"
+    assert "files" in next(line for line in out.splitlines() if line.startswith("absent"))
+    assert "To start" not in out
+    out = sndr("presets", "verdicts")[1]
+    assert "nothing" in next(line for line in out.splitlines() if line.startswith("good"))
+    assert "To start absent:\n  It is not here.\n    $ hf download it" in out
     assert "never" not in out
     assert "1 more do not fit or cannot run" in out
     assert "It needs FP4." in sndr("presets", "verdicts", "--all")[1]
