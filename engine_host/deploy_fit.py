@@ -138,7 +138,9 @@ def _said(verdict: PresetVerdict, resolved: ResolvedPreset, beside: Sequence[Fin
             message=" ".join(
                 part for part in (_OPENINGS[verdict.verdict] + ":", sizes, why, shorter) if part
             ),
-            fix=Fix(text="Take a shorter context, fewer streams or a smaller KV type.") if tight else None,
+            fix=Fix(text="Take a shorter context, fewer streams or a smaller KV type.")
+            if tight or longest
+            else None,
             evidence={
                 "verdict": verdict.verdict.value,
                 "needed": verdict.needed,
@@ -164,8 +166,9 @@ def _softened(finding: Finding) -> Finding:
 
 
 def _stops(finding: Finding) -> bool:
-    """Whether a finding stops a start for something that another preset may not need."""
-    return finding.severity is Severity.ERROR and finding.id.startswith(("preset.", "render."))
+    """Whether a finding stops a start for something that no setting mends and another preset may not need."""
+    lacks = finding.id.startswith("preset.") or (finding.id.startswith("render.") and finding.fix is None)
+    return finding.severity is Severity.ERROR and lacks
 
 
 def _held(device: DeviceFit) -> Finding:

@@ -189,7 +189,7 @@ def _engine(deployment: Deployment) -> dict[str, Any]:
 def _resources(deployment: Deployment) -> dict[str, Any]:
     """What the node has to have free; no limit of memory, which would count the weights as they are read."""
     gpus = deployment.gpus.count
-    gib = _GPU_PROCESS_GIB * gpus if gpus else _claim_gib(deployment)
+    gib = _GPU_PROCESS_GIB * gpus if gpus else math.ceil((deployment.model_size or 0) * 1.25 / _GIB)
     requests = {"cpu": str(2 + 2 * gpus), "memory": f"{_BASE_GIB + gib}Gi"}
     return {"requests": requests, **({"limits": {"nvidia.com/gpu": gpus}} if gpus else {})}
 

@@ -10,6 +10,7 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.bundled import presets, resources
+from engine_host.catalog.resolve import Machine
 from engine_host.deploy_fit import DeployFit
 from engine_host.deploy_services import DeployServices
 from engine_host.events import EventLog
@@ -234,13 +235,25 @@ def test_a_start_that_does_not_fit_is_told_so(tmp_path: Path) -> None:
         on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path, overrides=too_much)
     assert refused.value.reason is Reason.OUT_OF_MEMORY
     assert "longest context" in refused.value.problem.message
-    assert "--force" in (refused.value.problem.fix.text if refused.value.problem.fix else "")
+    fix = refused.value.problem.fix
+    assert fix is not None
+    # The preset itself fits: it is what was set over it that is too much.
+    assert "fewer streams" in fix.text
+    assert "--force" in fix.text
     made = on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path, overrides=too_much, force=True)
     (found,) = [one for one in made.findings if one.severity is Severity.ERROR]
     assert found.evidence["needed"] > found.evidence["room"] > 2**34
     assert "2097152" in made.files[0].text
     as_it_is = on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path)
     assert Severity.ERROR not in {one.severity for one in as_it_is.findings}
+
+
+def test_another_model_in_a_presets_place_is_judged_as_itself(tmp_path: Path) -> None:
+    of = services(HostError(Reason.NOT_FOUND, "Nothing is asked of this machine."), tmp_path)
+    resolved = asyncio.run(of.presets.resolve_for("qwen3.6-27b-q4-24", Machine("rtx-3090")))
+    large = asyncio.run(of.fit.of_preset(resolved, "gpt-oss-120b"))
+    assert Severity.ERROR in {one.severity for one in large}
+    assert Severity.ERROR not in {one.severity for one in asyncio.run(of.fit.of_preset(resolved))}
 
 
 def test_what_is_named_instead_fits_the_same_hardware(tmp_path: Path) -> None:
