@@ -6,6 +6,7 @@ import click
 
 from engine_host.cli_launch import resolved
 from engine_host.cli_output import Exit, Output, command, size, table
+from engine_host.cli_values import counted_hardware
 from engine_host.host_start import find_or_start
 from engine_host.protocol.fit import (
     FitGpu,
@@ -80,6 +81,10 @@ def fit(
     catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`), or organisation/model on Hugging Face, of
     which --online reads the config.json once. No weights are loaded.
     """
+    machines = {"--hardware": given["hardware"], "--gpu": gpus, "--cpu": cpu}
+    if len(said := [name for name, value in machines.items() if value]) > 1:
+        raise click.UsageError(f"{' and '.join(said)} name different machines: give one of them.")
+    counted_hardware(str(given["hardware"]) if given["hardware"] else None, None)
     if model is None and preset is None and not starts:
         raise click.UsageError("Give a MODEL, or a preset with --preset ID.")
     # Of a preset only what was given here is said; without one, the rest are the usual values.
@@ -90,7 +95,11 @@ def fit(
     )
     with find_or_start() as hold:
         if starts:
-            page = _of_model(hold.client.get("/v1/fit/starts", MeasuredPage), model)
+            page = hold.client.get("/v1/fit/starts", MeasuredPage)
+            if model is not None and all(one.model != model for one in page.starts):
+                # A path or an id: the host knows what its starts are called.
+                model = hold.client.post("/v1/fit", FitReport, request).model
+            page = _of_model(page, model)
             out.result(page, _starts(page))
             return None
         if online:
@@ -217,11 +226,10 @@ def _speeds(one: float, every: float | None, streams: int) -> str:
 
 
 def _of_model(page: MeasuredPage, model: str | None) -> MeasuredPage:
-    """The starts of one model, by its name in the list of starts or the file's; all without one."""
+    """The starts of one model; all without one."""
     if model is None:
         return page
-    names = {model, Path(model).stem, Path(model).name}
-    found = tuple(one for one in page.starts if one.model in names)
+    found = tuple(one for one in page.starts if one.model == model)
     if not found:
         known = ", ".join(sorted({one.model for one in page.starts})) or "none yet"
         raise click.UsageError(f"No start of {model} was compared here. Compared were: {known}.")

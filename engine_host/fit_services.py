@@ -1,7 +1,7 @@
 """Fit as the control API offers it: models and machines are looked up, starts are compared and remembered."""
 
 import asyncio
-import re
+import difflib
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
@@ -11,9 +11,9 @@ from pydantic import ValidationError
 
 from engine_host._errors import HostError
 from engine_host.bundled import resources
-from engine_host.catalog.catalog import missing
 from engine_host.catalog.needs import Card
 from engine_host.catalog.resolve import Machine
+from engine_host.fit.hardware import counted
 from engine_host.fit.reading import model_of, model_of_config, windowed
 from engine_host.fit.report import report, start_of
 from engine_host.fit.start import Device, Model, Start
@@ -43,7 +43,6 @@ from engine_host.store import Store
 
 _KIND = "fit"
 _KEPT = 400
-_COUNTED = re.compile(r"(?:(?P<count>\d{1,2})\s*[x×]\s*)?(?P<name>\S.*)")
 _CPU = "processor"
 
 
@@ -207,7 +206,7 @@ class FitServices:
             if error.reason is not Reason.MODEL_FILE_MISSING:
                 raise
             if (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is None:
-                raise
+                raise await self._no_model(wanted, error) from error
             return known
         key = (wanted, bits)
         remembered = self._read.get(key)
@@ -216,6 +215,25 @@ class FitServices:
             read = await asyncio.to_thread(model_of, shelved.info, shelved.file.name, bits)
             self._read[key] = remembered = (shelved.info, read)
         return remembered[1]
+
+    async def _no_model(self, wanted: str, error: HostError) -> HostError:
+        """The same error, with what the name may have meant; a path says enough itself."""
+        if Path(wanted).is_absolute():
+            return error
+        catalog = await self._catalog()
+        if wanted in catalog.ids():
+            fix = f"It is a preset: sndr fit --preset {wanted}"
+        else:
+            near = difflib.get_close_matches(wanted, [*catalog.models, *catalog.ids()], n=3, cutoff=0.6)
+            fix = f"Did you mean {' or '.join(near)}? " if near else ""
+            fix += (
+                f"Models of the catalogue are {', '.join(sorted(catalog.models))}. A preset is named with "
+                "--preset; for a model on Hugging Face add --online, or give the path of its files."
+            )
+        problem = error.problem
+        return HostError(
+            error.reason, problem.message, cause=problem.cause, fix=fix, evidence=problem.evidence
+        )
 
     async def _of_the_catalogue(self, wanted: str, bits: float | None) -> Model | None:
         """A model of the catalogue, as `model` or `model/variant`; None for any other name."""
@@ -226,7 +244,13 @@ class FitServices:
         entry = found.entry
         variants = {variant.id: variant for variant in entry.variants}
         if variant_id and variant_id not in variants:
-            raise missing("variant", variant_id, variants, "sndr presets models")
+            listed = ", ".join(f"{name}/{known}" for known in variants)
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no variant {variant_id} of {entry.title}.",
+                fix=f"There are {listed}.",
+                evidence={"variant": variant_id},
+            )
         variant = variants.get(variant_id) or entry.variants[0]
         if variant.bundled is not None and not variant_id:
             return None
@@ -250,7 +274,7 @@ class FitServices:
         catalog = await self._catalog()
         count, name = counted(text)
         entry = catalog.gpu(name).entry
-        return [device_of(entry, number) for number in range(max(1, min(count, 64)))]
+        return [device_of(entry, number) for number in range(count)]
 
     async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
         catalog = await self._catalog()
@@ -293,12 +317,6 @@ class FitServices:
                     continue  # Of another version of this program.
             self._remembered = tuple(found)
         return self._remembered
-
-
-def counted(text: str) -> tuple[int, str]:
-    """How many of which hardware `2x rtx-3090` means."""
-    found = _COUNTED.fullmatch(text.strip())
-    return (int(found["count"] or 1), found["name"]) if found else (1, text)
 
 
 def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Model:

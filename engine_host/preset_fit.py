@@ -108,7 +108,9 @@ def _drafts_said(speculation: object) -> int | None:
 def judged(report: FitReport, resolved: ResolvedPreset) -> FitReport:
     """A preset's report with what its layers and the hardware say beside the arithmetic."""
     verdict, reason, why = _ruled(resolved, report.verdict, report.reason, report.why)
-    return report.model_copy(update={"verdict": verdict, "reason": reason, "why": why})
+    # No change of the start mends what rules it out.
+    kept = {} if verdict is not Verdict.CANNOT_RUN else {"changes": ()}
+    return report.model_copy(update={"verdict": verdict, "reason": reason, "why": why, **kept})
 
 
 def verdict_of(

@@ -196,6 +196,8 @@ def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
         return {"speculation": False}
     if words == ["--eager"]:
         return {"eager": True}
+    if change.gpus is not None:
+        return _of_gpus(change.gpus, form)
     if len(words) != 2:
         return None
     option, value = words
@@ -203,10 +205,12 @@ def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
         return {"kv": value}
     if option == "--gpu-memory":
         return {"gpu_memory": float(value)}
-    if option == "--tp":
-        if form.where in (Where.CARD, Where.FREE):
-            return {"count": int(value), "tensor_parallel": None} if int(value) <= 8 else None
-        return None
     if option in _COUNTS and value.isdigit():
         return {_COUNTS[option]: int(value)}
     return None
+
+
+def _of_gpus(count: int, form: FitForm) -> dict[str, Any] | None:
+    """So many GPUs, where the form may have them."""
+    asked = form.where in (Where.CARD, Where.FREE) and count <= 8
+    return {"count": count, "tensor_parallel": None} if asked else None

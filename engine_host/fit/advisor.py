@@ -5,9 +5,9 @@ published (club-3090's cliffs, Genesis patches, issues of vLLM); `evidence` name
 """
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from engine_host.fit.estimate import Estimate
+from engine_host.fit.estimate import Estimate, blocker, estimate, holds
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.shape import Layer
 from engine_host.fit.start import Model, Start
@@ -164,13 +164,26 @@ def _min_p(s: Situation) -> Iterator[Advice]:
         )
 
 
+def _finer(s: Situation) -> str:
+    """Which finer KV type of this engine has room, the coarsest of them last."""
+    kinds = ("f16", "q8_0") if s.start.engine is EngineKind.LLAMA_CPP else ("auto", "fp8", "turboquant_k8v4")
+    room = []
+    for kind in kinds:
+        other = replace(s.start, kv=kind, kv_v=kind)
+        if blocker(s.model, other) is None and holds(estimate(s.model, other)):
+            room.append(kind)
+    if room:
+        return f"Take {' or '.join(room)}, which fits here; keys suffer more than values."
+    return f"A finer type ({' or '.join(kinds)}) has room with a shorter context or fewer streams."
+
+
 def _kv_coarse(s: Situation) -> Iterator[Advice]:
     if shown := _COARSE.get(s.start.kv):
         yield _advice(
             "kv_coarse",
             Severity.WARNING,
             f"A KV cache of {s.start.kv} loses quality that searching a long text does not show.",
-            "Take q8_0, fp8 or turboquant_k8v4; keys suffer more than values.",
+            _finer(s),
             shown,
         )
     if s.vllm and s.start.kv == "turboquant_k8v4" and s.oldest < 8.9:

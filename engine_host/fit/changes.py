@@ -20,23 +20,31 @@ _LESS_CHUNK = 1024
 _SHORTEST = 1024
 
 
-def changes(model: Model, found: Estimate, corrections: Corrections | None = None) -> tuple[Change, ...]:
-    """Changes that save something, in order of what they cost the person; none where it fits."""
+def changes(
+    model: Model, found: Estimate, corrections: Corrections | None = None, more: str = ""
+) -> tuple[Change, ...]:
+    """Changes that save something, in order of what they cost the person; none where it fits.
+
+    `more` are the options that ask for twice as many GPUs.
+    """
     if holds(found):
         return ()
     listed = []
-    for change_id, text, option, start, other in _candidates(model, found.start, corrections):
+    for change_id, text, option, start, other in _candidates(model, found.start, corrections, more):
         if blocker(other, start) is not None:
             continue
         after = estimate(other, start, corrections)
         gained = (after.room - after.needed) - (found.room - found.needed)
         if gained > 0:
-            listed.append(Change(id=change_id, text=text, saves=gained, fits=holds(after), option=option))
+            gpus = len(start.devices) if change_id == "gpus" else None
+            listed.append(
+                Change(id=change_id, text=text, saves=gained, fits=holds(after), option=option, gpus=gpus)
+            )
     return tuple(listed)
 
 
 def _candidates(
-    model: Model, start: Start, corrections: Corrections | None
+    model: Model, start: Start, corrections: Corrections | None, more: str
 ) -> Iterator[tuple[str, str, str, Start, Model]]:
     replace = dataclasses.replace
     if any(device.taken for device in start.devices):
@@ -107,5 +115,5 @@ def _candidates(
     if four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
         yield "weights", "Take the model quantised to 4 bits.", "", start, replace(model, weights=four)
     if not start.cpu:
-        more = start.devices * 2
-        yield "gpus", f"Use {len(more)} such GPUs.", f"--tp {len(more)}", replace(start, devices=more), model
+        twice = start.devices * 2
+        yield "gpus", f"Use {len(twice)} such GPUs.", more, replace(start, devices=twice), model

@@ -58,6 +58,10 @@ def blocker(model: Model, start: Start) -> Blocker | None:
         return Blocker(Reason.UNSUPPORTED, f"{start.engine.value} does not read this format; {other} does.")
     if not start.devices:
         return Blocker(Reason.ENGINE_UNUSABLE, "There is no GPU to compute for.")
+    if start.lacking:
+        there = len(start.devices) - start.lacking
+        are = "there is 1" if there == 1 else f"there are {there}"
+        return Blocker(Reason.ENGINE_UNUSABLE, f"It needs {len(start.devices)} GPUs; {are}.")
     longest = model.context
     if vllm_runs and longest and start.context > longest and not model.rope_scaled:
         return Blocker(Reason.CONTEXT_TOO_LONG, f"The model has positions for {longest:,} tokens.")

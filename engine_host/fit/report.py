@@ -17,6 +17,7 @@ from engine_host.fit.estimate import (
     largest_context,
     most_streams,
 )
+from engine_host.fit.hardware import counted
 from engine_host.fit.kv import BOUNDARY, TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
 from engine_host.fit.roofline import roofline
@@ -49,10 +50,9 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
     if engine is EngineKind.AUTO:
         engine = EngineKind.LLAMA_CPP if model.format == "GGUF" else EngineKind.VLLM
     count = 1 if cpu else request.tensor_parallel or _sharing(model.shape, len(devices), engine)
-    # The freest ones; more than there are is somebody's question what another card would do.
     chosen = sorted(devices, key=lambda device: -device.free)[:count]
-    if chosen and len(chosen) < count:
-        chosen += [chosen[0]] * (count - len(chosen))
+    lacking = count - len(chosen) if chosen else 0
+    chosen += chosen[:1] * lacking
     auto = "auto" if engine is EngineKind.VLLM else "f16"
     kind = request.kv or auto
     kv_cache = None if request.kv_cache_gib is None else round(request.kv_cache_gib * 2**30)
@@ -72,6 +72,7 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         prefix_caching=request.prefix_caching,
         eager=request.eager,
         server=request.server,
+        lacking=lacking,
     )
 
 
@@ -105,7 +106,7 @@ def report(
         kv_choices=_kv_choices(model, start, factors),
         curve=_curve(model, start, factors),
         grid=_grid(model, start, factors) if request.grid else (),
-        changes=changes(model, found, factors),
+        changes=changes(model, found, factors, _more(request, found)),
         advice=advice(situation),
         roofline=roofline(model, start, request.acceptance_length),
         corrections=tuple(corrections),
@@ -123,6 +124,14 @@ def kv_token_bytes(shape: ModelShape, start: Start) -> float:
         return native * kept + (full - native) * token_bytes(shape.full, start.kv, start.tensor_parallel)
     kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
     return full * ggml_token_bytes(shape.full, *kinds) / start.tensor_parallel
+
+
+def _more(request: FitRequest, found: Estimate) -> str:
+    """The options that ask for twice as many GPUs; none for described ones and this machine."""
+    if request.hardware is None:
+        return ""
+    number, name = 2 * len(found.start.devices), counted(request.hardware)[1]
+    return f'--hardware "{number}x {name}"' + (f" --tp {number}" if request.tensor_parallel else "")
 
 
 def _sharing(shape: ModelShape, devices: int, engine: EngineKind) -> int:

@@ -56,7 +56,8 @@ class Device:
 class Start:
     """How the model is meant to run; KV types by the engine's own names, `devices` are used alike.
 
-    `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently.
+    `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently. `lacking` are GPUs that it is meant
+    for and that are not there; it is computed as if they were like the others.
     """
 
     engine: EngineKind
@@ -75,6 +76,7 @@ class Start:
     eager: bool = False
     server: ServerChoice = ServerChoice.AUTO
     version: str = USUAL_VERSION
+    lacking: int = 0
 
     @property
     def build(self) -> str:

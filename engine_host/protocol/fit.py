@@ -139,6 +139,7 @@ class Change(Wire):
     saves: int
     fits: bool
     option: str = ""
+    gpus: int | None = Field(None, description="how many, where the change is their number")
 
 
 class Advice(Wire):

@@ -83,12 +83,61 @@ def test_without_a_gpu_it_is_the_processor() -> None:
         ({"model": "/nowhere/config.json"}, Reason.MODEL_FILE_MISSING),
         ({"model": "qwen3.6-27b", "hardware": "h200", "kv": "nvfp4"}, Reason.KV_TYPE_UNSUPPORTED),
         ({"model": "qwen3.6-27b", "contxt": 5}, Reason.BAD_REQUEST),
+        ({"model": "qwen3.6-27b", "hardware": "0x h100"}, Reason.BAD_REQUEST),
+        ({"model": "qwen3.6-27b", "hardware": "9x h100"}, Reason.BAD_REQUEST),
     ],
 )
 def test_what_is_not_known_is_refused_with_its_reason(body: dict[str, Any], reason: Reason) -> None:
     async def test() -> None:
         async with door() as opened:
             assert (await refused(opened, **body)).error.reason is reason
+
+    run(test())
+
+
+def test_a_variant_that_is_not_there_names_those_that_are() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            error = (await refused(opened, model="qwen3.6-27b/nope")).error
+            assert "qwen3.6-27b/int4-autoround" in (error.fix.text if error.fix else "")
+
+    run(test())
+
+
+def test_a_name_that_is_no_model_says_what_it_may_be() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            preset = (await refused(opened, model="demo-llamacpp")).error
+            assert preset.fix is not None
+            assert preset.fix.text == "It is a preset: sndr fit --preset demo-llamacpp"
+            near = (await refused(opened, model="qwen3.6-27")).error
+            assert near.fix is not None
+            assert "qwen3.6-27b" in near.fix.text
+            assert "--preset" in near.fix.text
+
+    run(test())
+
+
+def test_more_gpus_than_there_are_cannot_run() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            model = "qwen3.6-27b/int4-autoround"
+            report = await fit(opened, model=model, hardware="2x rtx-3090", tensor_parallel=4)
+            assert (report.verdict, report.reason) == (Verdict.CANNOT_RUN, Reason.ENGINE_UNUSABLE)
+            assert report.why == "It needs 4 GPUs; there are 2."
+
+    run(test())
+
+
+def test_twice_as_many_gpus_are_asked_for_by_the_hardware() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            body: dict[str, Any] = {"model": "qwen3.6-27b/bf16", "hardware": "2x rtx-3090", "context": 8192}
+            for more, option in (({}, ""), ({"tensor_parallel": 2}, " --tp 4")):
+                report = await fit(opened, **body, **more)
+                assert report.verdict is Verdict.DOES_NOT_FIT
+                change = next(one for one in report.changes if one.id == "gpus")
+                assert (change.option, change.gpus) == ('--hardware "4x rtx-3090"' + option, 4)
 
     run(test())
 

@@ -105,9 +105,31 @@ def test_starts_are_shown_with_units(served: FakeHost, sndr: Sndr) -> None:
     assert "8 × 8,192 tokens, KV f16" in out
     assert "\nn " in out
     assert "\nn " not in sndr("fit", "m", "--starts")[1]
+    assert "\nn " not in sndr("fit", "a-path-of-m", "--starts")[1]
+    of_other = REPORT.model_copy(update={"model": "nope"})
+    served.answers["POST /v1/fit"] = (200, of_other.model_dump(mode="json"))
     code, out, err = sndr("fit", "nope", "--starts")
     assert (code, out) == (2, "")
     assert "m, n" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--hardware", "l4", "--cpu"), "--hardware and --cpu"),
+        (("--hardware", "l4", "--gpu", "24"), "--hardware and --gpu"),
+        (("--gpu", "24", "--cpu"), "--gpu and --cpu"),
+        (("--hardware", "0x h100"), "1 to 8 GPUs, not 0"),
+        (("--hardware", "9x h100"), "1 to 8 GPUs, not 9"),
+    ],
+)
+def test_machines_that_contradict_each_other_or_nobody_has(
+    served: FakeHost, sndr: Sndr, words: tuple[str, ...], said: str
+) -> None:
+    code, _, err = sndr("fit", "m", *words)
+    assert code == 2
+    assert said in err
+    assert asked(served, "/v1/fit") is None
 
 
 @pytest.mark.parametrize("figures", ["", "x", "24:1:2:3", "0", "-1", "24:-1"])

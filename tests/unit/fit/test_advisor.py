@@ -9,6 +9,7 @@ from engine_host.fit.advisor import Situation, advice
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB
 from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.fit import Advice
 from engine_host.protocol.plans import EngineKind
 from tests.unit.fit.test_report import CARD, model, start
 
@@ -98,3 +99,17 @@ def test_every_rule_has_a_fix_and_evidence_and_the_gravest_come_first() -> None:
     assert all(one.message and one.fix and one.evidence for one in told)
     order = ["error", "warning", "info"]
     assert [order.index(one.severity) for one in told] == sorted(order.index(one.severity) for one in told)
+
+
+def _advice(asked: Start) -> tuple[Advice, ...]:
+    read = model("dense", gguf=True)
+    return advice(Situation(read, asked, estimate(read, asked)))
+
+
+def test_a_finer_kv_type_is_one_of_the_engine_and_one_that_fits() -> None:
+    coarse = start(EngineKind.LLAMA_CPP, kv="q4_0", kv_v="q4_0", context=4096)
+    (found,) = [one for one in _advice(coarse) if one.id == "kv_coarse"]
+    assert found.fix.startswith("Take f16 or q8_0, which fits here")
+    full = _advice(replace(coarse, streams=32, context=32_768))
+    (found,) = [one for one in full if one.id == "kv_coarse"]
+    assert found.fix == "A finer type (f16 or q8_0) has room with a shorter context or fewer streams."

@@ -92,8 +92,6 @@ def test_what_is_missing_is_said(form: FitForm, says: str) -> None:
         ("--batched-tokens 1024", "batched_tokens", {"batched_tokens": 1024}),
         ("--eager", "eager", {"eager": True}),
         ("", "drafting", {"speculation": False}),
-        ("--tp 2", "gpus", {"count": 2, "tensor_parallel": None}),
-        ("--tp 16", "gpus", None),
         ("", "smaller", None),
     ],
 )
@@ -114,5 +112,7 @@ def test_settings_are_named_as_a_preset_of_that_engine_has_them() -> None:
 
 
 def test_more_gpus_than_this_machine_has_are_no_change_of_the_form() -> None:
-    change = Change(id="gpus", text="", saves=1, fits=True, option="--tp 2")
+    change = Change(id="gpus", text="", saves=1, fits=True, gpus=2)
     assert change_of(change, FitForm(model="m")) is None
+    assert change_of(change, CATALOGUE) == {"count": 2, "tensor_parallel": None}
+    assert change_of(change.model_copy(update={"gpus": 16}), CATALOGUE) is None
