@@ -63,7 +63,7 @@ def test_settings_gpus_and_port_are_taken_over() -> None:
             assert words[words.index("--max-model-len") + 1] == "65536"
             assert words[words.index("--served-model-name") + 1] == "mine"
             device = engine["deploy"]["resources"]["reservations"]["devices"][0]
-            assert device["device_ids"] == uuids
+            assert device["device_ids"] == [f"${{SNDR_GPU_{n}:-{one}}}" for n, one in enumerate(uuids)]
             assert engine["ports"] == ["${SNDR_ADDRESS:-0.0.0.0}:${SNDR_PORT:-9000}:9000"]
             assert "render.open-to-network" in {one.id for one in made.findings}
 
