@@ -53,14 +53,14 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
     with signals(), find_or_start(daemon=detach) as hold:
         try:
             plan = hold.client.post("/v1/plans", LaunchPlan, request_of(hold.client))
-            shown = plan_lines(plan)
+            shown = plan_lines(plan if wish.replace else _asking_to_replace(plan))
             if wish.about is not None and not out.as_json:
                 shown = [wish.about(hold.client), *shown]
             if wish.dry_run:
                 out.result(plan, shown)
                 return exit_of(plan)
             if not wish.replace:
-                _refuse_second(hold, plan)
+                _refuse_second(hold, plan, detach=detach)
             if wish.about is None:
                 shown = [f"{finding.severity.value}: {finding.message}" for finding in plan.findings]
             elif out.as_json:
@@ -82,13 +82,27 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
         return None if detach else _serve(out, hold, started)
 
 
-def _refuse_second(hold: HostHold, plan: LaunchPlan) -> None:
+def _asking_to_replace(plan: LaunchPlan) -> LaunchPlan:
+    """The plan as it is shown without --replace: nothing that runs would be stopped."""
+    fix = Fix(text="See what runs, and what it does.", command="sndr status")
+    said = "{} runs now: only --replace starts this, and stops it first."
+    found = [
+        one
+        if one.id != "replaces"
+        else one.model_copy(update={"message": said.format(one.evidence["name"]), "fix": fix})
+        for one in plan.findings
+    ]
+    return plan.model_copy(update={"findings": tuple(found)})
+
+
+def _refuse_second(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
     """Raise HostError(conflict) when an engine runs that this start would end."""
     running = _running(hold.client)
     if not running:
         return
     other = running[0]
     command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
+    command += " --detach" if detach else ""
     url = hold.client.get("/v1/host", HostInfo).endpoint.url
     if hold.started_here:
         # A kept engine of an earlier host: nobody can reach it when this command has ended.

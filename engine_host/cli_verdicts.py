@@ -30,6 +30,8 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     shown = [one for one in page.verdicts if every or one.verdict in {"fits", "tight"}]
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]
+    if any(one.verdict == "does_not_fit" for one in shown):
+        lines += ["", _COUNTED]
     hidden = len(page.verdicts) - len(shown)
     if hidden:
         lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]
@@ -44,6 +46,10 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     return None
 
 
+_COUNTED = (
+    "Memory is what every stream takes at full length. What is missing with vLLM is what one stream lacks: "
+    "there further streams wait for room."
+)
 # In words what a finding says is missing, by its id; of others the first part of the id says enough.
 _WORDS = {
     "preset.gpus": "GPUs",
@@ -85,5 +91,5 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
         )
         for one in found
     ]
-    headings = ("preset", "verdict", "memory", "longest context", "at most", "missing", "")
+    headings = ("preset", "verdict", "memory, all streams", "longest context", "at most", "missing", "")
     return table(headings, rows)

@@ -33,9 +33,14 @@ def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:
                 Reason.CONFLICT,
                 f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
                 cause=f"Starting {plan.name} would end it.",
-                fix=Fix(text=f"Put {plan.name} in its place.", command=f"{plan.command} --replace"),
+                fix=Fix(text=f"Put {plan.name} in its place.", command=replacing(plan)),
                 evidence={"engine": other.id, "name": other.name},
             )
+
+
+def replacing(plan: LaunchPlan) -> str:
+    """The command line that does the same, and may end the engine that runs."""
+    return plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
 
 
 def memory_of(running: Sequence[Engine]) -> int:

@@ -92,6 +92,25 @@ def test_an_engine_that_is_gone_is_not_in_the_way(ready: FakeHost, sndr: Sndr, s
     assert was_started(ready)
 
 
+def test_a_start_that_needs_replace_says_so_everywhere(ready: FakeHost, sndr: Sndr) -> None:
+    finding = {
+        "id": "replaces",
+        "severity": "info",
+        "message": "other runs now and is stopped first; its requests get ten seconds to end.",
+        "evidence": {"engine": "engine-0", "name": "other"},
+    }
+    plan = {**PLAN, "findings": [finding], "command": "sndr run demo --replace"}
+    ready.answers["POST /v1/plans"] = (201, plan)
+    ready.answers["GET /v1/engines"] = engines({**ENGINE, "id": "engine-0", "name": "other"})
+    out = sndr("run", "demo", "--dry-run")[1]
+    assert "other runs now: only --replace starts this, and stops it first." in out
+    assert "is stopped first; its requests" not in out
+    assert "its requests get ten seconds" in sndr("run", "demo", "--dry-run", "--replace")[1]
+    code, _, err = sndr("run", "demo", "--detach")
+    assert (code, "$ sndr run demo --replace --detach" in err) == (6, True)
+    assert err.count("--replace") == 1
+
+
 def test_replace_takes_the_place_of_what_runs(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["GET /v1/engines"] = engines(OTHER)
     code, out, _ = sndr("run", "demo", "--replace", "--detach")
