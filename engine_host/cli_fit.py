@@ -167,7 +167,7 @@ def _lines(report: FitReport) -> list[str]:
         ]
         lines += _kv(report)
     if report.changes:
-        lines += ["", "To make it fit, cheapest first:"]
+        lines += ["", "To make it fit, cheapest first (✓ enough alone, · helps, but not enough alone):"]
         lines += [
             f"  {'✓' if change.fits else '·'} {change.text} ({size(change.saves)}) {change.option}".rstrip()
             for change in report.changes

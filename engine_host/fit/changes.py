@@ -68,7 +68,7 @@ def _candidates(
     if vllm and not start.cpu and start.batched_tokens > _LESS_CHUNK:
         yield (
             "batched_tokens",
-            f"Read prompts in chunks of {_LESS_CHUNK} tokens.",
+            f"Read prompts in chunks of {_LESS_CHUNK:,} tokens.",
             (f"--batched-tokens {_LESS_CHUNK}"),
             replace(start, batched_tokens=_LESS_CHUNK),
             model,

@@ -112,7 +112,7 @@ def _compute(shape: ModelShape, start: Start) -> Part:
         prebuilt *= 2
     else:
         prebuilt = compute_bytes(shape, tokens, cells, start.streams, residual=False)
-    about = f"for batches of {tokens} tokens"
+    about = f"for batches of {tokens:,} tokens"
     low, high = (
         (0.97, 1.03) if start.cpu and shape.experts is None and not _drafts(shape, start) else (0.7, 1.6)
     )

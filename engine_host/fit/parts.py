@@ -136,7 +136,7 @@ def _activations(shape: ModelShape, start: Start) -> Part:
     logits = start.streams * (1 + start.draft_tokens) * shape.vocabulary * _LOGIT[start.old_runner(shape)]
     logits += start.batched_tokens * _workspaces(shape, start.tp) * shape.element
     size = _CUBLAS + max(values, logits)
-    about = f"a step of {start.batched_tokens} tokens, logits of {start.streams} streams"
+    about = f"a step of {start.batched_tokens:,} tokens, logits of {_streams(start.streams)}"
     if start.eager:
         return _banded("activations", size, 0.9, 1.25, about)
     return _banded("activations", _CUBLAS + max(_COMPILED * values, logits), 0.6, 1.6, about)
@@ -195,7 +195,7 @@ def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
         return ()
     size = start.streams * shape.vocabulary * (4 + 2 / 8)
     beyond = is_before(start.version, (0, 32))
-    about = f"counts of words of {start.streams} streams" + ("; beyond vLLM's share" if beyond else "")
+    about = f"counts of words of {_streams(start.streams)}" + ("; beyond vLLM's share" if beyond else "")
     return (_banded("stream buffers", size, 0.9, 1.2, about, beyond=beyond),)
 
 
@@ -204,6 +204,10 @@ def _nccl(start: Start) -> tuple[Part, ...]:
         return ()
     about = "buffers between the GPUs; beyond vLLM's share"
     return (_banded("NCCL", 350 * MIB, 0.6, 2, about, beyond=True),)
+
+
+def _streams(number: int) -> str:
+    return "1 stream" if number == 1 else f"{number:,} streams"
 
 
 def _banded(name: str, size: float, low: float, high: float, about: str, *, beyond: bool = False) -> Part:

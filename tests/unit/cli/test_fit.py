@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from engine_host.protocol.fit import (
+    Change,
     Correction,
     FitReport,
     HubModel,
@@ -80,6 +81,16 @@ def test_the_report_counts_in_words(served: FakeHost, sndr: Sndr) -> None:
     assert "context just begun, 4 tokens a step: one stream 51 tok/s, 8 streams together 1,051 tok/s." in out
     assert "at 8,192 tokens of context: one stream 40 tok/s, 8 streams together 300 tok/s." in out
     assert "Learnt from 1 start like it here: compute ×1.09" in out
+
+
+def test_the_marks_of_changes_are_explained(served: FakeHost, sndr: Sndr) -> None:
+    one = Change(id="eager", text="Run without CUDA graphs.", saves=1 << 30, fits=True, option="--eager")
+    shown = REPORT.model_copy(update={"changes": (one, one.model_copy(update={"fits": False}))})
+    served.answers["POST /v1/fit"] = (200, shown.model_dump(mode="json"))
+    out = sndr("fit", "m")[1]
+    assert "✓ enough alone, · helps" in out
+    assert "  ✓ Run without" in out
+    assert "  · Run without" in out
 
 
 def test_starts_are_shown_with_units(served: FakeHost, sndr: Sndr) -> None:

@@ -78,3 +78,8 @@ def test_a_step_is_as_wide_as_its_widest_layer_and_shared_among_gpus() -> None:
     few = replace(logits, streams=1)
     wide, narrow = (part(fixed_parts(shape, one), "activations") for one in (logits, few))
     assert wide.bytes > narrow.bytes, "so many streams have more logits than a step has values"
+
+
+def test_one_stream_is_no_streams() -> None:
+    notes = [part.about for part in fixed_parts(read_shape(HYBRID), start(streams=1))]
+    assert "a step of 2,048 tokens, logits of 1 stream" in notes
