@@ -22,7 +22,7 @@ from engine_host.library.checkpoint import read_json
 from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
 from engine_host.preset_fit import ENGINES, judged, overrides_of, question
-from engine_host.preset_services import PresetServices
+from engine_host.preset_services import HERE, PresetServices
 from engine_host.protocol.catalog import HardwareEntry, ModelEntry, Variant
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
@@ -79,6 +79,8 @@ class FitServices:
 
     async def fit(self, request: FitRequest) -> FitReport:
         """The answer. Raises HostError for an unknown model, preset, hardware or KV type."""
+        if request.hardware == HERE:
+            request = request.model_copy(update={"hardware": None})
         if request.preset is not None:
             return await self._fit_preset(request, request.preset)
         if not request.model:

@@ -255,3 +255,10 @@ def test_a_preset_for_the_processor_is_not_judged_by_this_machine_for_another(ma
     found = next(one for one in machine.judge(hardware="l4").verdicts if one.preset == "demo-llamacpp")
     assert (found.verdict, found.room, found.needed) == (Verdict.TIGHT, None, None)
     assert "how much main memory there is beside these GPUs is not known" in found.why
+
+
+def test_fit_knows_what_here_is(machine: Machine) -> None:
+    for count in (0, 2):
+        machine.has(count)
+        asked = {"preset": "demo-llamacpp"}
+        assert machine.fit(**asked, hardware="here") == machine.fit(**asked)
