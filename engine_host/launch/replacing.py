@@ -64,7 +64,7 @@ def changes(
     found = [] if plan.preset == preset else [f"preset: {plan.preset or 'none'} → {preset or 'none'}"]
     found += [] if same else [f"engine: {plan.engine} → {engine}"]
     found += [
-        f"{setting.name}: {before.get(setting.name)} → {setting.value}"
+        f"{setting.name}: {_in_words(before.get(setting.name))} → {_in_words(setting.value)}"
         for setting in resolved.settings()
         # Another engine has settings of its own; what it lacks did not change.
         if before.get(setting.name) != setting.value and (same or setting.name in before)
@@ -75,3 +75,10 @@ def changes(
         f"−{name}" for name in had if name not in gets
     ]
     return (*found, *([f"patches: {' '.join(moved)}"] if moved else ()))
+
+
+def _in_words(value: object) -> str:
+    """A value for people; None leaves it to the engine."""
+    if value is None:
+        return "auto"
+    return ("no", "yes")[value] if isinstance(value, bool) else str(value)

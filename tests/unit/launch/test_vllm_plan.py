@@ -433,7 +433,7 @@ def test_what_changes_from_the_running_engine_names_patches_and_the_engine(desk:
     desk.running = [engine]
     desk.patches = PlannedPatches(digest="d2", chosen=("b", "c"))
     plan = desk.plan(eager=False)
-    assert plan.changes == ("eager: True → False", "patches: +c −a")
+    assert plan.changes == ("eager: yes → no", "patches: +c −a")
     other = desk.plan("gguf")
     assert other.changes[0] == "engine: vllm → llama.cpp"
     assert other.changes[-1] == "patches: −a −b"
