@@ -5,7 +5,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from engine_host.fit import llamacpp, vllm
-from engine_host.fit import parts as vllm_parts
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.parts import Basis, Part
 from engine_host.fit.shape import Layer
@@ -79,10 +78,6 @@ def blocker(model: Model, start: Start) -> Blocker | None:
     if shape.latent is not None or shape.count(Layer.SLIDING):
         kind = "latent attention" if shape.latent is not None else "sliding windows"
         return Blocker(Reason.KV_TYPE_UNSUPPORTED, f"TurboQuant does not work with {kind}.")
-    if shape.gated_delta is not None and vllm_parts.is_before(start.version, (0, 32)):
-        # GPUModelRunner._reshape_kv_cache_tensors takes the cache for one of the model's own type.
-        why = f"vLLM {start.version} ends while it allocates a hybrid's TurboQuant cache; 0.32 does not."
-        return Blocker(Reason.KV_TYPE_UNSUPPORTED, why)
     return None
 
 

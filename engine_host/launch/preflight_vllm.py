@@ -7,6 +7,7 @@ from pathlib import Path
 from engine_host.engines.vllm import speculation_method
 from engine_host.fit import vllm
 from engine_host.fit.estimate import Estimate
+from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.start import Device
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.resolve import Resolution
@@ -20,6 +21,8 @@ from engine_host.protocol.plans import Finding, Layer
 _GIB = 2**30
 # It gives drafted tokens the temperature of their request, which the CPU build loses.
 _SAMPLING_PATCH = "cpu-speculation-sampling"
+# It tells 0.26's newer runner, which hybrids get, of TurboQuant's cache.
+_SHAPE_PATCH = "turboquant-hybrid-cache-shape"
 
 
 def findings(
@@ -47,6 +50,7 @@ def findings(
             )
         )
     else:
+        found += _hybrid_cache(info, resolved, environment, patches)
         found += _gpus(resolved, machine) or _vram(info, resolved, environment, machine)
     return found
 
@@ -274,6 +278,29 @@ def _sampling(resolved: Resolution, patches: Collection[str]) -> list[Finding]:
                 command=f"sndr patches explain {_SAMPLING_PATCH}",
             ),
             evidence={"kernel": "vllm.utils.cpu_triton_utils._expand_kernel_impl"},
+        )
+    ]
+
+
+def _hybrid_cache(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, patches: Collection[str]
+) -> list[Finding]:
+    kind = str(resolved["kv_cache_dtype"])
+    if not (environment.version.startswith("0.26.") and info.hybrid and kind in TURBOQUANT):
+        return []
+    if _SHAPE_PATCH in patches:
+        return []
+    return [
+        Finding(
+            id="turboquant_hybrid",
+            severity=Severity.ERROR,
+            reason=Reason.KV_TYPE_UNSUPPORTED,
+            message=f"vLLM {environment.version} ends while it allocates a hybrid's TurboQuant cache.",
+            fix=Fix(
+                text=f"Leave the patch {_SHAPE_PATCH} on, or take another KV cache type.",
+                command=f"sndr patches explain {_SHAPE_PATCH}",
+            ),
+            evidence={"kv_cache_dtype": kind, "vllm": environment.version},
         )
     ]
 

@@ -153,7 +153,6 @@ def test_what_others_hold_is_not_there() -> None:
         (model("dense"), start(kv="turboquant_k8v4", cpu=True), Reason.KV_CACHE_UNSAFE),
         (model("latent"), start(kv="turboquant_k8v4"), Reason.KV_TYPE_UNSUPPORTED),
         (model("windows"), start(kv="turboquant_k8v4"), Reason.KV_TYPE_UNSUPPORTED),
-        (model("hybrid"), start(kv="turboquant_k8v4", version="0.26.0"), Reason.KV_TYPE_UNSUPPORTED),
     ],
 )
 def test_what_cannot_run_says_why(read: Model, asked: Start, reason: Reason) -> None:

@@ -291,6 +291,19 @@ def test_sampled_answers_with_speculation_need_a_patch_on_the_processor(desk: De
     assert "speculation_samples_noise" not in {one.id for one in desk.plan(speculation="ngram").findings}
 
 
+def test_turboquant_on_a_hybrid_needs_a_patch_in_0_26(desk: Desk) -> None:
+    desk.cuda(gpu(0))
+    desk.venv = replace(desk.venv, id="0.26.0-cuda", version="0.26.0")
+    desk.patches = PlannedPatches(digest="d", chosen=())
+    plan = desk.plan(kv_cache_dtype="turboquant_k8v4")
+    assert finding(plan, "turboquant_hybrid").reason is Reason.KV_TYPE_UNSUPPORTED
+    assert not plan.startable
+    assert "turboquant_hybrid" not in {one.id for one in desk.plan(kv_cache_dtype="fp8").findings}
+    desk.patches = PlannedPatches(digest="d", chosen=("turboquant-hybrid-cache-shape",))
+    found = {one.id for one in desk.plan(kv_cache_dtype="turboquant_k8v4").findings}
+    assert "turboquant_hybrid" not in found
+
+
 def test_drafting_without_a_layer_for_it_stops_the_start(desk: Desk) -> None:
     checkpoint(desk.folder, tensors(a=(8,)))
     plan = desk.plan(speculation="mtp")
