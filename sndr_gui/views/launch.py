@@ -150,6 +150,8 @@ class LaunchView(Page):
         canvas.setObjectName("canvas")
         # As high as its texts are at the width that they have, and not as the narrowest would need.
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
+        # Nothing scrolls sideways: no long word may push the rest beyond the edge.
+        canvas.setMinimumWidth(1)
         lines = QVBoxLayout(canvas)
         lines.setContentsMargins(0, 0, 4, 0)
         lines.setSpacing(GAP)

@@ -12,12 +12,15 @@ from engine_host.api import fit, presets
 from engine_host.api.answers import on_host_error
 from engine_host.api.services import Services
 from engine_host.bundled import presets as shipped
+from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.events import EventLog
 from engine_host.fit_services import FitServices
 from engine_host.hub_services import HubServices
+from engine_host.launch.surroundings import Environment
 from engine_host.library.hub import Hub
 from engine_host.library.shelf import ShelvedModel
 from engine_host.preset_services import PresetServices
+from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile
 from engine_host.settings import SettingsFile
@@ -45,8 +48,12 @@ class RealCatalogue:
             self.store,
             self.hub.model,
         )
+        self.verdicts = PresetVerdictServices(
+            self.presets, self.fit, _no_models, _no_server, _no_environment, lambda: folder / "models"
+        )
         services = cast(
-            Services, SimpleNamespace(presets=self.presets, fit=self.fit, hub=self.hub, verdicts=None)
+            Services,
+            SimpleNamespace(presets=self.presets, fit=self.fit, hub=self.hub, verdicts=self.verdicts),
         )
         stage.host.real = Starlette(
             routes=[*presets.routes(services), *fit.routes(services)],
@@ -61,3 +68,11 @@ async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
 
 async def _no_models() -> tuple[ModelFile, ...]:
     return ()
+
+
+async def _no_server() -> ServerCapabilities:
+    raise HostError(Reason.ENGINE_UNUSABLE, "There is no server of llama.cpp.")
+
+
+async def _no_environment(_wanted: str | None) -> Environment:
+    raise HostError(Reason.ENGINE_UNUSABLE, "There is no environment of vLLM.")
