@@ -426,7 +426,10 @@ class LaunchModel(QObject):
     def twin(self) -> str:
         """The command line that does the same as Start; the plain one until the plan says more."""
         if self.plan is not None:
-            return self.plan.command
+            command = self.plan.command
+            # An engine may have come since the plan was made.
+            late = self.watch.replaces and "--replace" not in command.split()
+            return f"{command} --replace" if late else command
         return self.subject.command if self.subject is not None else ""
 
     # The plan in words.
