@@ -24,7 +24,7 @@ def beyond(view: LaunchView) -> list[str]:
     """What of the right side does not end within what can be seen of it."""
     port = view.panel.viewport()
     found = []
-    for part in view.panel.widget().findChildren(QWidget):
+    for part in view.panel.findChildren(QWidget, "canvas")[0].findChildren(QWidget):
         right = part.mapTo(port, QPoint(part.width(), 0)).x()
         if part.isVisibleTo(view) and right > port.width():
             found.append(f"{type(part).__name__} {part.objectName()} ends at {right} of {port.width()}")
@@ -43,9 +43,8 @@ async def test_every_preset_ends_within_the_smallest_window(stage: Stage, catalo
     for row in rows:
         preset = row.item.preset.id
         view.model.select_preset(preset)
-        await stage.until(
-            lambda preset=preset: view.model.presets.detail_of(preset) and not view.model.fit.waiting
-        )
+        presets = view.model.presets
+        await stage.until(lambda: presets.detail is not None and not view.model.fit.waiting)
         view._refresh_below()
         view.form.more.setChecked(True)
         view.form._on_more()
