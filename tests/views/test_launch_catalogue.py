@@ -43,8 +43,7 @@ async def test_every_preset_ends_within_the_smallest_window(stage: Stage, catalo
     for row in rows:
         preset = row.item.preset.id
         view.model.select_preset(preset)
-        presets = view.model.presets
-        await stage.until(lambda: presets.detail is not None and not view.model.fit.waiting)
+        await stage.until(lambda: view.model.presets.detail is not None and not view.model.fit.waiting)
         view._refresh_below()
         view.form.more.setChecked(True)
         view.form._on_more()
