@@ -372,19 +372,19 @@ class FitModel(QObject):
                 for caption in ("Verdict", "Longest context", "Most streams", "KV of a token")
             )
         word, tone = VERDICTS[report.verdict]
-        pool = f"{formats.count(report.kv_pool_tokens)} tokens in all" if report.kv_pool_tokens else ""
+        pool = f"{report.kv_pool_tokens:,} tokens in all" if report.kv_pool_tokens else ""
         bounded = report.verdict is not Verdict.CANNOT_RUN
         return (
             Figure("Verdict", word, _used(report), tone),
             Figure(
                 "Longest context",
-                _bound(report.largest_context) if bounded else formats.UNMEASURED,
+                bound(report.largest_context) if bounded else formats.UNMEASURED,
                 f"tokens, {formats.plural(report.streams, 'stream')}",
             ),
             Figure(
                 "Most streams",
-                _bound(report.most_streams) if bounded else formats.UNMEASURED,
-                f"of {formats.count(report.context)} tokens",
+                bound(report.most_streams) if bounded else formats.UNMEASURED,
+                f"of {report.context:,} tokens",
             ),
             Figure("KV of a token", formats.size(report.kv_bytes_per_token), pool),
         )
@@ -416,7 +416,7 @@ class FitModel(QObject):
                 continue
             for one in item.preset.card.evidence:
                 if one.value is not None and one.unit.startswith(_SPEED):
-                    whose = "measured here" if one.by == "us" else "reported by others"
+                    whose = "measured by the project" if one.by == "us" else "reported by others"
                     what = f"{one.metric}; {one.machine}, {one.pin}"
                     found.append((f"{one.value:g} {one.unit}", what, f"{whose}, {item.preset.id}"))
         return tuple(found[:6])
@@ -453,7 +453,7 @@ class FitModel(QObject):
             self.set_values(**values)
 
 
-def _bound(most: int) -> str:
+def bound(most: int) -> str:
     """How far it goes; that not even the least fits is said in a word."""
     return f"{most:,}" if most else "none"
 

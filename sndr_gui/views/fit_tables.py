@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout
 from engine_host.protocol import FitReport
 from engine_host.protocol.fit import Verdict
 from sndr_gui import formats
+from sndr_gui.fit import bound
 from sndr_gui.memory_stack import VERDICTS
 from sndr_gui.views.parts import Card, badge, clear, set_text, set_tone, text
 
@@ -53,15 +54,16 @@ class KvCard(Card):
             word, tone = VERDICTS[choice.verdict]
             name = text(choice.kv + ("  (chosen)" if choice.kv == report.kv else ""))
             note = text(choice.note, "muted", wrap=True)
+            longest = bound(choice.largest_context)
             cells = (
                 name,
                 _right(text(formats.size(choice.bytes_per_token))),
-                _right(text(f"{choice.largest_context:,}")),
+                _right(text(longest)),
                 badge(word, tone),
                 note,
             )
             said = f"{choice.kv}: {formats.size(choice.bytes_per_token)} a token, {word}"
-            name.setAccessibleName(f"{said}, longest context {choice.largest_context:,} tokens")
+            name.setAccessibleName(f"{said}, longest context {longest}")
             for place, cell in enumerate(cells):
                 self._grid.addWidget(cell, number, place)
 
@@ -102,7 +104,7 @@ class GridCard(Card):
         streams = sorted({count for _, count in places})
         self._grid.addWidget(text("Streams", "muted"), 0, 0)
         for place, context in enumerate(contexts, start=1):
-            head = text(formats.count(context), "muted")
+            head = text(f"{context:,}", "muted")
             head.setAlignment(Qt.AlignmentFlag.AlignCenter)
             self._grid.addWidget(head, 0, place)
             self._grid.setColumnStretch(place, 1)
