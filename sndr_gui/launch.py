@@ -81,6 +81,8 @@ class LaunchModel(QObject):
         state = session.state
         self.models.changed.connect(self._on_models)
         self.presets.rows_changed.connect(self._on_presets)
+        self.presets.narrowed.connect(self._on_narrowed)
+        self.models.narrowed.connect(self._on_narrowed)
         self.presets.detail_changed.connect(self._on_presets)
         state.servers_changed.connect(self._on_servers)
         state.engines_changed.connect(self.changed)
@@ -119,13 +121,27 @@ class LaunchModel(QObject):
         if self.subject is not None:
             return
         if self.list is ListKind.MODELS:
-            model = self.models.find(self._model) or self.models.first
+            last = self.models.find(self._model) if self.models.shows(self._model) else None
+            model = last or self.models.first
             if model is not None:
                 self.select(model.id)
             return
-        row = self.presets.row or self.presets.best
+        row = self.presets.row if self.presets.shows(self.presets.chosen) else self.presets.best
         if row is not None:
             self.select_preset(row.item.preset.id)
+
+    def _on_narrowed(self) -> None:
+        """Start nothing that the list does not show: the choice goes to the best that it does."""
+        subject = self.subject
+        if subject is not None:
+            shown = self.presets if subject.is_preset else self.models
+            if subject.is_preset is not (self.list is ListKind.PRESETS) or shown.shows(subject.id):
+                return
+            self.subject = self.plan = self.patches = self.problem = None
+            self.fit.clear()
+        self._choose_first()
+        if self.subject is None:
+            self.subject_changed.emit()
 
     def select(self, model: str) -> None:
         """Choose a model of this machine, whichever list is in front."""

@@ -16,9 +16,11 @@ class LaunchModels(QObject):
 
     Signals:
         changed: the list, or what of it is shown, is new
+        narrowed: the person asked for others to be shown
     """
 
     changed = Signal()
+    narrowed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -39,9 +41,12 @@ class LaunchModels(QObject):
 
     @property
     def first(self) -> ModelFile | None:
-        """The first one that can be started."""
-        page = self._session.state.models
-        return next((model for model in page.models if model.problem is None), None) if page else None
+        """Of those that are shown, the first one that can be started."""
+        return next((model for model in self.rows.shown if model.problem is None), None)
+
+    def shows(self, model: str) -> bool:
+        """Whether the list holds a model as it is narrowed now."""
+        return self.rows.place_of(model) is not None
 
     @property
     def folders(self) -> tuple[str, ...]:
@@ -61,6 +66,7 @@ class LaunchModels(QObject):
         """Show only the models that hold these words."""
         self.rows.set_filter(text)
         self.changed.emit()
+        self.narrowed.emit()
 
     def add_folder(self, folder: str) -> None:
         """Look for models in one more folder."""

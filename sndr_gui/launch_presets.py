@@ -27,10 +27,12 @@ class LaunchPresets(QObject):
     Signals:
         rows_changed: the list, its verdicts, or what of it is shown, is new
         detail_changed: what is known of the chosen preset is new
+        narrowed: the person asked for others to be shown
     """
 
     rows_changed = Signal()
     detail_changed = Signal()
+    narrowed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -147,18 +149,21 @@ class LaunchPresets(QObject):
         """Show only the presets that hold these words."""
         self.rows.set_filter(text)
         self.rows_changed.emit()
+        self.narrowed.emit()
 
     def narrow(self, wanted: Narrowing) -> None:
         """Show only the presets of these facets."""
         if wanted != self.narrowing:
             self.narrowing = wanted
             self._refresh()
+            self.narrowed.emit()
 
     def widen(self) -> None:
         """Show every preset again."""
         self.rows.set_filter("")
         self.narrowing = Narrowing()
         self._refresh()
+        self.narrowed.emit()
 
     def set_facet(self, facet: str, value: str) -> None:
         """Narrow the list by one facet."""
@@ -176,18 +181,24 @@ class LaunchPresets(QObject):
 
     @property
     def best(self) -> PresetRow | None:
-        """The one that will work best here; None while that is not known."""
-        return self._all[0] if self._all and self.verdicts is not None else None
+        """Of those that are shown, the one that will work best here; None while that is not known."""
+        rows = self.rows.shown if self.verdicts is not None else ()
+        return min(rows, key=lambda row: row.rank, default=None)
+
+    def shows(self, preset: str) -> bool:
+        """Whether the list holds a preset as it is narrowed now."""
+        return self.rows.place_of(preset) is not None
 
     @property
     def subtitle(self) -> str:
-        """How many there are, how many of them run here, and for which machine that was computed."""
+        """How many there are, how many of them fit here, and how many could be started now."""
         if self.page is None:
             return self.sentence or "Reading the presets…"
         shown, total = len(self.rows.shown), formats.plural(self.total, "preset")
         parts = [f"{shown} of {total}" if shown != self.total else total]
         if self.verdicts is not None:
-            parts.append(f"{sum(row.works for row in self._all)} run here")
+            parts.append(f"{sum(row.works for row in self._all)} fit here")
+            parts.append(f"{sum(row.ready for row in self._all)} ready")
         elif self.judging:
             parts.append("judging them…")
         if self.sentence:

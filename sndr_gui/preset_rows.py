@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine_host.protocol import PresetItem, PresetStatus, Workload
+from engine_host.protocol import PresetItem, PresetStatus, Severity, Workload
 from engine_host.protocol.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetVerdict
 from sndr_gui import formats
@@ -62,12 +62,22 @@ class PresetRow:
         words, tone = VERDICTS[self.verdict.verdict]
         # Most of a catalogue is for other machines: that is no alarm.
         quiet = self.verdict.verdict is Verdict.CANNOT_RUN
-        return words.removesuffix(" here"), "muted" if quiet else tone
+        words = words.removesuffix(" here")
+        if self.works and not self.ready:
+            return f"{words}, not ready", "muted"
+        return words, "muted" if quiet else tone
 
     @property
     def works(self) -> bool:
-        """Whether it would run on this machine."""
+        """Whether it fits on this machine, be it there already or not."""
         return self.verdict is not None and self.verdict.verdict in WORKS
+
+    @property
+    def ready(self) -> bool:
+        """Whether it fits and nothing has to be fetched or installed first."""
+        if self.verdict is None or not self.works:
+            return False
+        return all(finding.severity is not Severity.ERROR for finding in self.verdict.missing)
 
     @property
     def why(self) -> str:

@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from engine_host.protocol.fit import Verdict
 from sndr_gui.launch import LaunchModel, ListKind
 from sndr_gui.machine import MachineModel
 from sndr_gui.soon import Soon
@@ -295,9 +296,13 @@ class LaunchView(Page):
         self.plan.refresh()
 
     def _on_fit(self) -> None:
-        fit = self.model.fit
+        fit, row = self.model.fit, self.model.presets.row
         report = fit.report
-        self.changes.show_changes(report.changes if report is not None and not fit.waiting else ())
+        verdict = row.verdict if row is not None and self.model.list is ListKind.PRESETS else None
+        # What cannot run at all is not mended by less context.
+        hopeless = verdict is not None and verdict.verdict is Verdict.CANNOT_RUN
+        some = report is not None and not fit.waiting and not hopeless
+        self.changes.show_changes(report.changes if report is not None and some else ())
         self.advice.show_advice(report.advice if report is not None else ())
         self.speed.show_report(report, self.model.measured)
 

@@ -44,7 +44,7 @@ class PresetHead(Card):
         self.fit = button(
             "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
         )
-        self.edit = button("Duplicate…", self._on_edit, icon="copy")
+        self.edit = button("Make my own variation", self._on_edit, icon="copy")
         for part in (self.name, self.badges, self.summary, self.why):
             self.body.addWidget(part)
         self.body.addLayout(self._caveats)
@@ -88,7 +88,7 @@ class PresetHead(Card):
             line.setStretch(1, 1)
             self._caveats.addLayout(line)
         own = chosen.item.origin is EntryOrigin.USER
-        self.edit.setText("Edit…" if own else "Duplicate…")
+        self.edit.setText("Edit…" if own else "Make my own variation")
         what = "Change it" if own else "Make it your own and change it"
         self.edit.setAccessibleName(what)
         self.edit.setToolTip(f"{what}\nsndr presets export {preset.id} -o FILE")

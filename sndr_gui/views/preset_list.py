@@ -88,7 +88,7 @@ class PresetList(QWidget):
             box.setMinimumContentsLength(6)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box
-        self.here = QCheckBox("Runs here")
+        self.here = QCheckBox("Fits here")
         self.here.setToolTip("Only presets that fit on this machine, or nearly")
         self.here.toggled.connect(self._on_here)
         self.table = Table(model.rows, "List of presets", 0, {1: 104, 2: 78})  # type: ignore[arg-type]

@@ -115,7 +115,7 @@ def missing() -> Finding:
     """Weights that have to be fetched first."""
     return Finding(
         id="model.missing",
-        severity=Severity.WARNING,
+        severity=Severity.ERROR,
         message="The weights of Big 27B are not on this machine.",
         reason=Reason.MODEL_FILE_MISSING,
         fix=Fix(text="Download them.", command="hf download example/big-int4"),

@@ -60,7 +60,7 @@ async def test_what_works_best_is_chosen_and_planned_at_once(stage: Stage) -> No
     view = await page(stage)
     assert view.model.list is ListKind.PRESETS
     assert view.preset.name.text() == "Demo llamacpp"
-    assert view.subtitle.text() == "5 presets  ·  3 run here"
+    assert view.subtitle.text() == "5 presets  ·  3 fit here  ·  2 ready"
     assert view.presets.table.chosen == 0
     await stage.until(lambda: view.start.start.isEnabled())
     assert asked(stage, PLANS)["preset"] == "demo-llamacpp"
@@ -86,6 +86,29 @@ async def test_the_keyboard_searches_chooses_and_starts(stage: Stage, qtbot: QtB
     await stage.until(view.start.cancel.isVisible)
     assert view.start.start.text().startswith("Starting…")
     assert view.outcome.isVisible()
+
+
+async def test_what_the_list_does_not_show_is_not_started(stage: Stage) -> None:
+    view = await page(stage)
+    await stage.until(lambda: view.start.start.isEnabled())
+    view.filter.setText("big 24")
+    assert view.model.presets.chosen == "big-24", "the first of those that are shown"
+    assert view.presets.table.chosen == 0
+    view.filter.setText("zzz")
+    assert view.model.subject is None
+    assert not view.start.start.isEnabled()
+    assert view.right.currentWidget() is view.nothing
+    assert view.presets.empty.isVisible()
+    view.presets.widen.click()
+    assert view.filter.text() == ""
+    await stage.until(lambda: view.start.start.isEnabled())
+    assert view.model.presets.shows(view.model.presets.chosen)
+    view.model.show_list(ListKind.MODELS)
+    view.filter.setText("zzz")
+    assert view.model.subject is None
+    assert not view.start.start.isEnabled()
+    view.filter.clear()
+    assert view.model.subject is not None
 
 
 async def test_filters_narrow_and_are_taken_back(stage: Stage) -> None:
@@ -153,7 +176,7 @@ async def test_a_card_opens_the_editor_and_fit(stage: Stage) -> None:
     view.preset.fit.click()
     assert seen == [("edit", "my-27b"), ("fit", "my-27b")]
     view.model.select_preset("big-24")
-    await stage.until(lambda: view.preset.edit.text() == "Duplicate…")
+    await stage.until(lambda: view.preset.edit.text() == "Make my own variation")
 
 
 async def test_the_slider_moves_the_bar_and_the_plan(stage: Stage) -> None:

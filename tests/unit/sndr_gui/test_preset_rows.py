@@ -32,6 +32,16 @@ def test_what_works_best_comes_first_and_what_was_not_judged_last() -> None:
     assert not known[1].works
 
 
+def test_what_fits_is_ready_only_when_nothing_has_to_be_fetched_first() -> None:
+    by_id = {row.item.preset.id: row for row in rows()}
+    assert by_id["demo-llamacpp"].ready
+    assert by_id["demo-llamacpp"].here == ("fits", "good")
+    assert by_id["big-24"].works
+    assert not by_id["big-24"].ready
+    assert by_id["big-24"].here == ("tight, not ready", "muted")
+    assert not by_id["on-sglang"].ready
+
+
 def test_facets_narrow_together() -> None:
     def left(**wanted: object) -> list[str]:
         return ids([row for row in rows() if passes(row, Narrowing(**wanted))])  # type: ignore[arg-type]
@@ -80,7 +90,7 @@ def test_a_preset_for_another_machine_is_no_alarm() -> None:
     tones = {row.item.preset.id: row.here for row in rows()}
     assert tones["on-sglang"] == ("cannot run", "muted")
     assert tones["big-long"] == ("does not fit", "bad")
-    assert tones["big-24"] == ("tight", "warn")
+    assert tones["big-24"] == ("tight, not ready", "muted")
     assert "1 thing missing" in rows()[2].why
 
 
