@@ -109,7 +109,10 @@ def text_only(form: PresetForm, data: Mapping[str, Any] | None) -> tuple[str, ..
 
 
 def fits_engine(field: FormField, engine: str | None) -> bool:
-    """Whether a setting means something to an engine; every one does while the engine is not known."""
+    """Whether a value means something to an engine; every one does while the engine is not known."""
+    if field.path[0] == "patches":
+        # They are patches of vLLM.
+        return engine in (None, "vllm")
     if field.path[0] != "settings" or engine is None:
         return True
     if field.path[-1] in _ONLY_LLAMA_CPP:

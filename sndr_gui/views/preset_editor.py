@@ -103,7 +103,7 @@ class PresetEditorPane(QWidget):
         self.discard = button(
             "Discard", self.editor.discard, hint="Back to what is saved; Ctrl+Z brings the changes back"
         )
-        self.fit = button("Fit…", self._on_fit, icon="box", hint="See it on any hardware")
+        self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
         self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
         self.remove = button("Remove", self._on_remove, kind="danger", hint="With undo")
         self.restored = text("", "accent", wrap=True)

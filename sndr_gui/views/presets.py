@@ -12,7 +12,7 @@ from sndr_gui import formats
 from sndr_gui.launch_subject import ENGINE_NAMES
 from sndr_gui.preset_library import ALL, OWN, SHIPPED, PresetsModel
 from sndr_gui.views.copying import CommandLine, Switcher
-from sndr_gui.views.parts import Page, button, row, set_text, set_tone, text
+from sndr_gui.views.parts import EmptyState, Page, button, row, set_text, set_tone, text
 from sndr_gui.views.preset_dialogs import ImportDialog
 from sndr_gui.views.preset_editor import PresetEditorPane, export_dialog, import_dialog
 from sndr_gui.views.tables import Table
@@ -28,8 +28,8 @@ class PresetsView(Page):
         self.model = model
         self._open_fit = open_fit
         self.filter = QLineEdit()
-        self.filter.setPlaceholderText("Filter presets  (Ctrl+F)")
-        self.filter.setAccessibleName("Filter presets")
+        self.filter.setPlaceholderText("Search presets  (Ctrl+F)")
+        self.filter.setAccessibleName("Search presets")
         self.filter.setClearButtonEnabled(True)
         self.filter.setFixedWidth(230)
         self.filter.textChanged.connect(self._on_filter)
@@ -67,9 +67,14 @@ class PresetsView(Page):
         self.table.row_chosen.connect(self._on_chosen)
         self.table.doubleClicked.connect(self._on_double)
         self.table.installEventFilter(self)
+        self.widen = button("Show every preset", self._on_widen, hint="Take back the search and the filters")
+        self.empty = EmptyState("bookmark", "", "", self.widen)
+        self.found = QStackedWidget()
+        self.found.addWidget(self.table)
+        self.found.addWidget(self.empty)
         self.edit = button("Edit", self._on_open, kind="primary")
         self.vary = button("Make my own variation", self._on_vary, icon="plus")
-        self.fit = button("Fit…", self._on_fit, icon="box", hint="See it on any hardware")
+        self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
         self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
         self.remove = button("Remove", self._on_remove, kind="danger", icon="trash-2")
         self.lesson = text("", "muted", wrap=True)
@@ -78,7 +83,7 @@ class PresetsView(Page):
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
         lines.addLayout(row(self.origins, None, self._count))
-        lines.addWidget(self.table, 1)
+        lines.addWidget(self.found, 1)
         lines.addWidget(self.lesson)
         lines.addLayout(row(self.edit, self.vary, self.fit, self.export, None, self.remove))
         lines.addWidget(self.twin)
@@ -153,6 +158,12 @@ class PresetsView(Page):
         self.twin.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
         set_text(self.lesson, self._lesson())
         self.lesson.setVisible(bool(self.lesson.text()))
+        none = model.page is not None and not model.rows.shown
+        self.found.setCurrentWidget(self.empty if none else self.table)
+        if none:
+            heading, sentence = self._nothing()
+            self.empty.heading.setText(heading)
+            self.empty.sentence.setText(sentence)
 
     def _title(self) -> None:
         editor = self.model.editor
@@ -175,18 +186,20 @@ class PresetsView(Page):
 
     def _lesson(self) -> str:
         model, chosen = self.model, self.model.row
-        if model.page is None:
+        if model.page is None or not model.rows.shown:
             return ""
         if chosen is not None and chosen.why:
             return f"{chosen.id} cannot be used: {chosen.why}. Edit it to mend it."
-        if model.origin == OWN and not model.rows.total:
-            return (
+        return ""
+
+    def _nothing(self) -> tuple[str, str]:
+        """Why no preset is listed, as a heading and a sentence."""
+        if self.model.origin == OWN and not self.model.rows.total:
+            return "None yet", (
                 "You have no presets of your own yet. Choose a shipped one and make your own variation: "
                 "it says only what is different, and follows its original in everything else."
             )
-        if not model.rows.shown:
-            return "No preset is like that."
-        return ""
+        return "None of them", "No preset fits the search and the filters."
 
     # What the person does.
 
@@ -196,6 +209,11 @@ class PresetsView(Page):
 
     def _on_origin(self) -> None:
         self.model.set_origin(_ORIGINS[self.origins.place][1])
+
+    def _on_widen(self) -> None:
+        self.filter.clear()
+        self.origins.buttons[0].click()
+        self.filter.setFocus()
 
     def _on_chosen(self, place: int) -> None:
         chosen = self.model.rows.row_at(place)

@@ -82,8 +82,14 @@ async def test_lists_ones_own_and_the_programs(stage: Stage) -> None:
     assert view.model.rows.total >= 30
     view.origins.buttons[1].click()
     assert view.model.rows.total == 0
-    assert "no presets of your own yet" in view.lesson.text()
-    view.origins.buttons[0].click()
+    assert view.found.currentWidget() is view.empty
+    assert "no presets of your own yet" in view.empty.sentence.text()
+    view.filter.setText("no such preset")
+    view.widen.click()
+    assert view.found.currentWidget() is view.table
+    assert len(view.model.rows.shown) == view.model.rows.total >= 30
+    view.filter.setText("no such preset")
+    assert view.empty.sentence.text() == "No preset fits the search and the filters."
     view.filter.setText("demo llama")
     assert [row.id for row in view.model.rows.shown] == ["demo-llamacpp"]
     assert view.edit.text() == "Look at it"

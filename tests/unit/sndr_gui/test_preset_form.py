@@ -78,6 +78,9 @@ def test_settings_of_other_engines_are_told_apart(said: Said) -> None:
     assert not fits_engine(found["settings.threads"], "vllm")
     assert not fits_engine(found["settings.eager"], "llama.cpp")
     assert fits_engine(found["settings.eager"], "sglang")
+    assert fits_engine(found["patches.on"], "vllm")
+    assert not fits_engine(found["patches.on"], "llama.cpp")
+    assert not fits_engine(found["patches.off"], "sglang")
     assert all(fits_engine(field, None) for field in found.values())
 
 
