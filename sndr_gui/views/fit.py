@@ -7,6 +7,8 @@ import asyncio
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
 
+from engine_host.protocol.fit import Verdict
+from sndr_gui import formats
 from sndr_gui.fit import FitModel
 from sndr_gui.memory_stack import stacks_of
 from sndr_gui.views.copying import CommandLine
@@ -182,7 +184,12 @@ class FitView(Page):
         for card, figure in zip(self.figures, model.figures(), strict=True):
             card.show_value(figure.caption, figure.value, figure.note)
             set_tone(card.value, "muted" if waiting else figure.tone)
+        stacks = stacks_of(report)
+        fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
         why = report.why if report else ""
+        if report is not None and report.verdict is Verdict.DOES_NOT_FIT and fullest and not fullest.fits:
+            # Rounded as the bar below is.
+            why = f"{formats.size(fullest.needed - fullest.room)} are missing."
         set_text(self.why, why)
         self.why.setVisible(bool(why))
         problem, sentence = model.problem, model.question.sentence
@@ -195,8 +202,7 @@ class FitView(Page):
         self._refresh_unread()
         self.memory_card.setVisible(not model.unread and (report is None or bool(report.devices)))
         self.memory.show_report(report, waiting, model.form.missing or "not computed")
-        stacks = stacks_of(report)
-        self.parts.show_stack(max(stacks, key=lambda stack: stack.needed - stack.room, default=None))
+        self.parts.show_stack(fullest)
         self.changes.show_changes(report.changes if report else ())
         self.kinds.show_report(report)
         self.curve.show_report(report)
