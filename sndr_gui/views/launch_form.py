@@ -78,7 +78,8 @@ class FormCard(Card):
         for name, caption in captions.items():
             label = text(caption, "muted")
             label.setBuddy(self._all[name])
-            cell = QWidget()
+            # A child from the start: whoever joins later stands behind Start for the Tab key.
+            cell = QWidget(self)
             cell.setLayout(column(label, self._all[name], None, spacing=4))
             cell.hide()
             self._cells[name] = cell

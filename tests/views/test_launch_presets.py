@@ -111,6 +111,21 @@ async def test_what_the_list_does_not_show_is_not_started(stage: Stage) -> None:
     assert view.model.subject is not None
 
 
+async def test_the_tab_key_follows_the_page(stage: Stage) -> None:
+    view = await page(stage, "big-24")
+    view.form.more.click()
+    view.model.select_preset("demo-llamacpp")
+    view.model.select_preset("big-24")
+    await stage.until(lambda: len(view.form.shown()) > 3)
+    chain: list[QWidget] = [view.filter]
+    while (following := chain[-1].nextInFocusChain()) is not view.filter:
+        chain.append(following)
+    places = [chain.index(view.form.inputs[name]) for name in view.form.shown() if name in view.form.inputs]
+    assert places == sorted(places)
+    assert chain.index(view.presets.table) < places[0]
+    assert places[-1] < chain.index(view.form.more) < chain.index(view.start.start)
+
+
 async def test_filters_narrow_and_are_taken_back(stage: Stage) -> None:
     view = await page(stage)
     box = view.presets.boxes["engine"]
