@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtCore import Qt, Signal
 from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
-from PySide6.QtWidgets import QFileDialog, QSplitter, QStackedWidget, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QApplication, QFileDialog, QSplitter, QStackedWidget, QVBoxLayout, QWidget
 
 from engine_host.protocol import CatalogFault, ResolvedSetting, SetBy, Severity
 from sndr_gui import formats
@@ -135,6 +135,7 @@ class PresetEditorPane(QWidget):
         self.split.setChildrenCollapsible(False)
         self.split.setHandleWidth(14)
         self._form_area = scrolling(self.fields)
+        self._form_area.verticalScrollBar().rangeChanged.connect(self._on_form_room)
         form = Card()
         form.body.setContentsMargins(14, 12, 6, 12)
         form.body.addWidget(self._form_area)
@@ -199,6 +200,8 @@ class PresetEditorPane(QWidget):
         self.settings = Table(self.setting_rows, "What it resolves to", 4, {0: 150, 1: 170, 2: 110, 3: 210})  # type: ignore[arg-type]
         for table in (self.faults, self.settings):
             table.verticalHeader().setDefaultSectionSize(30)
+        self.faults.setWordWrap(True)
+        self.faults.horizontalHeader().sectionResized.connect(self._on_fault_room)
         self.diff = DiffView("What saving would change", "Nothing differs from what is saved.")
         self._below = QStackedWidget()
         for part in (self.faults, self.settings, self.diff):
@@ -249,6 +252,7 @@ class PresetEditorPane(QWidget):
                 )
         self.yaml.show_marks(marks)
         self.fault_rows.set_rows(editor.faults)
+        self.faults.resizeRowsToContents()
         self.setting_rows.set_rows(editor.resolved.settings if editor.resolved else ())
         self.diff.show_diff(editor.diff)
         self._on_view()
@@ -260,6 +264,15 @@ class PresetEditorPane(QWidget):
         self._below.setVisible(place != 0 or bool(self.editor.faults))
         self._below.setCurrentIndex(place)
 
+    def _on_fault_room(self, *_sizes: int) -> None:
+        self.faults.resizeRowsToContents()
+
+    def _on_form_room(self, *_range: int) -> None:
+        """Keep the field that somebody types in sight when the problems take room from the form."""
+        cell = self.fields.cell_of(QApplication.focusWidget())
+        if cell is not None:
+            self._form_area.ensureWidgetVisible(cell, 0, 8)
+
     def refresh(self) -> None:
         """Show the state of now."""
         editor = self.editor
@@ -268,6 +281,9 @@ class PresetEditorPane(QWidget):
         errors = sum(fault.severity is Severity.ERROR for fault in editor.faults)
         for part in (self.save, self.discard, self.undo, self.redo):
             part.setVisible(own)
+        if self.save.hasFocus() and not editor.can_save:
+            # Qt would give the focus of a button that goes off to the first one of the window.
+            (self.yaml if self.yaml.isVisible() else self.back).setFocus()
         self.save.setEnabled(editor.can_save)
         self.save.setText("Saving…" if editor.saving else "Save…")
         why = "Mend what is wrong first." if errors else "Nothing differs from what is saved."

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import pairwise
+
 from PySide6.QtCore import Signal
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
@@ -32,7 +35,10 @@ class FieldCell(QWidget):
         super().__init__()
         self.field = field
         self._caption = text(field.caption + (" *" if field.required else ""))
+        # Beside the caption where there is room, else below it: a hint that is cut helps nobody.
         self._help = Elided(field.help, "muted")
+        self._lines = text(field.help, "muted", wrap=True)
+        self._lines.hide()
         self._note = text("", "muted", wrap=True)
         self._note.hide()
         self._filling = False
@@ -45,7 +51,14 @@ class FieldCell(QWidget):
         self._help.setToolTip(tip)
         head = row(self._caption, self._help, spacing=8)
         head.setStretch(1, 1)
-        self.setLayout(column(head, self.control, self._note, None, spacing=4))
+        self.setLayout(column(head, self._lines, self.control, self._note, None, spacing=4))
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        words = self._caption.sizeHint().width() + 10 + self.fontMetrics().horizontalAdvance(self.field.help)
+        cut = words > self.width()
+        self._help.setText("" if cut else self.field.help)
+        self._lines.setVisible(cut)
 
     def _make(self) -> QWidget:
         field = self.field
@@ -152,6 +165,7 @@ class PresetFields(QWidget):
         self.cells: dict[str, FieldCell] = {}
         self._grids: list[tuple[QGridLayout, list[str]]] = []
         self._shown: object = None
+        self._another = True
         self._columns = 0
         self._lesson = text("", "muted", wrap=True)
         self._body = QVBoxLayout()
@@ -162,6 +176,10 @@ class PresetFields(QWidget):
         outer.addWidget(self._lesson)
         outer.addLayout(self._body)
         outer.addStretch(1)
+        model.editor.opened.connect(self._on_opened)
+
+    def _on_opened(self) -> None:
+        self._another = True
 
     @property
     def _editor(self) -> PresetEditor:
@@ -185,10 +203,10 @@ class PresetFields(QWidget):
             editor.engine or str(data.get("engine", "")),
         )
         wanted = tuple(field for field in fields if self._wanted(field))
-        known = (editor.id, wanted)
-        if known != self._shown:
-            self._shown = known
+        if self._another or wanted != self._shown:
+            self._shown = wanted
             self._build(wanted)
+            self._another = False
         self.refresh()
 
     def _wanted(self, field: FormField) -> bool:
@@ -212,6 +230,7 @@ class PresetFields(QWidget):
             cell.setEnabled(not broken and not editor.read_only)
 
     def _build(self, fields: tuple[FormField, ...]) -> None:
+        kept = {} if self._another else self._kept(fields)
         clear(self._body)
         self.cells.clear()
         self._grids.clear()
@@ -223,14 +242,34 @@ class PresetFields(QWidget):
             grid.setHorizontalSpacing(14)
             grid.setVerticalSpacing(12)
             for field in members:
-                cell = FieldCell(field)
-                cell.setEnabled(not self._editor.read_only)
-                cell.edited.connect(self._on_edited)
+                cell = kept.get(field.key)
+                if cell is None:
+                    cell = FieldCell(field)
+                    cell.setEnabled(not self._editor.read_only)
+                    cell.edited.connect(self._on_edited)
+                cell.field = field
                 self.cells[field.key] = cell
             self._grids.append((grid, [field.key for field in members]))
             self._body.addLayout(column(text(title, name="h2"), grid, spacing=10))
         self._columns = 0
         self._arrange()
+        if kept:
+            # New ones would come last.
+            for one, following in pairwise(cell.control for cell in self.cells.values()):
+                QWidget.setTabOrder(one, following)
+
+    def _kept(self, fields: tuple[FormField, ...]) -> dict[str, FieldCell]:
+        """The cells that stay, out of their grids: whoever types in one goes on there."""
+        kept = {}
+        for field in fields:
+            cell = self.cells.get(field.key)
+            if cell is not None and replace(cell.field, choices=field.choices) == field:
+                kept[field.key] = cell
+        for grid, keys in self._grids:
+            for key in keys:
+                if key in kept:
+                    grid.removeWidget(kept[key])
+        return kept
 
     def resizeEvent(self, event: QResizeEvent) -> None:
         super().resizeEvent(event)
@@ -252,6 +291,12 @@ class PresetFields(QWidget):
                 place += wide
             for number in range(2):
                 grid.setColumnStretch(number, 1 if number < columns else 0)
+
+    def cell_of(self, widget: QWidget | None) -> FieldCell | None:
+        """The field that a control is of."""
+        while widget is not None and not isinstance(widget, FieldCell):
+            widget = widget.parentWidget()
+        return widget if widget in self.cells.values() else None
 
     def refresh(self) -> None:
         """Show the values of now."""

@@ -426,3 +426,57 @@ async def test_the_keyboard_opens_and_leaves(stage: Stage) -> None:
     await stage.until(lambda: view.model.editor.resolved is not None)
     QTest.keyClick(view.pane.yaml, Qt.Key.Key_Escape)
     assert not view.model.editor.is_open
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_saving_keeps_the_focus_and_the_place_in_the_form(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.choose("demo-llamacpp")
+    view.vary.click()
+    await checked(stage, view)
+    await stage.until(lambda: "settings.threads" in view.pane.fields.cells)
+    control = view.pane.fields.cells["settings.threads"].control
+    assert isinstance(control, NumberField)
+    control.edit.setFocus()
+    QTest.keyClicks(control.edit, "3")
+    await stage.until(lambda: "threads: 3" in view.pane.yaml.toPlainText())
+    bar = view.pane._form_area.verticalScrollBar()
+    place = bar.value()
+    await save(stage, view)
+    await stage.until(lambda: "id" not in view.pane.fields.cells and not view.pane.save.isEnabled())
+    await checked(stage, view)
+    assert view.pane.fields.cells["settings.threads"].control is control
+    assert view.window().focusWidget() is control.edit
+    assert abs(bar.value() - place) <= 80
+    assert view.pane.fields.cell_of(control.edit) is view.pane.fields.cells["settings.threads"]
+
+
+@pytest.mark.usefixtures("catalogue")
+async def test_problems_are_whole_and_leave_the_field_that_is_typed_in_sight(stage: Stage) -> None:
+    view = await edited(stage)
+    pane = view.pane
+    await stage.until(lambda: "settings.kv_type_v" in pane.fields.cells)
+    assert not any(key.startswith("patches.") for key in pane.fields.cells)
+    area = pane._form_area
+    bar = area.verticalScrollBar()
+    cell = pane.fields.cells["settings.context"]
+    control = cell.control
+    assert isinstance(control, NumberField)
+    control.edit.setFocus()
+    # At the lower end of what is seen, where the problems will be.
+    bar.setValue(cell.mapTo(pane.fields, cell.rect().bottomLeft()).y() - area.viewport().height())
+    control.edit.selectAll()
+    QTest.keyClicks(control.edit, "9000000")
+    await stage.until(lambda: bool(view.model.editor.faults))
+    await checked(stage, view)
+    assert pane.faults.isVisible()
+
+    def in_sight() -> bool:
+        top = control.mapTo(area.viewport(), control.rect().topLeft()).y()
+        return top >= 0 and top + control.height() <= area.viewport().height()
+
+    await stage.until(in_sight)
+    metrics = pane.faults.fontMetrics()
+    message = view.model.editor.faults[0].message
+    lines = metrics.horizontalAdvance(message) // pane.faults.columnWidth(2) + 1
+    assert pane.faults.rowHeight(0) >= lines * metrics.height()
