@@ -110,7 +110,7 @@ class ChatModel(QObject):
         self.options_error = ""
         self.busy = False
         self._buffer: list[str] = []
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
         self._flush = QTimer(self)
         self._flush.setInterval(33)
         self._flush.timeout.connect(self._emit)

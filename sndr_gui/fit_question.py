@@ -37,7 +37,7 @@ class FitQuestion(QObject):
         self.report: FitReport | None = None
         self.problem: Problem | None = None
         self.sentence = ""
-        self._task: asyncio.Task[None] | None = None
+        self._task: asyncio.Future[None] | None = None
         self._asked: FitRequest | None = None
         self._soon = Soon(self, _DEBOUNCE_MS, self._send)
         session.link.changed.connect(self._on_link)

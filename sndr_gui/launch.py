@@ -69,7 +69,7 @@ class LaunchModel(QObject):
         self.plan: LaunchPlan | None = None
         self.problem: Problem | None = None
         self.planning = False
-        self._plan_task: asyncio.Task[None] | None = None
+        self._plan_task: asyncio.Future[None] | None = None
         self._shown = False
         self._model = ""
         self._titles: dict[str, str] = {}

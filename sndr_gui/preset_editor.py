@@ -59,8 +59,8 @@ class PresetEditor(QObject):
         self.session, self.drafts = session, drafts
         self._check_soon = Soon(self, _CHECK_MS, self._check)
         self._draft_soon = Soon(self, _DRAFT_MS, self.keep_draft)
-        self._check_task: asyncio.Task[None] | None = None
-        self._edit_task: asyncio.Task[None] | None = None
+        self._check_task: asyncio.Future[None] | None = None
+        self._edit_task: asyncio.Future[None] | None = None
         self._waiting: dict[Path, PresetChange] = {}
         self._set("", EntryOrigin.USER, "", "", None)
         session.link.changed.connect(self._on_link)

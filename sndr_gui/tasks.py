@@ -11,9 +11,19 @@ class Tasks:
     def __init__(self, report: Callable[[BaseException], None]) -> None:
         self._live: set[asyncio.Task[Any]] = set()
         self._report = report
+        self._closed = False
 
-    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Task[Any]:
-        """Run a coroutine in the background; its exception goes to the one error report."""
+    def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Future[Any]:
+        """Run a coroutine in the background; its exception goes to the one error report.
+
+        After `close` nothing begins any more: what is returned is cancelled already.
+        """
+        if self._closed:
+            # A timer that was still running, while the window goes.
+            work.close()
+            never = asyncio.get_event_loop().create_future()
+            never.cancel()
+            return never
         task = asyncio.get_event_loop().create_task(work, name=name)
         self._live.add(task)
         task.add_done_callback(self._done)
@@ -26,6 +36,7 @@ class Tasks:
 
     async def close(self) -> None:
         """Cancel everything and wait for it to end."""
+        self._closed = True
         live = list(self._live)
         for task in live:
             task.cancel()

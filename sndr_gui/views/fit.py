@@ -45,7 +45,7 @@ class FitView(Page):
         super().__init__("Fit")
         self.model = model
         self._columns = 0
-        self._loading: asyncio.Task[None] | None = None
+        self._loading: asyncio.Future[None] | None = None
         self.inputs = FitInputs(model)
         left = scrolling(self.inputs)
         left.setFixedWidth(320)

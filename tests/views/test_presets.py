@@ -59,7 +59,10 @@ async def edited(stage: Stage, preset: str = "mine", text: str = MINE) -> Preset
 
 
 async def checked(stage: Stage, view: PresetsView) -> None:
-    await stage.until(lambda: not view.model.editor.checking and view.model.editor._edit_task is None)
+    editor = view.model.editor
+    await stage.until(
+        lambda: not editor.checking and editor._edit_task is None and editor._check_task is None
+    )
 
 
 def dialog(kind: type[Kind]) -> Kind:

@@ -204,6 +204,14 @@ def test_tasks_report_once_and_end_together() -> None:
         await asyncio.sleep(0.01)
         await tasks.close()
         assert long.cancelled()
+        begun: list[str] = []
+
+        async def late() -> None:
+            begun.append("late")
+
+        assert tasks.start(late(), "late").cancelled()
+        await asyncio.sleep(0.01)
+        assert not begun, "nothing begins in a window that is gone"
         return seen
 
     assert [str(error) for error in asyncio.run(work())] == ["x"]
