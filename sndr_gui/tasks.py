@@ -11,19 +11,17 @@ class Tasks:
     def __init__(self, report: Callable[[BaseException], None]) -> None:
         self._live: set[asyncio.Task[Any]] = set()
         self._report = report
-        self._closed = False
+        self._never: asyncio.Future[Any] | None = None
 
     def start(self, work: Coroutine[Any, Any, Any], name: str) -> asyncio.Future[Any]:
         """Run a coroutine in the background; its exception goes to the one error report.
 
         After `close` nothing begins any more: what is returned is cancelled already.
         """
-        if self._closed:
-            # A timer that was still running, while the window goes.
+        if self._never is not None:
+            # A timer that was still running, while the window goes; there may be no loop any more.
             work.close()
-            never = asyncio.get_event_loop().create_future()
-            never.cancel()
-            return never
+            return self._never
         task = asyncio.get_event_loop().create_task(work, name=name)
         self._live.add(task)
         task.add_done_callback(self._done)
@@ -36,7 +34,8 @@ class Tasks:
 
     async def close(self) -> None:
         """Cancel everything and wait for it to end."""
-        self._closed = True
+        self._never = asyncio.get_running_loop().create_future()
+        self._never.cancel()
         live = list(self._live)
         for task in live:
             task.cancel()
