@@ -23,3 +23,9 @@ def test_the_version_is_left_to_the_gpu() -> None:
     patched = run_in_engine(SCRIPT, ["hopper-flash-attention-3"])
     assert patched.answer is None
     assert patched.outcome("hopper-flash-attention-3") == "applied"
+
+
+def test_batch_invariant_mode_keeps_version_2() -> None:
+    """With version 3 answers with drafts differ from those without, in bf16 too (docs/kernels.md)."""
+    exact = {"VLLM_BATCH_INVARIANT": "1"}
+    assert run_in_engine(SCRIPT, ["hopper-flash-attention-3"], environment=exact).answer == 2

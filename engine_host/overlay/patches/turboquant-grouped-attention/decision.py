@@ -15,12 +15,17 @@ NATIVE_FP8 = (8, 9)
 
 @dataclass(frozen=True)
 class Decision:
-    """used: our kernels run. why: what speaks against it. threshold: query tokens that are decode."""
+    """used: our kernels run. why: what speaks against it. threshold: query tokens that are decode.
+
+    invariant: vLLM's batch-invariant mode; a request's answer then does not depend on what runs beside it, on
+    how its prompt was cut or on drafts, to the bit.
+    """
 
     used: bool
     why: str = ""
     threshold: int = 1
     native_fp8: bool = True
+    invariant: bool = False
 
 
 @dataclass(frozen=True)
@@ -31,11 +36,21 @@ class Facts:
     threshold: int = 1
     block_sizes: tuple = (16,)
     against: str = ""
+    invariant: bool = False
 
 
 def decide(vllm_config):
-    """The decision for an engine; its layers have to be there."""
-    return _decided(_facts(vllm_config))
+    """The decision for an engine; its layers have to be there.
+
+    RuntimeError in batch-invariant mode where vLLM's own kernels would stay: they are not.
+    """
+    decision = _decided(_facts(vllm_config))
+    if decision.invariant and not decision.used:
+        raise RuntimeError(
+            f"VLLM_BATCH_INVARIANT is set and turboquant-grouped-attention cannot be used: {decision.why}. "
+            "vLLM's own TurboQuant kernels are not batch-invariant. Unset it, or choose another KV cache type."
+        )
+    return decision
 
 
 def turboquant_layers(vllm_config):
@@ -51,6 +66,7 @@ def turboquant_layers(vllm_config):
 
 
 def _facts(vllm_config):
+    from vllm import envs
     from vllm.v1.attention.backends import turboquant_attn as backend
 
     layers = turboquant_layers(vllm_config)
@@ -92,7 +108,11 @@ def _facts(vllm_config):
     # A larger block is split into the largest that divides it.
     fitting = [known for known in (128, 64, 32, 16) if size % known == 0] or [16]
     return Facts(
-        frozenset(kinds), 1 + drafts, (size if size in fitting else fitting[0],), "; ".join(against[:3])
+        frozenset(kinds),
+        1 + drafts,
+        (size if size in fitting else fitting[0],),
+        "; ".join(against[:3]),
+        bool(envs.VLLM_BATCH_INVARIANT),
     )
 
 
@@ -107,11 +127,11 @@ def _decided(facts):
     logger = init_logger("vllm.sndr")
     if why:
         logger.warning("TurboQuant stays on vLLM's own kernels: %s.", why)
-        return Decision(False, why)
+        return Decision(False, why, invariant=facts.invariant)
     logger.info(
         "TurboQuant runs on grouped kernels, up to %d query tokens a request as decode.", facts.threshold
     )
-    return Decision(True, "", facts.threshold, native)
+    return Decision(True, "", facts.threshold, native, facts.invariant)
 
 
 def _unsuited(facts):
@@ -145,7 +165,7 @@ def _failing(facts):
     if capability < (8, 0):
         return f"SM {capability[0]}.{capability[1]}", True
     native = capability >= NATIVE_FP8
-    from .selftest import worst_error
+    from .selftest import rows_that_differ, worst_error
 
     for preset, head_size, heads, kv_heads in sorted(facts.layers):
         for block_size in facts.block_sizes:
@@ -153,11 +173,14 @@ def _failing(facts):
                 error = worst_error(
                     PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
                 )
+                different = facts.invariant and rows_that_differ(
+                    PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
+                )
             except Exception as failed:  # noqa: BLE001 - whatever a compiler raises on a GPU that nobody tried
                 return f"the self-test failed with {type(failed).__name__}: {str(failed)[:200]}", native
+            layer = f"({preset}, {head_size}, {heads}/{kv_heads})"
             if not error < 1e-2:
-                return (
-                    f"the self-test is off by {error:.1e} ({preset}, {head_size}, {heads}/{kv_heads})",
-                    native,
-                )
+                return f"the self-test is off by {error:.1e} {layer}", native
+            if different:
+                return f"{different} rows of the self-test depend on the rows beside them {layer}", native
     return "", native

@@ -3,7 +3,7 @@
 import torch
 
 from .kernels import reference
-from .kernels.attention import Shape, attend, plan
+from .kernels.attention import Shape, attend, fixed_share_of, plan, prefill_rows
 from .kernels.expand import expand
 from .kernels.layout import CacheLayout
 from .kernels.merge import merge
@@ -14,25 +14,8 @@ def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, nativ
     """The largest relative error of decode, verify and expanded windows; not a number counts as wrong."""
     device = torch.device(device)
     layout = CacheLayout(preset, head_size, block_size)
-    draw = torch.Generator(device=device).manual_seed(0)
     lengths = [1 + threshold, 197, 70, 0]
-    blocks = 1 + max(lengths) // block_size
-    # Unwritten memory is NaN as fp8 and as fp16.
-    cache = torch.full(
-        layout.cache_shape(len(lengths) * blocks, kv_heads), 255, dtype=torch.uint8, device=device
-    )
-    table = torch.randperm(len(lengths) * blocks, generator=draw, device=device).to(torch.int32)
-    table = table.view(len(lengths), blocks)
-
-    def random(*size):
-        return torch.randn(size, generator=draw, device=device, dtype=torch.float32).to(torch.bfloat16)
-
-    for request, length in enumerate(lengths):
-        place = torch.arange(length, device=device)
-        slots = table[request].long()[place // block_size] * block_size + place % block_size
-        keys = random(length, kv_heads, head_size)
-        store(keys, random(length, kv_heads, head_size), cache, slots, layout, native_fp8)
-    cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
+    random, cache, table, cores = _filled(layout, kv_heads, lengths, native_fp8, device)
     errors = []
     for rows, uniform in sorted({(1, True), (threshold, True), (threshold, False)}):
         queries = [rows] * 4 if uniform else [rows, rows, 1, 0]
@@ -45,18 +28,81 @@ def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, nativ
         for request, (first, tokens) in enumerate(zip(starts.tolist(), queries, strict=False)):
             if tokens and lengths[request]:
                 mine = slice(first, first + tokens)
-                seen = reference.read_tokens(cache, table[request], lengths[request], layout)
-                wanted = reference.attend(query[mine], *seen, lengths[request], head_size**-0.5)
-                errors.append(_distance(out[mine], wanted))
+                # On the CPU: in batch-invariant mode vLLM's own softmax and products take no float64.
+                seen = reference.read_tokens(cache.cpu(), table[request].cpu(), lengths[request], layout)
+                wanted = reference.attend(query[mine].cpu(), *seen, lengths[request], head_size**-0.5)
+                errors.append(_distance(out[mine].cpu(), wanted))
     window = torch.empty(2, 100, kv_heads, head_size, dtype=torch.bfloat16, device=device)
     expand(cache, table[1], 60, window[0], window[1], layout)
-    for found, wanted in zip(window, reference.read_tokens(cache, table[1], 160, layout), strict=True):
+    tokens = reference.read_tokens(cache.cpu(), table[1].cpu(), 160, layout)
+    for found, wanted in zip(window.cpu(), tokens, strict=True):
         errors.append(_distance(found, wanted[60:]))
     one, sums = random(5, heads, head_size), torch.zeros(heads, 5, device=device)
     merged = torch.empty_like(one)
     merge(one, sums, one, sums, merged, torch.empty_like(sums))
     errors.append(_distance(merged, one.double()))
     return max(errors) if all(error == error for error in errors) else float("nan")
+
+
+def rows_that_differ(
+    preset, head_size, heads, kv_heads, block_size, threshold, native_fp8, device="cuda", most_tokens=8192
+):
+    """How many rows have other bits alone than as one of several, and in another batch; none should."""
+    device = torch.device(device)
+    layout = CacheLayout(preset, head_size, block_size)
+    length, rows = 450, 8
+    random, cache, table, cores = _filled(layout, kv_heads, [length, 300], native_fp8, device)
+    query = random(rows, heads, head_size)
+    answers = []
+    for together in sorted({1, threshold, prefill_rows(heads, kv_heads)}):
+        shape = Shape(layout, together, heads, kv_heads, cores, native_fp8, fixed_share_of(most_tokens))
+        out = torch.full_like(query, float("nan"))
+        for first in range(0, rows, together):
+            mine = slice(first, min(first + together, rows))
+            # One row alone; several after another request's.
+            other = 0 if together == 1 else 1
+            starts = torch.tensor([0, other, other + mine.stop - first][1 - other :], dtype=torch.int32)
+            held = torch.tensor([300, length - rows + mine.stop][1 - other :], dtype=torch.int32)
+            asked = torch.cat([query[:other], query[mine]])
+            found = torch.empty_like(asked)
+            planned = plan(shape, 1 + other, most_tokens, device)
+            attend(
+                planned,
+                asked,
+                cache,
+                table.flip(0)[1 - other :],
+                held.to(device),
+                starts.to(device),
+                head_size**-0.5,
+                found,
+            )
+            out[mine] = found[other:]
+        answers.append(out)
+    return sum(int((one != answers[0]).flatten(1).any(1).sum()) for one in answers[1:])
+
+
+def _filled(layout, kv_heads, lengths, native_fp8, device):
+    """A cache with random tokens for each request: a source of rows, the cache, its table, the cores."""
+    draw = torch.Generator(device=device).manual_seed(0)
+    size = layout.block_size
+    blocks = 1 + max(lengths) // size
+    # Unwritten memory is NaN as fp8 and as fp16.
+    cache = torch.full(
+        layout.cache_shape(len(lengths) * blocks, kv_heads), 255, dtype=torch.uint8, device=device
+    )
+    table = torch.randperm(len(lengths) * blocks, generator=draw, device=device).to(torch.int32)
+    table = table.view(len(lengths), blocks)
+
+    def random(*shape):
+        return torch.randn(shape, generator=draw, device=device, dtype=torch.float32).to(torch.bfloat16)
+
+    for request, length in enumerate(lengths):
+        place = torch.arange(length, device=device)
+        slots = table[request].long()[place // size] * size + place % size
+        keys = random(length, kv_heads, layout.head_size)
+        store(keys, random(length, kv_heads, layout.head_size), cache, slots, layout, native_fp8)
+    cores = torch.cuda.get_device_properties(device).multi_processor_count if device.type == "cuda" else 4
+    return random, cache, table, cores
 
 
 def _distance(found, wanted):

@@ -154,6 +154,54 @@ if ID := os.environ.get("PATCHED"):
     answer["lengths"] = made.sndr_segments[0].decode and made.seq_lens.tolist()
     without = engine(drafts=0)[2]()
     answer["without drafts"] = without.reorder_batch_threshold
+
+    # Batch-invariant mode: a prompt cut in several ways, alone and beside another, with drafts and without.
+    answer["differ"] = selftest.rows_that_differ("k8v4", SIZE, HEADS, KV_HEADS, BLOCK, 4, True, "cpu", 512)
+    answer["backend"] = backend.TurboQuantAttentionBackend.supports_batch_invariance()
+    os.environ["VLLM_BATCH_INVARIANT"] = "1"
+    try:
+        decision.decide(engine(head_size=80)[0])
+    except RuntimeError as refused:
+        answer["refused"] = str(refused)
+    tokens, width = 100, (HEADS + 2 * KV_HEADS) * SIZE
+    prompt, beside = torch.randn(2, tokens, width, dtype=torch.float16)
+    found = []
+    for drafts, cuts in ((3, [100]), (3, [60, 33, 7]), (0, [61, 38, 1]), (3, [95, 1, 4])):
+        config, impl, build = engine(drafts=drafts)
+        config.model_config.max_model_len = 512
+        builder = build()
+        slot = impl.tq_config.slot_size_aligned
+        cache = torch.full((14, KV_HEADS, BLOCK, slot), 255, dtype=torch.uint8)
+        table = torch.randperm(14).to(torch.int32).view(2, 7)
+        rows, first = [], 0
+        for number, cut in enumerate(cuts):
+            # The other request comes first, once with a prompt and then with one token a step.
+            others = (40 if number == 0 else 1) if len(cuts) > 1 else 0
+            before = 0 if number == 0 else 39 + number
+            queries, lengths = ([others] if others else []) + [cut], [first + cut]
+            here = table[1:]
+            if others:
+                lengths, here = [before + others, *lengths], table
+            ranges = [(before, before + others)] * bool(others) + [(first, first + cut)]
+            slots = torch.cat([
+                here[i].long()[torch.arange(a, b) // BLOCK] * BLOCK + torch.arange(a, b) % BLOCK
+                for i, (a, b) in enumerate(ranges)
+            ])
+            given = torch.cat([beside[before : before + others], prompt[first : first + cut]])
+            query, key, value = given.split([HEADS * SIZE, KV_HEADS * SIZE, KV_HEADS * SIZE], -1)
+            made = builder.build(0, common(queries, lengths, [0] * len(queries), here, slots))
+            impl.do_kv_cache_update(None, key, value, cache, slots)
+            output = torch.full((sum(queries), HEADS * SIZE), float("nan"))
+            impl.forward(None, query, key, value, cache, made, output)
+            rows.append(output[others:])
+            first += cut
+        found.append(torch.cat(rows))
+    answer["cut otherwise"] = max(float((one - found[0]).abs().max()) for one in found)
+    pages, layout = impl._sndr.pages(cache)
+    keys, values = reference.read_tokens(pages, table[1], tokens, layout)
+    query = prompt[:, : HEADS * SIZE].view(tokens, HEADS, SIZE)
+    wanted = reference.attend(query, keys, values, tokens, SIZE**-0.5)
+    answer["exact"] = float((found[0].view(tokens, HEADS, SIZE).double() - wanted).norm() / wanted.norm())
 else:
     config, impl, build = engine()
     builder = build()
@@ -191,3 +239,9 @@ def test_verification_is_decode_and_everything_else_stays() -> None:
     assert answer["without drafts"] == 1
     for preset in ("turboquant_k8v4", "turboquant_4bit_nc"):
         assert answer[preset] < 3e-3
+    # To the bit on a GPU; the interpreter multiplies by numpy, which sums other shapes in another order.
+    assert answer["differ"] <= 4
+    assert answer["backend"]
+    assert "head size 80 is not written" in answer["refused"]
+    assert answer["cut otherwise"] < 1e-5
+    assert answer["exact"] < 3e-3

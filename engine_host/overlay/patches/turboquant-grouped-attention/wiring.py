@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 
 from .decision import PRESETS, turboquant_layers
-from .kernels.attention import Plan, Shape, attend
+from .kernels.attention import Plan, Shape, attend, fixed_share_of, prefill_rows
 from .kernels.expand import expand
 from .kernels.layout import CacheLayout
 from .kernels.merge import merge
@@ -16,6 +16,8 @@ from .kernels.store import store
 # Continuation prefill: a window of expanded keys and values, and the sums of a tile of queries.
 WINDOW_BYTES = 64 << 20
 SUMS_BYTES = 64 << 20
+# Parts of a prompt that go through the decode kernel at once, in batch-invariant mode.
+PARTS = 16
 
 
 @dataclass(frozen=True)
@@ -58,13 +60,17 @@ def reserve(builder):
         impl = layer.impl
         wired = Wired(impl, decision, config)
         layout = CacheLayout(PRESETS[impl.kv_cache_dtype], impl.head_size, 16)
-        for rows in {1, decision.threshold}:
+        batches = [(rows, requests) for rows in {1, decision.threshold}]
+        if decision.invariant:
+            batches.append((wired.prefill_rows, PARTS))
+        else:
+            sizes.append(_bytes(wired.prefill_buffers(config.model_config.dtype)))
+        for rows, most in batches:
             shape = wired.shape(layout, rows)
             sizes += [
                 _bytes(shape.buffers(batch, shape.splits(batch, wired.most_tokens)))
-                for batch in range(1, requests + 1)
+                for batch in range(1, most + 1)
             ]
-        sizes.append(_bytes(wired.prefill_buffers(config.model_config.dtype)))
         # The layers of one model are alike.
         break
     current_workspace_manager().get_simultaneous(((max(sizes),), torch.uint8))
@@ -156,9 +162,12 @@ class Wired:
         self._cores = (
             torch.cuda.get_device_properties().multi_processor_count if torch.cuda.is_available() else 4
         )
+        self.prefill_rows = prefill_rows(impl.num_heads, impl.num_kv_heads)
+        self._fixed_share = fixed_share_of(self.most_tokens) if decision.invariant else 0
         self._shapes = {}
         self._pages = (None, None, None)
         self._ends = None
+        self._steps = None
 
     def shape(self, layout, rows):
         """The compiled shape for so many query tokens a request."""
@@ -166,7 +175,13 @@ class Wired:
         if key not in self._shapes:
             impl = self.impl
             self._shapes[key] = Shape(
-                layout, rows, impl.num_heads, impl.num_kv_heads, self._cores, self.decision.native_fp8
+                layout,
+                rows,
+                impl.num_heads,
+                impl.num_kv_heads,
+                self._cores,
+                self.decision.native_fp8,
+                self._fixed_share,
             )
         return self._shapes[key]
 
@@ -216,6 +231,8 @@ class Wired:
             mine = segment.tokens
             if segment.decode:
                 self._decode(segment, query[mine], cache, layout, made, out[mine])
+            elif self.decision.invariant:
+                self._prefill_as_decode(segment, query[mine], cache, layout, made, out[mine])
             else:
                 shape = tokens, impl.num_kv_heads, impl.head_size
                 keys, values = key[:tokens].view(shape), value[:tokens].view(shape)
@@ -238,6 +255,37 @@ class Wired:
             out,
             segment.uniform,
         )
+
+    def _prefill_as_decode(self, segment, query, cache, layout, made, out):
+        """Prompts by the kernel that decodes, a few rows at a time.
+
+        How a prompt is cut, what of it was cached and which of its tokens were drafts then changes nothing:
+        every row of every request is computed alike. It reads the cache once for every few rows.
+        """
+        shape = self.shape(layout, self.prefill_rows)
+        if self._steps is None:
+            self._steps = torch.arange(PARTS + 1, device=query.device, dtype=torch.int32) * self.prefill_rows
+        end = 0
+        for place, tokens in enumerate(segment.queries):
+            first, end = end, end + tokens
+            request = segment.requests.start + place
+            length = made.seq_lens[request : request + 1]
+            for start in range(first, end, PARTS * self.prefill_rows):
+                mine = slice(start, min(start + PARTS * self.prefill_rows, end))
+                parts = -(-(mine.stop - start) // self.prefill_rows)
+                starts = self._steps[: parts + 1].clamp(max=mine.stop - start)
+                splits = shape.splits(parts, self.most_tokens)
+                memory = _workspace(shape.buffers(parts, splits), query.device)
+                attend(
+                    Plan(shape, parts, splits, *memory, tuning=shape.tuning),
+                    query[mine],
+                    cache,
+                    made.block_table[request : request + 1].expand(parts, -1),
+                    length - (end - start) + starts[1:],
+                    starts,
+                    self.impl.scale,
+                    out[mine],
+                )
 
     def _flash(self, query, keys, values, starts, key_starts, most, most_keys, causal, out=None, lse=False):
         from vllm.v1.attention.backends.turboquant_attn import flash_attn_varlen_func

@@ -15,6 +15,8 @@ from .layout import CacheLayout
 MOST_QUERY_ROWS = 8
 # wgmma multiplies 64 rows at a time, and these are tokens.
 TILE = 64
+# Of shares that are the same in every batch: their memory grows with their number.
+MOST_FIXED_SHARES = 32
 
 
 @dataclass(frozen=True)
@@ -55,11 +57,22 @@ def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -
     return max(1, min(cores * programs_a_core // max(1, pairs), math.ceil(most_tokens / TILE)))
 
 
+def prefill_rows(heads: int, kv_heads: int) -> int:
+    """Query tokens a program takes where prompts run through this kernel too: as many as make 32 rows."""
+    return max(1, min(MOST_QUERY_ROWS, 32 // (heads // kv_heads)))
+
+
+def fixed_share_of(most_tokens: int) -> int:
+    """The tokens of a share that is the same in every batch of an engine."""
+    return max(1, math.ceil(most_tokens / MOST_FIXED_SHARES / TILE)) * TILE
+
+
 @dataclass(frozen=True)
 class Shape:
     """What the kernels are compiled for; ValueError for more than 8 query rows or heads that do not divide.
 
-    cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on).
+    cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on). fixed_share: the
+    tokens of a share where a row's answer may not depend on its batch (see `fixed_share_of`); 0 where it may.
     """
 
     layout: CacheLayout
@@ -68,6 +81,7 @@ class Shape:
     kv_heads: int
     cores: int
     native_fp8: bool = True
+    fixed_share: int = 0
 
     def __post_init__(self) -> None:
         if not 1 <= self.query_rows <= MOST_QUERY_ROWS:
@@ -78,7 +92,9 @@ class Shape:
     @property
     def rows(self) -> int:
         """Rows of one KV head of one request, padded to what the tensor cores take."""
-        return rows_of(self.heads, self.kv_heads, self.query_rows)
+        rows = rows_of(self.heads, self.kv_heads, self.query_rows)
+        # Eight columns are multiplied by other instructions, whose sums differ in the last bit.
+        return max(16, rows) if self.fixed_share else rows
 
     @property
     def tuning(self) -> Tuning:
@@ -87,6 +103,8 @@ class Shape:
 
     def splits(self, batch: int, most_tokens: int) -> int:
         """Shares of each context of a batch."""
+        if self.fixed_share:
+            return math.ceil(most_tokens / self.fixed_share)
         return splits_for(batch * self.kv_heads, most_tokens, self.cores, self.tuning.programs_a_core)
 
     def buffers(self, batch: int, splits: int) -> list[tuple[tuple[int, ...], torch.dtype]]:
@@ -189,6 +207,7 @@ def attend(
         tile=TILE,
         whole_values=tuning.whole_values,
         stages=tuning.stages,
+        fixed_share=shape.fixed_share,
         **options,
     )
     # Many shares mean few requests: then narrower programs fill the GPU.

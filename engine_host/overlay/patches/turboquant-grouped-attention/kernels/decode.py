@@ -62,12 +62,16 @@ def decode_kernel(
     tile: tl.constexpr,
     whole_values: tl.constexpr,
     stages: tl.constexpr,
+    fixed_share: tl.constexpr,
 ):
     """Attention of one share: partial [.., split, rows, head_size] fp32 and its log2-sum-exp2.
 
     Each request has query_rows query tokens. Where that is 0 they are those from its entry of `starts` to the
     next one's, at most rows // group; that takes registers. Row r is token r // group of head r % group and
     sees the first length - tokens + 1 + r // group tokens.
+
+    A row's numbers never depend on the rows beside it. With `fixed_share`, the tokens of a share, they do not
+    depend on the batch or the request's length either: the same row gives the same bits in any batch.
 
     native_fp8: the tensor cores multiply fp8 (SM 8.9 on). Without, keys become fp16 in registers: the byte's
     sign, exponent and mantissa shifted into an fp16's, which is the number times 2 ** -8, exactly.
@@ -88,9 +92,13 @@ def decode_kernel(
     else:
         query_start = tl.load(starts + request)
         tokens = tl.load(starts + request + 1) - query_start
-    share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
-    first = share * split
-    end = tl.minimum(first + share, length)
+    if fixed_share > 0:
+        first = fixed_share * split
+        end = tl.minimum(first + fixed_share, length)
+    else:
+        share = tl.cdiv(tl.cdiv(length, tl.num_programs(2)), tile) * tile
+        first = share * split
+        end = tl.minimum(first + share, length)
     row = tl.arange(0, rows)
     out = ((request * kv_heads + head) * tl.num_programs(2) + split) * rows + row
     if (first >= end) | (tokens <= 0):
