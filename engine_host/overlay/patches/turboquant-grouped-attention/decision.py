@@ -48,7 +48,7 @@ def decide(vllm_config):
     if decision.invariant and not decision.used:
         raise RuntimeError(
             f"VLLM_BATCH_INVARIANT is set and turboquant-grouped-attention cannot be used: {decision.why}. "
-            "vLLM's own TurboQuant kernels are not batch-invariant. Unset it, or choose another KV cache type."
+            "vLLM's own TurboQuant kernels are not batch-invariant. Unset it, or choose another KV type."
         )
     return decision
 
