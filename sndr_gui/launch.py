@@ -16,7 +16,6 @@ from engine_host.protocol import (
     PlannedPatches,
     Problem,
 )
-from engine_host.protocol.fit import Change
 from sndr_gui.actions import Actions
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
@@ -28,7 +27,7 @@ from sndr_gui.launch_offers import Offers
 from sndr_gui.launch_patches import PatchLine, patch_lines
 from sndr_gui.launch_presets import LaunchPresets
 from sndr_gui.launch_settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
-from sndr_gui.launch_sizes import change_values, fit_request
+from sndr_gui.launch_sizes import fit_request
 from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
 from sndr_gui.session import Session
 from sndr_gui.start_watch import StartWatch
@@ -271,18 +270,6 @@ class LaunchModel(QObject):
         self._wrong = {}
         self.set_form(replace(self.form, values={}))
         self.subject_changed.emit()
-
-    def can_change(self, change: Change) -> bool:
-        """Whether a setting of this start makes the change."""
-        values = change_values(change, self.engine_kind)
-        known = {entry.name for entry in self.fields()} | {"draft_tokens"}
-        return values is not None and set(values) <= known
-
-    def apply_change(self, change: Change) -> None:
-        """Make a change of fit."""
-        if self.can_change(change):
-            self.set_values(change_values(change, self.engine_kind) or {})
-            self.subject_changed.emit()
 
     def include(self, patch: str, wanted: bool) -> None:
         """Have a patch in this start, or leave it out of it."""

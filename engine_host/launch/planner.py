@@ -13,10 +13,11 @@ from engine_host.launch.marks import Made, Marks, changed, fingerprint, gpus_mar
 from engine_host.launch.preflight_machine import ports
 from engine_host.launch.preflight_preset import other_versions
 from engine_host.launch.surroundings import Surroundings
+from engine_host.launch.twin import twin
 from engine_host.launch.vllm_plan import CHECKPOINTS, VllmPlans
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
+from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 
 _KEPT = 200
 GGUF = ("GGUF",)
@@ -127,6 +128,8 @@ class Planner:
                 *update["findings"],
                 *other_versions(preset.resolved.preset, made.plan.server_version),
             )
+        running = bool(self._around.running())
+        update["findings"] = tuple(_with_twin(one, request, replaces=running) for one in update["findings"])
         update["fingerprint"] = fingerprint(marks)
         return Made(made.plan.model_copy(update=update), marks)
 
@@ -148,6 +151,16 @@ class Planner:
         if plan_id not in self._plans:
             raise HostError(Reason.NOT_FOUND, f"There is no plan {plan_id}.", fix="Make the plan again.")
         return self._plans[plan_id]
+
+
+def _with_twin(finding: Finding, request: LaunchRequest, *, replaces: bool) -> Finding:
+    """The finding with the command line of the start that its fix makes, where settings make it."""
+    fix = finding.fix
+    if fix is None or not fix.settings:
+        return finding
+    given = request.overrides.model_copy(update=fix.settings)
+    command = twin(request.model_copy(update={"overrides": given}), replaces=replaces)
+    return finding.model_copy(update={"fix": fix.model_copy(update={"command": command})})
 
 
 def _stale(plan_id: str, said: str, **evidence: object) -> HostError:

@@ -131,7 +131,9 @@ def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:
                 message=(
                     f"The model was trained for {model.context:,} tokens; answers beyond that are poor."
                 ),
-                fix=Fix(text=f"Set the context to {model.context} or less."),
+                fix=Fix(
+                    text=f"Set the context to {model.context} or less.", settings={"context": model.context}
+                ),
                 evidence={"trained": model.context, "context": resolved["context"]},
             )
         ]
@@ -147,7 +149,9 @@ def _speculation(model: GgufInfo, resolved: Resolution) -> list[Finding]:
                 severity=Severity.ERROR,
                 reason=Reason.UNSUPPORTED,
                 message="This model file has no MTP layer, so it cannot draft for itself.",
-                fix=Fix(text="Switch speculation off, or choose an n-gram kind."),
+                fix=Fix(
+                    text="Switch speculation off, or choose an n-gram kind.", settings={"speculation": "off"}
+                ),
             )
         ]
     if model.mtp_layers and resolved["speculation"] == "off":
@@ -156,7 +160,9 @@ def _speculation(model: GgufInfo, resolved: Resolution) -> list[Finding]:
                 id="mtp_available",
                 severity=Severity.INFO,
                 message="The model has an MTP layer: speculative decoding can be switched on.",
-                fix=Fix(text="Set speculation to draft-mtp and measure.", command="--speculation draft-mtp"),
+                fix=Fix(
+                    text="Set speculation to draft-mtp and measure.", settings={"speculation": "draft-mtp"}
+                ),
             )
         ]
     return []

@@ -111,9 +111,7 @@ def free_vram(gpu: Gpu, state: MachineState) -> int:
     return min(gpu.memory_total - gpu.memory_used + back, gpu.memory_total)
 
 
-def share(
-    gpus: Sequence[Gpu], wanted: float, state: MachineState, command: str, *, replaces: bool
-) -> Iterator[Finding]:
+def share(gpus: Sequence[Gpu], wanted: float, state: MachineState, *, replaces: bool) -> Iterator[Finding]:
     """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
     if replaces and not any(holder.ours for holder in state.holders):
         return  # What the replaced engine gives back is not known, as in a container.
@@ -134,7 +132,7 @@ def share(
         f"free. {held_by(others)}",
         fix=Fix(
             text="End what holds it, or give vLLM the share that is free.",
-            command=f"{command} --set gpu_memory={possible:.2f}" if possible > 0 else None,
+            settings={"gpu_memory": possible} if possible > 0 else {},
         ),
         evidence={
             "gpu": fullest.index,

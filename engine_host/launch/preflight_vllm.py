@@ -137,7 +137,10 @@ def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
             severity=Severity.ERROR,
             reason=Reason.SETTING_INVALID,
             message=f"tensor_parallel is {wanted}, but this machine has {len(machine.gpus)} GPU(s).",
-            fix=Fix(text=f"Set tensor_parallel to {len(machine.gpus)} or less."),
+            fix=Fix(
+                text=f"Set tensor_parallel to {len(machine.gpus)} or less.",
+                settings={"tensor_parallel": len(machine.gpus)},
+            ),
             evidence={"tensor_parallel": wanted, "gpus": len(machine.gpus)},
         )
     ]
@@ -198,7 +201,7 @@ def _context(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
             severity=Severity.ERROR,
             reason=Reason.CONTEXT_TOO_LONG,
             message=f"The model has positions for {info.context:,} tokens; vLLM does not start beyond that.",
-            fix=Fix(text=f"Set the context to {info.context} or less."),
+            fix=Fix(text=f"Set the context to {info.context} or less.", settings={"context": info.context}),
             evidence={"trained": info.context, "context": resolved["context"]},
         )
     ]
@@ -214,7 +217,7 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
                 severity=Severity.ERROR,
                 reason=Reason.UNSUPPORTED,
                 message="This model has no MTP layer, so it cannot draft for itself.",
-                fix=Fix(text="Switch speculation off, or choose ngram."),
+                fix=Fix(text="Switch speculation off, or choose ngram.", settings={"speculation": "off"}),
             )
         ]
     if method is None and info.mtp_layers and not resolved["embeddings"]:
@@ -223,7 +226,7 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
                 id="mtp_available",
                 severity=Severity.INFO,
                 message="The model has an MTP layer: speculative decoding can be switched on.",
-                fix=Fix(text="Set speculation to mtp and measure.", command="--speculation mtp"),
+                fix=Fix(text="Set speculation to mtp and measure.", settings={"speculation": "mtp"}),
             )
         ]
     if not breaks_prefix_caching(info, speculation, environment.build):
@@ -242,7 +245,7 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
             id="prefix_caching_off",
             severity=Severity.INFO,
             message="Prefix caching is off: with MTP it ends vLLM's CPU build at the first request.",
-            fix=Fix(text="Switch speculation off to have it.", command="--speculation off"),
+            fix=Fix(text="Switch speculation off to have it.", settings={"speculation": "off"}),
             evidence={"kernel": "precopy_mamba_align_fused_kernel", "vllm": environment.version},
         )
     ]

@@ -88,12 +88,11 @@ class VllmPlans:
             self._around.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
-        again = twin(request, replaces=bool(running))
         found = replaced(running) + drafter
         found += findings(
             info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
         )
-        found += self._of_the_machine(resolved, environment, machine, again)
+        found += self._of_the_machine(resolved, environment, machine)
         marks = await asyncio.to_thread(_marks, info, environment, patches.planned.digest)
         plan = LaunchPlan(
             id=plan_id,
@@ -117,7 +116,7 @@ class VllmPlans:
             choice=asked.patches,
             findings=tuple(found),
             changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
-            command=again,
+            command=twin(request, replaces=bool(running)),
         )
         return Made(plan, marks)
 
@@ -138,7 +137,7 @@ class VllmPlans:
         return []
 
     def _of_the_machine(
-        self, resolved: Resolution, environment: Environment, machine: Machine, again: str
+        self, resolved: Resolution, environment: Environment, machine: Machine
     ) -> Iterator[Finding]:
         """Driver, GPUs, memory that others hold, disk and version."""
         yield from version(environment.id, environment.version, list(dict.fromkeys(p.version for p in PINS)))
@@ -152,7 +151,7 @@ class VllmPlans:
             needs = BuildNeeds(environment.label, pin.cuda, pin.driver, pin.sm)
             yield from driver(machine.state, needs)
             yield from architecture(gpus, needs)
-        yield from share(gpus, float(resolved["gpu_memory"]), machine.state, again, replaces=machine.replaces)
+        yield from share(gpus, float(resolved["gpu_memory"]), machine.state, replaces=machine.replaces)
         yield from shared_memory(machine.state, count)
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:

@@ -72,11 +72,15 @@ class Action(Wire):
 
 
 class Fix(Wire):
-    """What the person can do next; `command` is its command-line twin, where there is one."""
+    """What the person can do next; `command` is its command-line twin, where there is one.
+
+    `settings` of the start that is being planned do it, by name, where a request to the host does not.
+    """
 
     text: str
     command: str | None = None
     action: Action | None = None
+    settings: dict[str, Any] = Field(default_factory=dict)
 
 
 class Problem(Wire):

@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from engine_host.protocol.fit import Verdict
 from sndr_gui.launch import LaunchModel, ListKind
+from sndr_gui.launch_mending import LaunchMending
 from sndr_gui.machine import MachineModel
 from sndr_gui.soon import Soon
 from sndr_gui.views.copying import Switcher
@@ -82,12 +83,13 @@ class LaunchView(Page):
         self.outcome = OutcomeCard(model, open_chat, open_log)
         self.install = InstallCard(model.installations)
         self.sizes = MemoryCard(model)
-        self.changes = ChangesCard(model.apply_change, model.can_change)
+        mending = LaunchMending(model)
+        self.changes = ChangesCard(mending.apply_change, mending.can_change)
         self.advice = AdviceCard()
         self.speed = SpeedCard()
         self.form = FormCard(model)
         self.facts = PresetFacts(model)
-        self.plan = PlanCard(model)
+        self.plan = PlanCard(model, mending)
         self.panel = scrolling(self._canvas())
         self.panel.setMinimumWidth(320)
         self.nothing = EmptyState("rocket", "Nothing is chosen", "Choose a preset or a model in the list.")

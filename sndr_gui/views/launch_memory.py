@@ -38,8 +38,7 @@ class MemoryCard(Card):
         self._filling = False
         self.why = text("", "muted", wrap=True)
         self.memory = MemoryView()
-        self.problem = ProblemBox("warning")
-        self.problem.mended.connect(model.actions.mend)
+        self.problem = ProblemBox("warning", mend=model.actions.mend)
         self.again = button("Try again", model.fit.ask_again, icon="rotate-cw", hint="Compute it again")
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))

@@ -5,6 +5,7 @@ import shlex
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.launch import LaunchModel
+from sndr_gui.launch_mending import LaunchMending
 from sndr_gui.launch_patches import PatchLine, summary
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Card, Elided, badge, button, clear, column, row, set_text, set_tone, text
@@ -14,13 +15,12 @@ from sndr_gui.views.problems import Findings, ProblemBox
 class PlanCard(Card):
     """The plan: findings, the exact command line, and every setting with the layer that set it."""
 
-    def __init__(self, model: LaunchModel) -> None:
+    def __init__(self, model: LaunchModel, mending: LaunchMending) -> None:
         self._making = text("", "muted")
         super().__init__("Plan", self._making)
         self._model = model
-        self.problem = ProblemBox()
-        self.problem.mended.connect(model.actions.mend)
-        self.findings = Findings(model.actions.mend)
+        self.problem = ProblemBox(mend=mending.mend, can=mending.can_mend)
+        self.findings = Findings(mending.mend, mending.can_mend)
         self.patches = PatchesOfStart(model)
         self._changes = text("", "muted", wrap=True)
         self._argv = CommandLine(what="the engine's command line", wraps=True)

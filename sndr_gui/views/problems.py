@@ -5,7 +5,7 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol import Finding, Problem
+from engine_host.protocol import Finding, Fix, Problem
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Picture, button, clear, restyle, row, set_text, text
 
@@ -14,19 +14,33 @@ _BUTTON = 30
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 
 
+def is_request(fix: Fix) -> bool:
+    """Whether a fix is a request to the host, which every page can send."""
+    return fix.action is not None
+
+
+def settings_words(fix: Fix) -> str:
+    """What a fix changes in a start, in a few words."""
+    return ", ".join(f"Set {name} to {value}" for name, value in fix.settings.items())
+
+
 class ProblemBox(QFrame):
-    """Shows one problem or finding.
+    """Shows one problem or finding; a click does what its fix says where `mend` is given and `can` be used.
 
     Signals:
-        mended: the person chose the fix that the problem carries
         log_wanted: the person wants the log
     """
 
-    mended = Signal(object)
     log_wanted = Signal()
 
-    def __init__(self, severity: str = "error") -> None:
+    def __init__(
+        self,
+        severity: str = "error",
+        mend: Callable[[Problem | Finding], object] | None = None,
+        can: Callable[[Fix], bool] = is_request,
+    ) -> None:
         super().__init__()
+        self._does, self._can = mend, can
         self.setObjectName("problem")
         self._problem: Problem | Finding | None = None
         self._picture = Picture(*_ICONS[severity], 18)
@@ -85,31 +99,32 @@ class ProblemBox(QFrame):
         command = fix.command if fix and fix.command else ""
         self._command.set_content(command)
         self._command.setVisible(bool(command))
-        self._mend.setVisible(fix is not None and fix.action is not None)
-        if fix is not None and fix.action is not None:
+        does = fix is not None and self._does is not None and self._can(fix)
+        self._mend.setVisible(does)
+        if fix is not None and does:
             label_text = fix.text.rstrip(".")
-            self._mend.setText(label_text if len(label_text) < _BUTTON else "Do it")
-            self._mend.setAccessibleName(fix.text)
-            self._fix.setVisible(len(label_text) >= _BUTTON)
+            short = settings_words(fix) if fix.action is None else label_text
+            self._mend.setText(short if len(short) < _BUTTON else "Do it")
+            self._mend.setAccessibleName(f"{short}: {what}" if fix.action is None else fix.text)
+            self._fix.setVisible(fix.action is None or len(label_text) >= _BUTTON)
         tail = "\n".join(lines[-8:])
         self._lines.set_content(tail)
         self._lines.setVisible(bool(tail))
         self.setAccessibleName(f"{what} {why}".strip())
 
     def _on_mend(self) -> None:
-        if self._problem is not None:
-            self._mend.setEnabled(False)
-            self._mend.setText("Doing it…")
-            self.mended.emit(self._problem)
-            self._mend.setEnabled(True)
+        if self._problem is not None and self._does is not None:
+            self._does(self._problem)
 
 
 class Findings(QWidget):
     """A list of findings, worst first."""
 
-    def __init__(self, mend: Callable[[Problem | Finding], object]) -> None:
+    def __init__(
+        self, mend: Callable[[Problem | Finding], object], can: Callable[[Fix], bool] = is_request
+    ) -> None:
         super().__init__()
-        self._mend = mend
+        self._mend, self._can = mend, can
         self._shown: tuple[Finding, ...] = ()
         self._body = QVBoxLayout(self)
         self._body.setContentsMargins(0, 0, 0, 0)
@@ -123,8 +138,7 @@ class Findings(QWidget):
         clear(self._body)
         order = {"error": 0, "warning": 1, "info": 2}
         for finding in sorted(findings, key=lambda entry: order[entry.severity.value]):
-            box = ProblemBox(finding.severity.value)
+            box = ProblemBox(finding.severity.value, self._mend, self._can)
             box.show_finding(finding)
-            box.mended.connect(self._mend)
             self._body.addWidget(box)
         self.setVisible(bool(findings))

@@ -259,6 +259,35 @@ async def test_launch_finding_that_stops_and_its_fix(stage: Stage) -> None:
     await stage.until(lambda: stage.host.sent("PUT", "/v1/settings"))
 
 
+async def test_a_fix_that_changes_the_start_is_a_click(stage: Stage) -> None:
+    fix = Fix(
+        text="Set speculation to draft-mtp and measure.",
+        command="sndr run sndr-demo --speculation draft-mtp",
+        settings={"speculation": "draft-mtp"},
+    )
+    finding = Finding(id="mtp_available", severity=Severity.INFO, message="It can draft.", fix=fix)
+    foreign = Fix(text="Share it.", settings={"tensor_parallel": 2})
+    other = Finding(id="too_few_gpus", severity=Severity.INFO, message="Not of llama.cpp.", fix=foreign)
+    stage.host.plan = samples.plan(findings=(finding, other))
+    page = launch(stage)
+    await stage.until(lambda: page.model.plan is not None and len(page.model.plan.findings) == 2)
+    shown = [made for made in page.plan.findings.findChildren(QPushButton) if made.isVisibleTo(page.plan)]
+    mend = next(made for made in shown if made.text() == "Set speculation to draft-mtp")
+    assert mend.accessibleName() == "Set speculation to draft-mtp: It can draft."
+    assert "Set tensor_parallel to 2" not in [made.text() for made in shown], "this start has no such setting"
+    asked = len(stage.host.sent("POST", "/v1/fit"))
+    stage.host.plan = samples.plan(speculation="draft-mtp", argv=("llama-server", "--spec-type", "draft-mtp"))
+    mend.setFocus()
+    QTest.keyClick(mend, Qt.Key.Key_Space)
+    assert page.form.box("speculation").currentData() == "draft-mtp"
+    await stage.until(
+        lambda: stage.host.sent("POST", "/v1/plans")[-1]["overrides"]["speculation"] == "draft-mtp"
+    )
+    await stage.until(lambda: "--spec-type" in page.plan._argv.label.text())
+    await stage.until(lambda: len(stage.host.sent("POST", "/v1/fit")) > asked)
+    assert stage.host.sent("POST", "/v1/fit")[-1]["speculation"] is True
+
+
 async def test_launch_refused_plan_shows_the_problem(stage: Stage) -> None:
     stage.host.refuse["/v1/plans"] = Problem(reason=Reason.KV_TYPE_UNSUPPORTED, message="No such KV type.")
     page = launch(stage)

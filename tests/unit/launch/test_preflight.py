@@ -54,6 +54,8 @@ def test_a_context_beyond_training_is_told() -> None:
     (finding,) = findings(model(context=2048), resolved(), server(), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("context_beyond_training", Severity.WARNING)
     assert finding.evidence == {"trained": 2048, "context": 4096}
+    assert finding.fix is not None
+    assert finding.fix.settings == {"context": 2048}
     assert findings(model(context=None), resolved(), server(), PLENTY, PLENTY) == []
 
 
@@ -67,6 +69,8 @@ def test_drafting_without_a_layer_for_it_stops_the_start(speculation: str) -> No
 def test_a_layer_for_drafting_is_offered_when_it_is_not_used() -> None:
     (finding,) = findings(model(mtp_layers=1), resolved(), server(), PLENTY, PLENTY)
     assert (finding.id, finding.severity) == ("mtp_available", Severity.INFO)
+    assert finding.fix is not None
+    assert finding.fix.settings == {"speculation": "draft-mtp"}
     assert findings(model(mtp_layers=1), resolved(speculation="draft-mtp"), server(), PLENTY, PLENTY) == []
     assert findings(model(), resolved(speculation="ngram-simple"), server(), PLENTY, PLENTY) == []
 

@@ -266,7 +266,11 @@ def test_turboquant_on_the_processor_is_refused(desk: Desk) -> None:
 
 
 def test_drafting_on_a_hybrid_without_a_gpu_goes_without_prefix_caching(desk: Desk) -> None:
-    assert finding(desk.plan(), "mtp_available").severity is Severity.INFO
+    offered = finding(desk.plan(streams=2), "mtp_available")
+    assert offered.severity is Severity.INFO
+    assert offered.fix is not None
+    assert offered.fix.settings == {"speculation": "mtp"}
+    assert offered.fix.command == "sndr run m --streams 2 --speculation mtp", "the same start, with it"
     plan = desk.plan(speculation="mtp", draft_tokens=2)
     assert "--no-enable-prefix-caching" in plan.argv
     assert json.loads(after(plan, "--speculative-config")) == {"method": "mtp", "num_speculative_tokens": 2}
