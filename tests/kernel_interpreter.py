@@ -27,6 +27,19 @@ def interpreter_environment() -> dict[str, str]:
 
 def run_interpreted(*arguments: str, timeout: float = 280.0) -> subprocess.CompletedProcess[str]:
     """Run pytest there, by itself: without this project's settings and fixtures."""
+    return _run(interpreter_environment(), arguments, timeout)
+
+
+def run_compiled(*arguments: str, timeout: float = 280.0) -> subprocess.CompletedProcess[str]:
+    """The same where kernels are compiled and not interpreted; there is no assembler for them."""
+    variables = interpreter_environment()
+    del variables["TRITON_INTERPRET"]
+    return _run(variables, arguments, timeout)
+
+
+def _run(
+    added: dict[str, str], arguments: tuple[str, ...], timeout: float
+) -> subprocess.CompletedProcess[str]:
     variables = {
         name: value for name, value in os.environ.items() if not name.startswith(("PYTEST", "PYTHON"))
     }
@@ -35,7 +48,7 @@ def run_interpreted(*arguments: str, timeout: float = 280.0) -> subprocess.Compl
             *(str(vllm_python()), "-m", "pytest", "-q", "-p", "no:cacheprovider", "--noconftest"),
             *("-c", os.devnull, "--rootdir", str(ROOT / "tests" / "kernels"), *arguments),
         ],
-        env=variables | interpreter_environment() | {"PYTHONDONTWRITEBYTECODE": "1"},
+        env=variables | added | {"PYTHONDONTWRITEBYTECODE": "1"},
         capture_output=True,
         text=True,
         timeout=timeout,

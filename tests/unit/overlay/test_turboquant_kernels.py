@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.kernel_interpreter import ROOT, run_interpreted
+from tests.kernel_interpreter import ROOT, run_compiled, run_interpreted
 
 
 @pytest.mark.parametrize(
@@ -17,4 +17,10 @@ def test_kernels_compute_what_the_reference_computes(file: Path) -> None:
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None
     assert int(passed[1]) > 10
+    assert "skipped" not in done.stdout
+
+
+def test_the_kernel_for_hopper_compiles() -> None:
+    done = run_compiled(str(ROOT / "tests" / "kernels" / "hopper_compiled.py"))
+    assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-2000:]
     assert "skipped" not in done.stdout

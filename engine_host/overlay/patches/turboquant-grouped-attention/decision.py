@@ -17,6 +17,7 @@ NATIVE_FP8 = (8, 9)
 class Decision:
     """used: our kernels run. why: what speaks against it. threshold: query tokens that are decode.
 
+    native_fp8, hopper: the tensor cores take fp8; are Hopper's, and the kernel written for these is right.
     invariant: vLLM's batch-invariant mode; a request's answer then does not depend on what runs beside it, on
     how its prompt was cut or on drafts, to the bit.
     """
@@ -25,6 +26,7 @@ class Decision:
     why: str = ""
     threshold: int = 1
     native_fp8: bool = True
+    hopper: bool = False
     invariant: bool = False
 
 
@@ -121,9 +123,9 @@ def _decided(facts):
     from vllm.logger import init_logger
 
     why = facts.against or _unsuited(facts)
-    native = True
+    native, hopper = True, False
     if not why:
-        why, native = _failing(facts)
+        why, native, hopper = _failing(facts)
     logger = init_logger("vllm.sndr")
     if why:
         logger.warning("TurboQuant stays on vLLM's own kernels: %s.", why)
@@ -131,7 +133,7 @@ def _decided(facts):
     logger.info(
         "TurboQuant runs on grouped kernels, up to %d query tokens a request as decode.", facts.threshold
     )
-    return Decision(True, "", facts.threshold, native, facts.invariant)
+    return Decision(True, "", facts.threshold, native, hopper, facts.invariant)
 
 
 def _unsuited(facts):
@@ -152,35 +154,53 @@ def _unsuited(facts):
 
 
 def _failing(facts):
-    """What this GPU does wrong, and whether its tensor cores take fp8.
+    """What this GPU does wrong; whether its tensor cores take fp8; whether the kernel for Hopper's is right.
 
     A compiler that makes wrong code for one GPU is no theory (docs/kernels.md): every kernel runs once on a
-    small cache and is compared with float64, which also compiles it before the first request.
+    small cache and is compared with float64, which also compiles it before the first request. Where the one
+    for Hopper does not hold, the one for every GPU is tried.
     """
     import torch
+    from vllm.logger import init_logger
 
     if not torch.cuda.is_available():
-        return "there is no CUDA GPU", True
+        return "there is no CUDA GPU", True, False
     capability = torch.cuda.get_device_capability()
     if capability < (8, 0):
-        return f"SM {capability[0]}.{capability[1]}", True
+        return f"SM {capability[0]}.{capability[1]}", True, False
     native = capability >= NATIVE_FP8
+    if capability[0] == 9 and _one_kernel(facts):
+        why = _wrong(facts, native, True)
+        if not why:
+            return "", native, True
+        init_logger("vllm.sndr").warning("TurboQuant does without its kernel for Hopper: %s.", why)
+    return _wrong(facts, native, False), native, False
+
+
+def _one_kernel(facts):
+    """Whether the kernel for Hopper may be used: in batch-invariant mode not beside the other."""
+    from .kernels.attention import HOPPER_ROWS, rows_of
+
+    return not facts.invariant or all(
+        rows_of(heads, kv_heads, facts.threshold) <= HOPPER_ROWS for _, _, heads, kv_heads in facts.layers
+    )
+
+
+def _wrong(facts, native, hopper):
+    """What the self-test finds; empty when there is nothing."""
     from .selftest import rows_that_differ, worst_error
 
     for preset, head_size, heads, kv_heads in sorted(facts.layers):
         for block_size in facts.block_sizes:
+            shape = PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
             try:
-                error = worst_error(
-                    PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
-                )
-                different = facts.invariant and rows_that_differ(
-                    PRESETS[preset], head_size, heads, kv_heads, block_size, facts.threshold, native
-                )
+                error = worst_error(*shape, hopper=hopper)
+                different = facts.invariant and rows_that_differ(*shape, hopper=hopper)
             except Exception as failed:  # noqa: BLE001 - whatever a compiler raises on a GPU that nobody tried
-                return f"the self-test failed with {type(failed).__name__}: {str(failed)[:200]}", native
+                return f"the self-test failed with {type(failed).__name__}: {str(failed)[:200]}"
             layer = f"({preset}, {head_size}, {heads}/{kv_heads})"
             if not error < 1e-2:
-                return f"the self-test is off by {error:.1e} {layer}", native
+                return f"the self-test is off by {error:.1e} {layer}"
             if different:
-                return f"{different} rows of the self-test depend on the rows beside them {layer}", native
-    return "", native
+                return f"{different} rows of the self-test depend on the rows beside them {layer}"
+    return ""

@@ -10,7 +10,9 @@ from .kernels.merge import merge
 from .kernels.store import store
 
 
-def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, native_fp8, device="cuda"):
+def worst_error(
+    preset, head_size, heads, kv_heads, block_size, threshold, native_fp8, device="cuda", hopper=False
+):
     """The largest relative error of decode, verify and expanded windows; not a number counts as wrong."""
     device = torch.device(device)
     layout = CacheLayout(preset, head_size, block_size)
@@ -22,7 +24,8 @@ def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, nativ
         starts = torch.tensor([0, *queries], device=device).cumsum(0).to(torch.int32)
         query = random(sum(queries), heads, head_size)
         out = torch.full_like(query, float("nan"))
-        planned = plan(Shape(layout, rows, heads, kv_heads, cores, native_fp8), len(lengths), 8192, device)
+        shape = Shape(layout, rows, heads, kv_heads, cores, native_fp8, hopper=hopper)
+        planned = plan(shape, len(lengths), 8192, device)
         held = torch.tensor(lengths, dtype=torch.int32, device=device)
         attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform)
         for request, (first, tokens) in enumerate(zip(starts.tolist(), queries, strict=False)):
@@ -45,7 +48,16 @@ def worst_error(preset, head_size, heads, kv_heads, block_size, threshold, nativ
 
 
 def rows_that_differ(
-    preset, head_size, heads, kv_heads, block_size, threshold, native_fp8, device="cuda", most_tokens=8192
+    preset,
+    head_size,
+    heads,
+    kv_heads,
+    block_size,
+    threshold,
+    native_fp8,
+    device="cuda",
+    most_tokens=8192,
+    hopper=False,
 ):
     """How many rows have other bits alone than as one of several, and in another batch; none should."""
     device = torch.device(device)
@@ -55,7 +67,8 @@ def rows_that_differ(
     query = random(rows, heads, head_size)
     answers = []
     for together in sorted({1, threshold, prefill_rows(heads, kv_heads)}):
-        shape = Shape(layout, together, heads, kv_heads, cores, native_fp8, fixed_share_of(most_tokens))
+        share = fixed_share_of(most_tokens)
+        shape = Shape(layout, together, heads, kv_heads, cores, native_fp8, share, hopper)
         out = torch.full_like(query, float("nan"))
         for first in range(0, rows, together):
             mine = slice(first, min(first + together, rows))

@@ -94,7 +94,7 @@ if ID := os.environ.get("PATCHED"):
     answer["graphs without"] = backend.TurboQuantMetadataBuilder.get_cudagraph_support(config, None).name
 
     # From here on as on a GPU whose self-test passed; small windows, so that there are several.
-    decision._failing = lambda facts: ("", True)
+    decision._failing = lambda facts: ("", True, False)
     decision._decided.cache_clear()
     wiring.WINDOW_BYTES, wiring.SUMS_BYTES = 128 * 2 * 2 * KV_HEADS * SIZE, 128 * HEADS * SIZE * 4
     for preset in ("turboquant_k8v4", "turboquant_4bit_nc"):

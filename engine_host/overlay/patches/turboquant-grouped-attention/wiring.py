@@ -182,6 +182,7 @@ class Wired:
                 self._cores,
                 self.decision.native_fp8,
                 self._fixed_share,
+                self.decision.hopper,
             )
         return self._shapes[key]
 

@@ -12,9 +12,16 @@ from .decode import decode_kernel
 from .hadamard import rotate
 from .layout import CacheLayout
 
+try:
+    from .hopper import hopper_kernel
+except ImportError:  # A Triton without Gluon.
+    hopper_kernel = None
+
 MOST_QUERY_ROWS = 8
 # wgmma multiplies 64 rows at a time, and these are tokens.
 TILE = 64
+# The most query rows that the kernel for Hopper takes.
+HOPPER_ROWS = 32
 # Of shares that are the same in every batch: their memory grows with their number.
 MOST_FIXED_SHARES = 32
 
@@ -43,6 +50,15 @@ def tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     )
 
 
+def hopper_tuning_for(layout: CacheLayout, rows: int) -> Tuning:
+    """The measured best of the kernel for Hopper."""
+    if layout.head_size == 256:
+        return Tuning(whole_values=True, programs_a_core=2)
+    if rows == 8:
+        return Tuning(whole_values=True, programs_a_core=4, registers=128)
+    return Tuning(whole_values=True, programs_a_core=3)
+
+
 def rows_of(heads: int, kv_heads: int, query_rows: int) -> int:
     """Rows of one KV head of one request, padded to what the tensor cores take."""
     return max(8, triton.next_power_of_2(heads // kv_heads * query_rows))
@@ -51,10 +67,12 @@ def rows_of(heads: int, kv_heads: int, query_rows: int) -> int:
 def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -> int:
     """Into how many shares a context is cut.
 
-    As many as make one full wave over the GPU's cores, and no share smaller than a tile. pairs: requests
-    times KV heads.
+    As many as make one full wave over the GPU's cores, whole tiles each, and none that would be empty. pairs:
+    requests times KV heads.
     """
-    return max(1, min(cores * programs_a_core // max(1, pairs), math.ceil(most_tokens / TILE)))
+    tiles = max(1, math.ceil(most_tokens / TILE))
+    most = max(1, min(cores * programs_a_core // max(1, pairs), tiles))
+    return math.ceil(tiles / math.ceil(tiles / most))
 
 
 def prefill_rows(heads: int, kv_heads: int) -> int:
@@ -73,6 +91,8 @@ class Shape:
 
     cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on). fixed_share: the
     tokens of a share where a row's answer may not depend on its batch (see `fixed_share_of`); 0 where it may.
+    hopper: the kernel for Hopper's tensor cores (SM 9.0) may be used; with `fixed_share` only where every
+    shape that a row may meet is within `HOPPER_ROWS`, since two kernels do not have the same bits.
     """
 
     layout: CacheLayout
@@ -82,6 +102,7 @@ class Shape:
     cores: int
     native_fp8: bool = True
     fixed_share: int = 0
+    hopper: bool = False
 
     def __post_init__(self) -> None:
         if not 1 <= self.query_rows <= MOST_QUERY_ROWS:
@@ -97,9 +118,19 @@ class Shape:
         return max(16, rows) if self.fixed_share else rows
 
     @property
+    def on_hopper(self) -> bool:
+        """Whether `hopper.py` computes it."""
+        suits = self.layout.fp8_keys and self.layout.head_size > 64 and self.rows <= HOPPER_ROWS
+        return self.hopper and suits and hopper_kernel is not None
+
+    @property
     def tuning(self) -> Tuning:
         """How it is compiled."""
-        return tuning_for(self.layout, self.rows)
+        return (
+            hopper_tuning_for(self.layout, self.rows)
+            if self.on_hopper
+            else tuning_for(self.layout, self.rows)
+        )
 
     def splits(self, batch: int, most_tokens: int) -> int:
         """Shares of each context of a batch."""
@@ -110,13 +141,14 @@ class Shape:
     def buffers(self, batch: int, splits: int) -> list[tuple[tuple[int, ...], torch.dtype]]:
         """The memory that a batch needs: what shares find, their log2-sum-exp2, and rotated queries.
 
-        Shares: fp32 [batch, kv_heads, splits, rows, head_size]; sums: fp32 without the last dimension;
-        queries in the rotation of 4-bit keys: fp32 [batch * query_rows, heads, head_size], else nothing.
+        Shares: fp32, on Hopper fp16, [batch, kv_heads, splits, rows, head_size]; sums: fp32 without the last
+        dimension; queries in the rotation of 4-bit keys: fp32 [batch * query_rows, heads, head_size], else
+        nothing.
         """
         parts = (batch, self.kv_heads, splits, self.rows)
         rotated = 0 if self.layout.fp8_keys else batch * self.query_rows
         return [
-            ((*parts, self.layout.head_size), torch.float32),
+            ((*parts, self.layout.head_size), torch.float16 if self.on_hopper else torch.float32),
             (parts, torch.float32),
             ((rotated, self.heads, self.layout.head_size), torch.float32),
         ]
@@ -168,8 +200,7 @@ def attend(
     has at most `query_rows`, and may have none. uniform: each has `query_rows`, one after the other, or no
     length at all.
     """
-    shape, tuning = planned.shape, planned.tuning
-    layout = shape.layout
+    shape, layout = planned.shape, planned.shape.layout
     if not layout.fp8_keys:
         # A padded batch has more rows than queries.
         query = query[: planned.rotated.shape[0]]
@@ -177,39 +208,10 @@ def attend(
         rotate(query, rotated)
         query = rotated
     group = shape.heads // shape.kv_heads
-    options: dict[str, Any] = {"num_warps": tuning.warps}
-    if tuning.registers is not None:
-        options["maxnreg"] = tuning.registers
-    decode_kernel[(shape.kv_heads, planned.batch, planned.splits)](
-        query,
-        cache.view(torch.float8_e4m3fn) if shape.native_fp8 else cache,
-        cache,
-        cache.view(torch.int32),
-        table,
-        lengths,
-        starts,
-        planned.partial,
-        planned.partial_lse,
-        scale * math.log2(math.e),
-        query.stride(0),
-        query.stride(1),
-        table.stride(0),
-        # Measured: at 256 a known number spares registers, at 128 it is slower (docs/kernels.md).
-        query_rows=shape.query_rows if uniform and layout.head_size > 128 else 0,
-        group=group,
-        rows=shape.rows,
-        kv_heads=shape.kv_heads,
-        head_size=layout.head_size,
-        block_size=layout.block_size,
-        block_stride=cache.stride(0),
-        fp8_keys=layout.fp8_keys,
-        native_fp8=shape.native_fp8,
-        tile=TILE,
-        whole_values=tuning.whole_values,
-        stages=tuning.stages,
-        fixed_share=shape.fixed_share,
-        **options,
-    )
+    if shape.on_hopper:
+        _hopper_shares(planned, query, cache, table, lengths, starts, scale)
+    else:
+        _shares(planned, query, cache, table, lengths, starts, scale, uniform)
     # Many shares mean few requests: then narrower programs fill the GPU.
     channels = 32 if planned.splits > 32 else 64
     grid = (planned.batch * shape.kv_heads, group * shape.query_rows, layout.head_size // channels)
@@ -228,4 +230,91 @@ def attend(
         head_size=layout.head_size,
         channels=channels,
         num_warps=4 if planned.splits > 32 else 1,
+    )
+
+
+def _options(tuning: Tuning) -> dict[str, Any]:
+    options: dict[str, Any] = {"num_warps": tuning.warps}
+    if tuning.registers is not None:
+        options["maxnreg"] = tuning.registers
+    return options
+
+
+def _shares(
+    planned: Plan,
+    query: torch.Tensor,
+    cache: torch.Tensor,
+    table: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    scale: float,
+    uniform: bool,
+) -> None:
+    """The first pass: what each share of each context finds."""
+    shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
+    decode_kernel[(shape.kv_heads, planned.batch, planned.splits)](
+        query,
+        cache.view(torch.float8_e4m3fn) if shape.native_fp8 else cache,
+        cache,
+        cache.view(torch.int32),
+        table,
+        lengths,
+        starts,
+        planned.partial,
+        planned.partial_lse,
+        scale * math.log2(math.e),
+        query.stride(0),
+        query.stride(1),
+        table.stride(0),
+        # Measured: at 256 a known number spares registers, at 128 it is slower (docs/kernels.md).
+        query_rows=shape.query_rows if uniform and layout.head_size > 128 else 0,
+        group=shape.heads // shape.kv_heads,
+        rows=shape.rows,
+        kv_heads=shape.kv_heads,
+        head_size=layout.head_size,
+        block_size=layout.block_size,
+        block_stride=cache.stride(0),
+        fp8_keys=layout.fp8_keys,
+        native_fp8=shape.native_fp8,
+        tile=TILE,
+        whole_values=tuning.whole_values,
+        stages=tuning.stages,
+        fixed_share=shape.fixed_share,
+        **_options(tuning),
+    )
+
+
+def _hopper_shares(
+    planned: Plan,
+    query: torch.Tensor,
+    cache: torch.Tensor,
+    table: torch.Tensor,
+    lengths: torch.Tensor,
+    starts: torch.Tensor,
+    scale: float,
+) -> None:
+    """The first pass by the kernel for Hopper."""
+    shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
+    hopper_kernel[(shape.kv_heads, planned.batch, planned.splits)](
+        query,
+        cache.view(torch.float8_e4m3fn),
+        cache.view(torch.int16),
+        cache.view(torch.int32),
+        table,
+        lengths,
+        starts,
+        planned.partial,
+        planned.partial_lse,
+        scale * math.log2(math.e),
+        query.stride(0),
+        query.stride(1),
+        table.stride(0),
+        group=shape.heads // shape.kv_heads,
+        rows=shape.rows,
+        kv_heads=shape.kv_heads,
+        head_size=layout.head_size,
+        block_size=layout.block_size,
+        block_stride=cache.stride(0),
+        fixed_share=shape.fixed_share,
+        **_options(tuning),
     )

@@ -40,7 +40,7 @@ def combine_kernel(
         partial + place.to(tl.int64)[:, None] * head_size + channel[None, :],
         mask=(weights > 0.0)[:, None],
         other=0.0,
-    )
+    ).to(tl.float32)
     total = tl.sum(weights, 0)
     answer = tl.sum(parts * weights[:, None], 0) / tl.where(total > 0.0, total, 1.0)
     token = query_start + row // group
