@@ -7,6 +7,7 @@ from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.resolve import Machine
 from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.engines.vllm_pins import current, install_fix
 from engine_host.fit.start import Device, Model
 from engine_host.fit_services import FitServices, device_of
 from engine_host.launch.preflight_preset import without_gpu
@@ -57,7 +58,7 @@ class PresetVerdictServices:
         here = await self._presets.here(asked.count) if asked.hardware in {None, HERE} else None
         _, processor = await self._fit.devices(FitRequest(cpu=True))
         _, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
-        engines = await self._engines() if here is not None else None
+        engines = await self._engines(gpus=bool(here.count)) if here is not None else None
         judged = []
         for preset_id in catalog.ids():
             needed = catalog.preset(preset_id).needs.gpus
@@ -100,11 +101,11 @@ class PresetVerdictServices:
             update={"missing": tuple(missing), "model": weights.found[0].id if usable else None}
         )
 
-    async def _engines(self) -> _Engines:
-        """What is missing to start each engine."""
+    async def _engines(self, *, gpus: bool) -> _Engines:
+        """What is missing to start each engine; `gpus`: this machine has some."""
         return {
             PresetEngine.LLAMA_CPP: await self._llama_cpp(),
-            PresetEngine.VLLM: await self._vllm(),
+            PresetEngine.VLLM: await self._vllm(gpus=gpus),
         }
 
     async def _llama_cpp(self) -> _Missing:
@@ -117,14 +118,14 @@ class PresetVerdictServices:
             without_gpu(preset, server.label) if preset.needs.gpus and not server.devices else None
         )
 
-    async def _vllm(self) -> _Missing:
+    async def _vllm(self, *, gpus: bool) -> _Missing:
         try:
             environment = await self._find_environment(None)
         except HostError as error:
             absent = _absent(error)
             return lambda _preset: absent
         return lambda preset: (
-            _cpu_build(environment) if preset.needs.gpus and environment.build == "cpu" else None
+            _cpu_build(environment, gpus=gpus) if preset.needs.gpus and environment.build == "cpu" else None
         )
 
 
@@ -167,16 +168,17 @@ def _absent(error: HostError) -> Finding:
     )
 
 
-def _cpu_build(environment: Environment) -> Finding:
-    """Of vLLM only the build for processors is installed, and the preset is for GPUs."""
+def _cpu_build(environment: Environment, *, gpus: bool) -> Finding:
+    """Of vLLM only the build for processors is installed, and the preset is for GPUs.
+
+    Without GPUs on this machine the build for them would not run here, so that no click installs it.
+    """
+    fix = install_fix(current("cuda", environment.version), "Install it.")
     return Finding(
         id="engine.build",
         severity=Severity.ERROR,
         reason=Reason.ENGINE_UNUSABLE,
         message=f"{environment.label} is installed, and this preset needs the build for GPUs.",
-        fix=Fix(
-            text="Install it.",
-            command=f"sndr engine install vllm --version {environment.version} --build cuda",
-        ),
+        fix=fix if gpus else fix.model_copy(update={"action": None}),
         evidence={"installation": environment.id},
     )

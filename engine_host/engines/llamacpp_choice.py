@@ -11,6 +11,7 @@ from engine_host.engines.llamacpp_servers import (
     ServerCapabilities,
     ServerCommand,
     ServerProber,
+    build_fix,
     built_command,
     own_command,
     prebuilt_command,
@@ -50,7 +51,7 @@ class LlamaCppServers:
             Reason.ENGINE_UNUSABLE,
             "No llama.cpp server works on this machine.",
             cause="The prebuilt package is not installed and nothing was built.",
-            fix=Fix(text="Build llama.cpp for this machine.", command="sndr engine build llama.cpp"),
+            fix=build_fix("Build llama.cpp for this machine."),
         )
 
     async def all(self) -> tuple[ServerInfo, ...]:
@@ -91,7 +92,7 @@ class LlamaCppServers:
         else:
             builds = installed(self._data)
             command = built_command(builds[0]) if builds else None
-            fix = Fix(text="Build it once.", command="sndr engine build llama.cpp")
+            fix = build_fix("Build it once.")
             what = "llama.cpp has not been built on this machine."
         if command is None:
             raise HostError(Reason.NOT_FOUND, what, fix=fix)

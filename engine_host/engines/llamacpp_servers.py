@@ -12,7 +12,7 @@ from pathlib import Path
 
 from engine_host._errors import HostError
 from engine_host.protocol.engines import ServerInfo
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Action, Fix, Reason
 from engine_host.protocol.plans import ServerChoice
 
 PROBE_SECONDS = 20.0
@@ -29,6 +29,15 @@ _FLAG = re.compile(r"\s*(-{1,2}[A-Za-z][\w-]*)(,?)")
 _VERSION = re.compile(r"^version:\s*(?P<version>\S+)(?P<rest>.*)$", re.MULTILINE)
 _BUILD = re.compile(r"build\s+(\d+)")
 _COMMIT = re.compile(r"commit\s+([0-9a-f]{6,40})|\(([0-9a-f]{6,40})\)")
+
+
+def build_fix(text: str) -> Fix:
+    """The next action that builds llama.cpp for this machine, as a click and as a command."""
+    return Fix(
+        text=text,
+        command="sndr engine build llama.cpp",
+        action=Action(method="POST", path="/v1/servers/build"),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from engine_host._errors import HostError
 from engine_host.engines.environment_folder import RECORD, claimed, leftovers, read_record, size
-from engine_host.engines.vllm_pins import PINS, Pin
+from engine_host.engines.vllm_pins import PINS, Pin, install_fix
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -97,10 +97,7 @@ class VllmInstallations:
             Reason.NOT_FOUND,
             "vLLM is not installed." if wanted is None else f"vLLM {wanted} is not installed.",
             cause=f"It takes {pin.needs_free / 2**30:.0f} GiB; {pin.download / 2**30:.1f} to download.",
-            fix=Fix(
-                text="Install it.",
-                command=f"sndr engine install vllm --version {pin.version} --build {pin.build}",
-            ),
+            fix=install_fix(pin, "Install it."),
             evidence={"wanted": wanted, "installation": pin.id},
         )
 
@@ -153,10 +150,7 @@ class VllmInstallations:
                 reason=Reason.ENGINE_UNUSABLE,
                 message=f"The environment {pin.id} in {home} is damaged.",
                 cause="The Python that it was made with is gone, or files of it were removed.",
-                fix=Fix(
-                    text="Install it again.",
-                    command=f"sndr engine install vllm --version {pin.version} --build {pin.build}",
-                ),
+                fix=install_fix(pin, "Install it again."),
                 evidence={"path": str(home), "python": str(python)},
             )
             return None, problem

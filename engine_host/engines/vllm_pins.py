@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.protocol.errors import Action, Fix
+
 LOCKS = Path(__file__).parent / "vllm_locks"
 _GIB = 2**30
 
@@ -46,3 +48,18 @@ PINS = (
 # The locks are resolved for this one: vLLM bounds setuptools from 3.12 on, and 3.13 lacks wheels of CUDA.
 PYTHON = "3.11"
 TORCH_CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+
+
+def current(build: str, version: str = "") -> Pin:
+    """The pin of a build: of this version where there is one, else the current one."""
+    of_build = [pin for pin in PINS if pin.build == build]
+    return next((pin for pin in of_build if pin.version == version), of_build[0])
+
+
+def install_fix(pin: Pin, text: str) -> Fix:
+    """The next action that installs a pin, as a click and as a command."""
+    return Fix(
+        text=text,
+        command=f"sndr engine install vllm --version {pin.version} --build {pin.build}",
+        action=Action(method="POST", path=f"/v1/installations/{pin.id}"),
+    )

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine_host.engines.llamacpp_servers import ServerCapabilities
+from engine_host.engines.llamacpp_servers import ServerCapabilities, build_fix
 from engine_host.fit.shape import ModelShape
 from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_needs, main_memory
@@ -10,7 +10,7 @@ from engine_host.launch.preflight_machine import MachineState, free_vram, held_b
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Action, Fix, Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding, ServerChoice
 
@@ -38,11 +38,7 @@ def findings(
                 id="prebuilt_server",
                 severity=Severity.INFO,
                 message="The prebuilt llama.cpp runs: it works at once, but uses no more than AVX2.",
-                fix=Fix(
-                    text="Build llama.cpp for this processor once.",
-                    command="sndr engine build llama.cpp",
-                    action=Action(method="POST", path="/v1/servers/build"),
-                ),
+                fix=build_fix("Build llama.cpp for this processor once."),
             )
         )
     return found

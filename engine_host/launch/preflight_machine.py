@@ -202,8 +202,8 @@ def ports(state: MachineState) -> Iterator[Finding]:
 _GRAVE = list(Severity)
 
 
-def version(environment: str, found: str, pinned: Sequence[str]) -> Iterator[Finding]:
-    """A version of vLLM that the program's patches and figures are not made for."""
+def version(environment: str, found: str, pinned: Sequence[str], install: Fix) -> Iterator[Finding]:
+    """A version of vLLM that the program's patches and figures are not made for; `install` a pinned one."""
     if found in pinned:
         return
     known = " and ".join(pinned)
@@ -212,10 +212,7 @@ def version(environment: str, found: str, pinned: Sequence[str]) -> Iterator[Fin
         severity=Severity.WARNING,
         reason=Reason.UNSUPPORTED,
         message=f"{environment} has vLLM {found}; patches, arguments and figures here are for {known}.",
-        fix=Fix(
-            text="Patches that do not fit are left out by themselves. To be sure, take a pinned version.",
-            command=f"sndr engine install vllm --version {pinned[0]}",
-        ),
+        fix=install,
         evidence={"installation": environment, "version": found, "pins": list(pinned)},
     )
 

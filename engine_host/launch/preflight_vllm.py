@@ -5,6 +5,7 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 
 from engine_host.engines.vllm import speculation_method
+from engine_host.engines.vllm_pins import current, install_fix
 from engine_host.fit import vllm
 from engine_host.fit.estimate import Estimate
 from engine_host.fit.kv import TURBOQUANT
@@ -125,7 +126,7 @@ def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
                 severity=Severity.ERROR,
                 reason=Reason.ENGINE_UNUSABLE,
                 message="This build of vLLM needs an NVIDIA GPU, and none is here.",
-                fix=Fix(text="Install the CPU build.", command="sndr engine install vllm --build cpu"),
+                fix=install_fix(current("cpu"), "Install the CPU build."),
             )
         ]
     wanted = int(resolved["tensor_parallel"])

@@ -17,7 +17,7 @@ from engine_host.engines.vllm import (
     speculation_method,
     with_drafter,
 )
-from engine_host.engines.vllm_pins import PINS
+from engine_host.engines.vllm_pins import PINS, current, install_fix
 from engine_host.launch.asked import Asked, PresetStart, asked_of
 from engine_host.launch.marks import Made, Marks, files_mark
 from engine_host.launch.ownership import foreign_settings
@@ -38,7 +38,7 @@ from engine_host.launch.twin import twin
 from engine_host.launch.vllm_defaults import Machine, resolve
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.shelf import ShelvedModel
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import (
     LLAMA_CPP_ONLY,
     EngineKind,
@@ -140,7 +140,10 @@ class VllmPlans:
         self, resolved: Resolution, environment: Environment, machine: Machine
     ) -> Iterator[Finding]:
         """Driver, GPUs, memory that others hold, disk and version."""
-        yield from version(environment.id, environment.version, list(dict.fromkeys(p.version for p in PINS)))
+        versions = list(dict.fromkeys(pin.version for pin in PINS))
+        said = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
+        install = install_fix(current(environment.build), said)
+        yield from version(environment.id, environment.version, versions, install)
         yield from disk(machine.state, self._around.cache_folder)
         if environment.build == "cpu":
             return
@@ -199,10 +202,7 @@ def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
         Reason.ENGINE_UNUSABLE,
         f"{preset.resolved.preset.id} is for GPUs, and {environment.label} runs on the processor.",
         cause="No other build of vLLM is installed.",
-        fix=Fix(
-            text="Install the build for GPUs.",
-            command=f"sndr engine install vllm --version {environment.version} --build cuda",
-        ),
+        fix=install_fix(current("cuda", environment.version), "Install the build for GPUs."),
         evidence={"preset": preset.resolved.preset.id, "installation": environment.id},
     )
 

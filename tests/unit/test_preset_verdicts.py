@@ -188,7 +188,13 @@ def test_a_build_for_processors_is_not_enough_for_gpus(machine: Machine) -> None
     build = next(one for one in machine.of("qwen3.6-27b-int4-2x24").missing if one.id == "engine.build")
     assert build.fix is not None
     assert build.fix.command == "sndr engine install vllm --version 0.32.0 --build cuda"
+    assert build.fix.action is not None
+    assert (build.fix.action.method, build.fix.action.path) == ("POST", "/v1/installations/0.32.0-cuda")
     assert "engine.build" not in ids(machine.of("demo-vllm"))
+    machine.gpus = ()
+    useless = next(one for one in machine.of("qwen3.6-27b-int4-2x24").missing if one.id == "engine.build")
+    assert useless.fix is not None
+    assert useless.fix.action is None, "no click installs 12 GB that do not run here"
 
 
 def test_a_llama_cpp_without_gpus_is_not_enough_for_them(machine: Machine) -> None:

@@ -10,6 +10,7 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
+from engine_host.engines.llamacpp_servers import build_fix
 from engine_host.protocol import (
     Action,
     EngineState,
@@ -286,6 +287,19 @@ async def test_a_fix_that_changes_the_start_is_a_click(stage: Stage) -> None:
     await stage.until(lambda: "--spec-type" in page.plan._argv.label.text())
     await stage.until(lambda: len(stage.host.sent("POST", "/v1/fit")) > asked)
     assert stage.host.sent("POST", "/v1/fit")[-1]["speculation"] is True
+
+
+async def test_the_faster_build_is_a_click_of_its_finding(stage: Stage) -> None:
+    fix = build_fix("Build llama.cpp for this processor once.")
+    finding = Finding(id="prebuilt_server", severity=Severity.INFO, message="The prebuilt runs.", fix=fix)
+    stage.host.plan = samples.plan(findings=(finding,))
+    page = launch(stage)
+    await stage.until(lambda: page.model.plan is not None and page.model.plan.findings == (finding,))
+    mend = next(made for made in page.plan.findings.findChildren(QPushButton) if made.text() == "Do it")
+    assert mend.accessibleName() == "Build llama.cpp for this processor once."
+    QTest.mouseClick(mend, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))
+    assert mend.text() == "Do it"
 
 
 async def test_launch_refused_plan_shows_the_problem(stage: Stage) -> None:

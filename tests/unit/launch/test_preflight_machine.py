@@ -175,7 +175,7 @@ def test_an_endpoint_elsewhere_is_told_and_stops_no_start() -> None:
 
 
 def test_a_version_that_is_no_pin_is_told() -> None:
-    finding = one(version("/opt/venv", "0.30.1", ["0.32.0", "0.26.0"]))
+    finding = one(version("/opt/venv", "0.30.1", ["0.32.0", "0.26.0"], Fix(text="Install it.")))
     assert (finding.id, finding.severity) == ("version_not_pinned", Severity.WARNING)
     assert "0.32.0 and 0.26.0" in finding.message
-    assert not list(version("0.26.0-cuda", "0.26.0", ["0.32.0", "0.26.0"]))
+    assert not list(version("0.26.0-cuda", "0.26.0", ["0.32.0", "0.26.0"], Fix(text="Install it.")))

@@ -217,6 +217,8 @@ def test_a_preset_for_gpus_does_not_run_in_the_build_for_processors(vllm: Preset
     fix = raised.value.problem.fix
     assert fix is not None
     assert fix.command == "sndr engine install vllm --version 0.32.0 --build cuda"
+    assert fix.action is not None
+    assert (fix.action.method, fix.action.path) == ("POST", "/v1/installations/0.32.0-cuda")
 
 
 def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: PresetDesk) -> None:

@@ -403,7 +403,11 @@ def test_a_context_beyond_the_models_positions_stops_the_start(desk: Desk) -> No
 
 def test_gpus(desk: Desk) -> None:
     desk.cuda()
-    assert finding(desk.plan(), "no_gpu").reason is Reason.ENGINE_UNUSABLE
+    missing = finding(desk.plan(), "no_gpu")
+    assert missing.reason is Reason.ENGINE_UNUSABLE
+    assert missing.fix is not None
+    assert missing.fix.action is not None
+    assert missing.fix.action.path == "/v1/installations/0.32.0-cpu"
     desk.cuda(gpu(0, used=100 * GIB), gpu(1), gpu(2))
     plan = desk.plan()
     assert "--enforce-eager" not in plan.argv
