@@ -28,6 +28,7 @@ from sndr_gui.bisection import BisectionModel
 from sndr_gui.client import HostClient
 from sndr_gui.home import build_of
 from sndr_gui.installations import InstallationsModel
+from sndr_gui.patch_restart import Restart, restart_of
 from sndr_gui.patch_rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
 from sndr_gui.rows import RowsModel
 from sndr_gui.session import Session
@@ -424,6 +425,10 @@ class PatchesModel(QObject):
             self.session.state.set_applies(await client.probe_patches(name))
 
         self._send("probe", work)
+
+    def restart(self) -> Restart | None:
+        """What to ask before the engine starts again without the chosen patch; None for nothing."""
+        return restart_of(self.session.state, self.engine, self.chosen, self.needed_by())
 
     def start_without(self) -> None:
         """Start the engine again without the chosen patch."""

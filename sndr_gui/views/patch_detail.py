@@ -17,6 +17,7 @@ from sndr_gui.views.copying import CommandLine, CopyButton
 from sndr_gui.views.diff_text import DiffColours
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import badge, button, clear, row, set_text, text
+from sndr_gui.views.patch_restart import RestartDialog
 
 _UNKNOWN = "not measured"
 
@@ -52,7 +53,7 @@ class PatchPane(QWidget):
         self.probe = button(
             "Probe now", model.probe, icon="activity", hint="Ask every process", command="sndr patches probe"
         )
-        self.without = button("Start without", model.start_without)
+        self.without = button("Start without…", self._on_without)
         self.without.setAccessibleName("Start without this patch")
         self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
         self.twin = CommandLine("", "the command that shows this patch")
@@ -97,7 +98,7 @@ class PatchPane(QWidget):
         self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
         self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
-        self.without.setText("Starting…" if model.pending("without") else "Start without")
+        self.without.setText("Starting…" if model.pending("without") else "Start without…")
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
         self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
         self.bisect.setEnabled(model.bisection.can_start)
@@ -107,6 +108,13 @@ class PatchPane(QWidget):
         patch = self.model.patch
         if patch is not None:
             self.model.switch("off" if patch.switch == "on" else "on")
+
+    def _on_without(self) -> None:
+        if (asked := self.model.restart()) is None:
+            self.model.start_without()
+        else:
+            # open() and not exec(): a nested loop would lose tasks.
+            RestartDialog(self, self.model, asked).open()
 
     def _on_default(self) -> None:
         self.model.switch("default")

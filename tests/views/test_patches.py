@@ -2,6 +2,8 @@
 
 import time
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton
 
 from engine_host.protocol import (
@@ -18,10 +20,18 @@ from engine_host.protocol import (
     Problem,
     ProcessRole,
     Reason,
+    RequestState,
 )
-from engine_host.protocol.events import JobDoneEvent, JobStepEvent, PatchResultEvent, ServersChangedEvent
+from engine_host.protocol.events import (
+    EngineRequestEvent,
+    JobDoneEvent,
+    JobStepEvent,
+    PatchResultEvent,
+    ServersChangedEvent,
+)
 from sndr_gui.views.bisect import BisectDialog
 from sndr_gui.views.faults import FaultsDialog
+from sndr_gui.views.patch_restart import RestartDialog
 from sndr_gui.views.patches import PatchesView
 from tests.views import samples
 from tests.views.conftest import Stage
@@ -96,9 +106,54 @@ async def test_the_pane_shows_the_change_and_sends_its_commands(stage: Stage) ->
     assert stage.host.sent("POST", "/v1/patches/switch") == [{"names": ["P0001"], "to": "off"}]
     view.pane.probe.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/engines/engine-1/patches/probe"))
+
+
+def restart_dialog(view: PatchesView) -> RestartDialog:
     view.pane.without.click()
-    path = "/v1/engines/engine-1/patches/P0001/start-without"
-    await stage.until(lambda: stage.host.sent("POST", path))
+    found: list[RestartDialog] = [one for one in view.findChildren(RestartDialog) if one.isVisible()]
+    return found[-1]
+
+
+WITHOUT = "/v1/engines/engine-1/patches/P0001/start-without"
+
+
+async def test_a_start_without_a_patch_asks_while_a_model_is_loaded(stage: Stage) -> None:
+    view = await page(stage)
+    await stage.until(lambda: "failed" in states(view))
+    view.table.selectRow(1)
+    await stage.until(lambda: view.model.detail is not None)
+    assert view.pane.without.accessibleName() == "Start without this patch"
+    dialog = restart_dialog(view)
+    assert dialog.windowTitle() == "Start sndr-demo without P0001?"
+    assert "stopped and started again" in dialog.does.text()
+    assert dialog.cuts.isHidden()
+    QTest.keyClick(dialog, Qt.Key.Key_Return)
+    assert not dialog.isVisible()
+    dialog = restart_dialog(view)
+    request = samples.request(RequestState.DECODE, 77)
+    stage.host.publish(EngineRequestEvent(request=request))
+    await stage.until(dialog.cuts.isVisible)
+    assert dialog.cuts.text().startswith("1 request is running")
+    assert "cut off" in dialog.accessibleDescription()
+    QTest.keyClick(dialog, Qt.Key.Key_Escape)
+    assert not stage.host.sent("POST", WITHOUT)
+    dialog = restart_dialog(view)
+    assert dialog.restart.accessibleName() == "Start sndr-demo without P0001"
+    dialog.restart.setFocus()
+    QTest.keyClick(dialog.restart, Qt.Key.Key_Space)
+    await stage.until(lambda: stage.host.sent("POST", WITHOUT))
+    await stage.until(lambda: not view.findChildren(RestartDialog))
+
+
+async def test_a_start_that_is_not_loaded_yet_is_replaced_without_a_question(stage: Stage) -> None:
+    view = await page(stage)
+    view.table.selectRow(1)
+    await stage.until(lambda: view.model.detail is not None)
+    assert restart_dialog(view)
+    stage.host.set_engine(samples.engine(EngineState.STARTING, engine="vllm", plan=samples.vllm_plan()))
+    await stage.until(lambda: not view.findChildren(RestartDialog))
+    view.pane.without.click()
+    await stage.until(lambda: stage.host.sent("POST", WITHOUT))
 
 
 async def test_a_family_or_all_are_switched_from_the_menu(stage: Stage) -> None:
