@@ -196,6 +196,9 @@ class Host:
             hub.model,
         )
         self._patch_book.stage = self.engines.stage
+        installations = InstallationJobs(
+            self._folders, self._jobs, self._events, self._log_book, self.installations, self.engines.alive
+        )
         self.services = Services(
             program=f"sndr {__version__}",
             events=self._events,
@@ -249,14 +252,7 @@ class Host:
                 self._demo_model,
                 lambda: self._settings.current.engine.server,
             ),
-            installations=InstallationJobs(
-                self._folders,
-                self._jobs,
-                self._events,
-                self._log_book,
-                self.installations,
-                self.engines.alive,
-            ),
+            installations=installations,
             host_info=self.info,
             models=self.models,
             telemetry=self._telemetry,
@@ -265,6 +261,7 @@ class Host:
             endpoint_app=self.gateway.trusted_app,
         )
         await self.engines.adopt()
+        await installations.recover()
         remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
         # No plan was made yet, so nothing but these engines needs a bundle that is old.
         used = [engine.plan.patches.digest for engine in self.engines.alive() if engine.plan.patches]

@@ -14,7 +14,9 @@ from engine_host.engines.environment_folder import (
     leftovers,
     not_deleted,
     refuse_used,
+    restore,
     size,
+    whole,
 )
 from engine_host.engines.vllm_install import STEPS, InstallRequest, install
 from engine_host.engines.vllm_installations import VllmInstallations
@@ -55,6 +57,18 @@ class InstallationJobs:
         """Every environment that is or could be here."""
         found = await asyncio.to_thread(self._installations.all)
         return InstallationPage(seq=self._events.seq, installations=found)
+
+    async def recover(self) -> None:
+        """Bring back each environment whose reinstall was cut off by the end of a host."""
+        for home in map(self._installations.home, PINS):
+            try:
+                back = await restore(home)
+            except HostError as error:
+                # Another host is at work there, or it cannot be moved; starts say that it is not there.
+                self._log_book.add("install", [error.problem.sentence()])
+                continue
+            if back:
+                self._log_book.add("install", [f"brought back {home}: its reinstall was cut off"])
 
     def install(self, wanted: str) -> Job:
         """Install one; a running install of it is answered as it is. Raises HostError(not_found)."""
@@ -103,13 +117,18 @@ class InstallationJobs:
             if said < 2:
                 raise  # Nothing was begun, and an environment that was there still is.
             control.left = "Downloads stay in the cache, so that the next try starts from them."
-            if left := [path for path in (home, *asides(home)) if path.exists()]:
+            back = whole(home)
+            unwanted = asides(home) if back else (home, *asides(home))
+            if left := [path for path in unwanted if path.exists()]:
                 control.left = f"{left[0]} could not be deleted entirely. {control.left}"
-            else:
+            if back:
+                control.undone = "The environment that was there before is back, as it was."
+            elif not left:
                 control.undone = "The half-installed environment was removed."
             raise
+        finally:
+            self._events.publish(ServersChangedEvent())
         self._log_book.add("install", [f"installed vLLM {pin.id} in {request.home}"])
-        self._events.publish(ServersChangedEvent())
         shown = ("version", "build", "size", "seconds", "repaired")
         return {"folder": str(request.home), **{name: record[name] for name in shown}}
 

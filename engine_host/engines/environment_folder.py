@@ -19,6 +19,7 @@ from engine_host.protocol.errors import Reason
 
 RECORD = "installation.json"
 _ASIDE = ".removed-"
+_BEFORE = ".before-"
 _TRIES = 10
 _MOMENT = 0.03
 
@@ -30,6 +31,12 @@ def read_record(home: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return record if isinstance(record, dict) else None
+
+
+def whole(home: Path) -> bool:
+    """Whether an environment is finished and what starts from it is still there."""
+    there = (home / "bin" / "python").exists() and any(home.glob("lib/python3*/site-packages/vllm"))
+    return there and read_record(home) is not None
 
 
 @contextlib.asynccontextmanager
@@ -118,20 +125,57 @@ def set_aside(home: Path) -> Path | None:
 
     Raises HostError(not_writable), with everything as it was.
     """
-    aside = home.with_name(f".{home.name}{_ASIDE}{secrets.token_hex(3)}")
+    return _moved(home, home, _ASIDE)
+
+
+def keep(home: Path) -> Path | None:
+    """Put an environment beside its place, to come back unless another is finished there; where it is.
+
+    None when there was none. Raises HostError(not_writable), with everything as it was.
+    """
+    return _moved(home, home, _BEFORE)
+
+
+def settle(home: Path) -> bool:
+    """What was kept comes back, or goes out of use once another is finished; whether one came back.
+
+    For whoever holds its claim. Raises HostError(not_writable).
+    """
+    back = False
+    for before in _kept(home):
+        if read_record(home) is not None:
+            _moved(before, home, _ASIDE)
+        else:
+            set_aside(home)
+            _renamed(before, home)
+            back = True
+    return back
+
+
+def _kept(home: Path) -> tuple[Path, ...]:
+    return tuple(sorted(home.parent.glob(f".{home.name}{_BEFORE}*")))
+
+
+def _moved(folder: Path, home: Path, mark: str) -> Path | None:
+    aside = home.with_name(f".{home.name}{mark}{secrets.token_hex(3)}")
+    return aside if _renamed(folder, aside) else None
+
+
+def _renamed(folder: Path, to: Path) -> bool:
+    """Whether there was one. Raises HostError(not_writable), with everything as it was."""
     try:
-        home.rename(aside)
+        folder.rename(to)
     except FileNotFoundError:
-        return None
+        return False
     except OSError as error:
         raise HostError(
             Reason.NOT_WRITABLE,
-            f"{home} could not be moved aside: {error.strerror}. It is unchanged.",
+            f"{folder} could not be moved: {error.strerror}. It is unchanged.",
             cause="The folder that holds it is not writable for you, or a disk is mounted there.",
-            fix=f"Make {home.parent} writable for yourself and try again.",
-            evidence={"path": str(home), "errno": error.errno},
+            fix=f"Make {folder.parent} writable for yourself and try again.",
+            evidence={"path": str(folder), "errno": error.errno},
         ) from error
-    return aside
+    return True
 
 
 def delete(folder: Path) -> tuple[OSError, ...]:
@@ -174,6 +218,8 @@ def clear(home: Path) -> tuple[OSError, ...]:
     For whoever holds its claim. Raises HostError(not_writable), with the environment as it was.
     """
     set_aside(home)
+    for before in _kept(home):
+        _moved(before, home, _ASIDE)
     return tuple(error for aside in asides(home) for error in delete(aside))
 
 
@@ -181,8 +227,21 @@ def leftovers(home: Path) -> tuple[Path, ...]:
     """What a cut-off install or removal left; nothing while a host is at work there."""
     if claimed(home):
         return ()
-    begun = os.path.lexists(home) and read_record(home) is None
-    return ((home,) if begun else ()) + asides(home)
+    finished = read_record(home) is not None
+    begun = os.path.lexists(home) and not finished
+    # Beside an unfinished one it is no leftover: it is what comes back.
+    return ((home,) if begun else ()) + (_kept(home) if finished else ()) + asides(home)
+
+
+async def restore(home: Path) -> bool:
+    """Bring back what a reinstall that was cut off had kept; whether there was one.
+
+    Raises HostError: conflict (a host is at work there), disk_full, not_writable.
+    """
+    if not await asyncio.to_thread(_kept, home):
+        return False
+    async with claim(home):
+        return await asyncio.to_thread(settle, home)
 
 
 async def clear_leftovers(home: Path) -> int:
@@ -192,6 +251,7 @@ async def clear_leftovers(home: Path) -> int:
     """
 
     def work() -> int:
+        settle(home)
         if read_record(home) is None:
             set_aside(home)
         before = sum(map(size, asides(home)))

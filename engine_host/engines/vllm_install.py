@@ -24,9 +24,12 @@ from engine_host.engines.environment_folder import (
     claim,
     clear,
     delete,
+    keep,
     refuse_used,
     set_aside,
+    settle,
     size,
+    whole,
 )
 from engine_host.engines.package_sources import package_sources
 from engine_host.engines.uv_failure import explained
@@ -56,29 +59,57 @@ class InstallRequest:
 async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     """Install one pin; the record that was written.
 
-    An install that fails or is cancelled leaves nothing of the environment; uv's downloads stay cached.
+    An install that fails or is cancelled leaves nothing of the environment, and the one that was there before
+    comes back, if it was whole; uv's downloads stay cached.
     Raises HostError: conflict (another host is at work there, or an engine runs from it), disk_full,
     install_failed, not_writable.
     """
     pin, home = request.pin, request.home
     _step(tell, 1)
-    # A refused reinstall must not cost the environment that is there; what it frees counts.
-    _check_disk(pin, home.parent, await asyncio.to_thread(lambda: sum(map(size, (home, *asides(home))))))
+    _check_disk(pin, home, await asyncio.to_thread(_freed, home))
     async with claim(home):
         await asyncio.to_thread(refuse_used, home)
         python = await _interpreter(request)
-        # What stays of it is out of the way, and is told by whoever lists the environments.
-        await asyncio.to_thread(clear, home)
+        await asyncio.to_thread(_make_way, home)
         try:
-            return await _made(request, python, tell)
+            record = await _made(request, python, tell)
         except BaseException:
             # Out of use at once: a second cancellation may come while it is deleted.
             # That it stays is told by whoever lists the environments; the cause is what must be told here.
             with contextlib.suppress(HostError):
                 set_aside(home)
+                settle(home)
             # In the executor from this moment on: a thread's task could be cancelled before it begins.
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _deleted, home))
             raise
+        await _without_the_old(home)
+        return record
+
+
+def _freed(home: Path) -> int:
+    """Bytes that go before the new one comes: a whole environment stays beside it until that works."""
+    return sum(map(size, asides(home))) + (0 if whole(home) else size(home))
+
+
+def _make_way(home: Path) -> None:
+    settle(home)
+    if whole(home):
+        keep(home)
+    else:
+        # What stays of it is out of the way, and is told by whoever lists the environments.
+        clear(home)
+
+
+async def _without_the_old(home: Path) -> None:
+    """Delete what the finished environment stands in for; a cancellation that comes now is too late."""
+    with contextlib.suppress(HostError):
+        # It is told as a leftover by whoever lists the environments.
+        settle(home)
+    deleting = asyncio.get_running_loop().run_in_executor(None, _deleted, home)
+    while not deleting.done():
+        with contextlib.suppress(asyncio.CancelledError):
+            await asyncio.wait({deleting})
+    deleting.result()
 
 
 def _deleted(home: Path) -> None:
@@ -187,18 +218,25 @@ def _uv() -> str:
         ) from error
 
 
-def _check_disk(pin: Pin, folder: Path, freed: int) -> None:
+def _check_disk(pin: Pin, home: Path, freed: int) -> None:
+    folder = home.parent
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         free = shutil.disk_usage(folder).free + freed
     except OSError as error:
         raise atomic_file.saving_failed(folder, error) from error
     if free < pin.needs_free:
+        fix = Fix(text="Free some space, or move the cache with SNDR_CACHE.")
+        if whole(home):
+            fix = Fix(
+                text="Free some space, or remove the one that is there: it stays until the new one works.",
+                command=f"sndr engine remove vllm --version {pin.version} --build {pin.build}",
+            )
         raise HostError(
             Reason.DISK_FULL,
             f"vLLM {pin.id} needs {pin.needs_free / 2**30:.0f} GiB of free disk.",
             cause=f"{folder} has {free / 2**30:.1f} GiB; packages are downloaded, unpacked and compiled.",
-            fix="Free some space, or move the cache with SNDR_CACHE.",
+            fix=fix,
             evidence={"free": free, "needed": pin.needs_free, "path": str(folder)},
         )
 

@@ -296,3 +296,32 @@ def test_a_cancelled_install_says_what_was_undone_and_what_is_left(
             assert [path.name for path in home.parent.iterdir()] == [PIN.id]
 
     run(act())
+
+
+def test_a_reinstall_that_fails_or_is_cut_off_leaves_the_old_one(tiny: TinyVllm) -> None:
+    async def act() -> None:
+        async with desk() as built:
+            home = built.installations.home(PIN)
+            job = await built.ended(built.jobs.install(PIN.id))
+            assert job.state is JobState.DONE, job.error
+            (home / "mark").touch()
+            tiny.write_lock(wrong=True)
+            job = await built.ended(built.jobs.install(PIN.id))
+            assert job.state is JobState.FAILED
+            assert job.undone == "The environment that was there before is back, as it was."
+            assert job.left == "Downloads stay in the cache, so that the next try starts from them."
+            assert (home / "mark").exists()
+            tiny.write_lock()
+            await tiny.killed_install(home)
+            assert not (await built.listed(PIN.id)).present
+            await built.jobs.recover()
+            one = await built.listed(PIN.id)
+            assert (one.present, one.problem) == (True, None)
+            assert (home / "mark").exists()
+            assert any("brought back" in line for line in built.log_book.tail("install", 20))
+            job = await built.ended(built.jobs.install(PIN.id))
+            assert job.state is JobState.DONE, job.error
+            assert [path.name for path in home.parent.iterdir()] == [PIN.id]
+            assert not (home / "mark").exists()
+
+    run(act())

@@ -13,9 +13,13 @@ from engine_host.engines.environment_folder import (
     claimed,
     clear,
     delete,
+    keep,
+    leftovers,
     not_deleted,
     read_record,
+    restore,
     set_aside,
+    settle,
     size,
 )
 from engine_host.protocol.errors import Reason
@@ -95,6 +99,48 @@ def test_what_cannot_be_moved_is_unchanged(tmp_path: Path) -> None:
     assert raised.value.reason is Reason.NOT_WRITABLE
     assert "unchanged" in raised.value.problem.message
     assert home.is_dir()
+
+
+def finish(home: Path, pin: str) -> None:
+    """A finished environment in this place."""
+    home.mkdir()
+    (home / "installation.json").write_text(f'{{"pin": "{pin}"}}')
+
+
+def test_what_is_kept_comes_back_unless_another_one_is_finished(environment: Path) -> None:
+    assert keep(environment) is not None
+    assert (environment.exists(), leftovers(environment)) == (False, ()), "what comes back is no leftover"
+    environment.mkdir()
+    assert leftovers(environment) == (environment,)
+    assert settle(environment)
+    assert read_record(environment) == {"pin": "0.32.0-cpu"}
+    assert len(asides(environment)) == 1, "the unfinished one is out of use"
+    assert keep(environment) is not None
+    finish(environment, "new")
+    assert len(leftovers(environment)) == 2
+    assert not settle(environment)
+    assert read_record(environment) == {"pin": "new"}
+    assert len(asides(environment)) == 2
+    assert keep(environment) is not None
+    finish(environment, "newer")
+    assert clear(environment) == ()
+    assert list(environment.parent.iterdir()) == [], "a removal takes what was kept, too"
+
+
+def test_a_host_brings_back_what_a_cut_off_reinstall_kept(environment: Path) -> None:
+    assert not run(restore(environment)), "nothing was cut off"
+    keep(environment)
+
+    async def act() -> None:
+        async with claim(environment):
+            with pytest.raises(HostError) as raised:
+                await restore(environment)
+            assert raised.value.reason is Reason.CONFLICT
+        assert await restore(environment)
+
+    run(act())
+    assert read_record(environment) == {"pin": "0.32.0-cpu"}
+    assert list(environment.parent.iterdir()) == [environment]
 
 
 def test_a_link_in_its_place_costs_nothing_behind_it(environment: Path, tmp_path: Path) -> None:

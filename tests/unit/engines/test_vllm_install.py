@@ -168,6 +168,49 @@ def test_a_failed_install_can_be_tried_again(tiny: TinyVllm) -> None:
     assert run(install(request, lambda _step: None))["said"] == "9.9.0 cpu"
 
 
+@pytest.mark.parametrize("broken", ["hash", "import"])
+def test_a_reinstall_that_fails_brings_back_what_was_there(broken: str, tiny: TinyVllm) -> None:
+    request = tiny.request()
+    before = run(install(request, lambda _step: None))
+    (request.home / "mark").write_text("the old one")
+    if broken == "hash":
+        tiny.write_lock(wrong=True)
+    else:
+        tiny.break_vllm()
+    with pytest.raises(HostError) as raised:
+        run(install(request, lambda _step: None))
+    assert raised.value.reason is Reason.INSTALL_FAILED
+    assert read_record(request.home) == before
+    assert (request.home / "mark").read_text() == "the old one"
+    assert [path.name for path in request.home.parent.iterdir()] == [PIN.id]
+    python = str(request.home / "bin" / "python")
+    said = subprocess.run(
+        [python, "-c", "import vllm; print(vllm.__version__)"], capture_output=True, check=False, text=True
+    )
+    assert said.stdout == "9.9.0\n", said.stderr
+
+
+def test_a_reinstall_that_works_takes_the_place_of_what_was_there(tiny: TinyVllm) -> None:
+    request = tiny.request()
+    run(install(request, lambda _step: None))
+    (request.home / "mark").touch()
+    run(install(request, lambda _step: None))
+    assert not (request.home / "mark").exists()
+    assert [path.name for path in request.home.parent.iterdir()] == [PIN.id]
+
+
+def test_what_is_kept_until_the_new_one_works_takes_disk(tiny: TinyVllm) -> None:
+    request = tiny.request()
+    run(install(request, lambda _step: None))
+    with pytest.raises(HostError) as raised:
+        run(install(tiny.request(pin=replace(PIN, needs_free=1 << 60)), lambda _step: None))
+    problem = raised.value.problem
+    assert problem.reason is Reason.DISK_FULL
+    assert problem.fix is not None
+    assert problem.fix.command == "sndr engine remove vllm --version 9.9.0 --build cpu"
+    assert read_record(request.home) is not None
+
+
 def test_a_log_that_cannot_be_written_costs_nothing(tiny: TinyVllm) -> None:
     request = tiny.request()
     request.log.mkdir()
