@@ -91,6 +91,16 @@ FIELDS = (
         "prefix_caching", "Prefix caching", "choice", (VLLM,), "Prefix caching", choices=_YES_NO, more=True
     ),
     Field(
+        "batch_invariant",
+        "Batch-invariant",
+        "choice",
+        (VLLM,),
+        "Batch-invariant: the same answer whatever runs beside it, with drafts and without; slower",
+        build="cuda",
+        choices=_YES_NO,
+        more=True,
+    ),
+    Field(
         "dtype",
         "Data type",
         "choice",

@@ -94,6 +94,7 @@ def _vllm_settings(wanted: Wanted) -> VllmSettings:
         batched_tokens=None if batched is None else int(batched),
         eager=bool(values.get("eager")),
         prefix_caching=values.get("prefix_caching"),
+        batch_invariant=bool(values.get("batch_invariant")),
         speculation=wanted.text("speculation", "off"),
         draft_tokens=wanted.number("draft_tokens", 3),
         dummy_weights=bool(values.get("dummy_weights")),

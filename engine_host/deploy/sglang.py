@@ -23,6 +23,7 @@ _FLAGS: Mapping[str, str] = {
 _WORDS: Mapping[str, Mapping[object, tuple[str, ...]]] = {
     "eager": {True: ("--disable-cuda-graph",), False: ()},
     "prefix_caching": {True: (), False: ("--disable-radix-cache",)},
+    "batch_invariant": {True: ("--enable-deterministic-inference",), False: ()},
     "embeddings": {True: ("--is-embedding",), False: ()},
     "dummy_weights": {True: ("--load-format", "dummy"), False: ()},
     "kv_cache_dtype": {

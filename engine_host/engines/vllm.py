@@ -66,6 +66,7 @@ class VllmSettings:
     batched_tokens: int | None = None
     eager: bool = False
     prefix_caching: bool | None = None
+    batch_invariant: bool = False
     speculation: str = "off"
     draft_tokens: int = 3
     dummy_weights: bool = False
@@ -148,6 +149,8 @@ def serve(
             environment["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(settings.kv_cache_gib)))
         else:
             argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * 2**30))]
+    if settings.batch_invariant:
+        environment["VLLM_BATCH_INVARIANT"] = "1"
     if settings.gpus:
         environment["CUDA_VISIBLE_DEVICES"] = ",".join(settings.gpus)
         # The driver's numbers; CUDA by itself counts the fastest GPU first.
@@ -234,6 +237,14 @@ def _check(settings: VllmSettings, build: str) -> None:
             evidence={"kv_cache_dtype": settings.kv_cache_dtype},
         )
     refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
+    if settings.batch_invariant and build == "cpu":
+        raise HostError(
+            Reason.SETTING_INVALID,
+            "vLLM's batch-invariant mode is for GPUs.",
+            cause="Its kernels are written in Triton, which vLLM's CPU build does without.",
+            fix="Leave batch_invariant off.",
+            evidence={"batch_invariant": True, "build": build},
+        )
     speculation_method(settings.speculation)
     for argument in settings.extra_arguments:
         name = argument.partition("=")[0]

@@ -24,6 +24,8 @@ _GIB = 2**30
 _SAMPLING_PATCH = "cpu-speculation-sampling"
 # It tells 0.26's newer runner, which hybrids get, of TurboQuant's cache.
 _SHAPE_PATCH = "turboquant-hybrid-cache-shape"
+# Its kernels give a row the same bits in every batch; vLLM's own for TurboQuant do not.
+_INVARIANT_PATCH = "turboquant-grouped-attention"
 
 
 def findings(
@@ -52,6 +54,7 @@ def findings(
         )
     else:
         found += _hybrid_cache(info, resolved, environment, patches)
+        found += _invariance(info, resolved, patches)
         found += _gpus(resolved, machine) or _vram(info, resolved, environment, machine)
     return found
 
@@ -307,6 +310,40 @@ def _hybrid_cache(
             evidence={"kv_cache_dtype": kind, "vllm": environment.version},
         )
     ]
+
+
+def _invariance(info: CheckpointInfo, resolved: Resolution, patches: Collection[str]) -> list[Finding]:
+    if not resolved["batch_invariant"]:
+        return []
+    off = {"batch_invariant": False}
+    if info.hybrid:
+        return [
+            Finding(
+                id="invariance_of_hybrid",
+                severity=Severity.ERROR,
+                reason=Reason.UNSUPPORTED,
+                message="vLLM has no batch-invariant mode for models with gated-delta or Mamba layers.",
+                fix=Fix(text="Switch batch_invariant off.", settings=off),
+                evidence={"layers": sorted(set(info.layer_types))},
+            )
+        ]
+    kind = str(resolved["kv_cache_dtype"])
+    if kind in TURBOQUANT and _INVARIANT_PATCH not in patches:
+        return [
+            Finding(
+                id="invariance_of_turboquant",
+                severity=Severity.ERROR,
+                reason=Reason.UNSUPPORTED,
+                message="vLLM's own TurboQuant kernels are not batch-invariant, and vLLM refuses the start.",
+                fix=Fix(
+                    text=f"Start with the patch {_INVARIANT_PATCH}, or switch batch_invariant off.",
+                    command=f"sndr patches explain {_INVARIANT_PATCH}",
+                    settings=off,
+                ),
+                evidence={"kv_cache_dtype": kind},
+            )
+        ]
+    return []
 
 
 def _model(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:

@@ -146,6 +146,9 @@ def _compilation(resolved: Resolution, environment: Environment, asked: Asked) -
     else:
         resolved.set("eager", False, Layer.ENGINE, "compiled code and CUDA graphs decode faster")
     asked.set(resolved, "eager")
+    why = "faster; with it an answer does not depend on other requests, nor on drafts"
+    resolved.set("batch_invariant", False, Layer.ENGINE, why)
+    asked.set(resolved, "batch_invariant")
 
 
 def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Asked) -> None:

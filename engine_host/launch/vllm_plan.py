@@ -233,6 +233,7 @@ def _settings_of(info: CheckpointInfo, resolved: Resolution, asked: Asked, machi
         batched_tokens=known["batched_tokens"],
         eager=bool(known["eager"]),
         prefix_caching=known["prefix_caching"],
+        batch_invariant=bool(known["batch_invariant"]),
         speculation=str(known["speculation"]),
         draft_tokens=int(known["draft_tokens"]),
         dummy_weights=bool(known["dummy_weights"]),

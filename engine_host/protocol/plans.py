@@ -61,6 +61,7 @@ class Overrides(Command):
     batched_tokens: int | None = Field(None, ge=16, description="vLLM: tokens of one step")
     eager: bool | None = Field(None, description="vLLM: neither torch.compile nor CUDA graphs")
     prefix_caching: bool | None = Field(None, description="vLLM: reuse the KV of equal beginnings")
+    batch_invariant: bool | None = Field(None, description="vLLM: the same answer whatever runs beside it")
     dummy_weights: bool | None = Field(None, description="vLLM: random weights, for measuring a shape")
     tool_parser: str | None = Field(None, description="vLLM: --tool-call-parser")
     reasoning_parser: str | None = Field(None, description="vLLM: --reasoning-parser")
@@ -78,6 +79,7 @@ VLLM_ONLY = (
     "batched_tokens",
     "eager",
     "prefix_caching",
+    "batch_invariant",
     "dummy_weights",
     "tool_parser",
     "reasoning_parser",

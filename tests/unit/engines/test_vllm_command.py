@@ -68,6 +68,7 @@ def test_every_setting_reaches_the_command() -> None:
             batched_tokens=4096,
             eager=True,
             prefix_caching=False,
+            batch_invariant=True,
             speculation="mtp",
             draft_tokens=2,
             dummy_weights=True,
@@ -86,7 +87,15 @@ def test_every_setting_reaches_the_command() -> None:
     assert json.loads(value(argv, "--speculative-config")) == {"method": "mtp", "num_speculative_tokens": 2}
     assert {"--enforce-eager", "--no-enable-prefix-caching", "--skip-tokenizer-init"} <= set(argv)
     assert environment["CUDA_VISIBLE_DEVICES"] == "GPU-1,GPU-2"
+    assert environment["VLLM_BATCH_INVARIANT"] == "1"
     assert argv[-2:] == ["--seed", "1"]
+
+
+def test_batch_invariant_mode_is_asked_for_alone_and_on_gpus() -> None:
+    assert "VLLM_BATCH_INVARIANT" not in build(settings())[1]
+    with pytest.raises(HostError) as refused:
+        build(settings(batch_invariant=True), "cpu")
+    assert refused.value.reason is Reason.SETTING_INVALID
 
 
 def test_the_cpu_takes_its_cache_from_the_environment() -> None:

@@ -308,6 +308,23 @@ def test_turboquant_on_a_hybrid_needs_a_patch_in_0_26(desk: Desk) -> None:
     assert "turboquant_hybrid" not in found
 
 
+def test_batch_invariant_mode_is_refused_where_vllm_refuses_it(desk: Desk) -> None:
+    desk.cuda(gpu(0))
+    plan = desk.plan(batch_invariant=True)
+    found = finding(plan, "invariance_of_hybrid")
+    assert found.reason is Reason.UNSUPPORTED
+    assert found.fix.settings == {"batch_invariant": False}
+    assert not plan.startable
+    desk.folder = checkpoint(desk.home / "dense", tensors(a=(8,)))
+    assert desk.plan(batch_invariant=True).startable
+    desk.patches = PlannedPatches(digest="d", chosen=())
+    plan = desk.plan(batch_invariant=True, kv_cache_dtype="turboquant_k8v4")
+    assert finding(plan, "invariance_of_turboquant").reason is Reason.UNSUPPORTED
+    desk.patches = PlannedPatches(digest="d", chosen=("turboquant-grouped-attention",))
+    plan = desk.plan(batch_invariant=True, kv_cache_dtype="turboquant_k8v4")
+    assert "invariance_of_turboquant" not in {one.id for one in plan.findings}
+
+
 def test_drafting_without_a_layer_for_it_stops_the_start(desk: Desk) -> None:
     checkpoint(desk.folder, tensors(a=(8,)))
     plan = desk.plan(speculation="mtp")
