@@ -17,9 +17,11 @@ from engine_host.deploy.parts import (
     models_in_home,
     shared_files,
 )
-from engine_host.deploy.quoting import compose
+from engine_host.deploy.quoting import bracketed, compose
 from engine_host.deploy.yaml_text import yaml_text
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+
+_VARIABLES = "SNDR_ADDRESS (an IPv6 one in brackets) and SNDR_PORT name another place than the one below."
 
 
 def render(deployment: Deployment) -> Rendering:
@@ -29,7 +31,7 @@ def render(deployment: Deployment) -> Rendering:
         "services": {"engine": _service(deployment)},
         "volumes": {"cache": {}},
     }
-    text = yaml_text([project], heading(deployment))
+    text = yaml_text([project], (*heading(deployment), _VARIABLES))
     file = RenderedFile(name="compose.yaml", text=text, about="the service")
     fetch = "./download.sh && " if deployment.downloads else ""
     return Rendering(
@@ -45,7 +47,7 @@ def render(deployment: Deployment) -> Rendering:
 
 
 def _service(deployment: Deployment) -> dict[str, Any]:
-    address = f"${{SNDR_ADDRESS:-{deployment.address}}}:${{SNDR_PORT:-{deployment.port}}}:{deployment.port}"
+    address = f"${{SNDR_ADDRESS:-{bracketed(deployment.address)}}}:${{SNDR_PORT:-{deployment.port}}}"
     service: dict[str, Any] = {
         "image": deployment.image,
         "container_name": deployment.name,
@@ -54,7 +56,7 @@ def _service(deployment: Deployment) -> dict[str, Any]:
         "environment": {name: compose(value, INSIDE) for name, value in deployment.environment.items()},
         "env_file": [SECRETS],
         "labels": {name: compose(value, {}) for name, value in labels(deployment).items()},
-        "ports": [address],
+        "ports": [f"{address}:{deployment.port}"],
         "volumes": _volumes(deployment),
         "shm_size": deployment.shm,
         "init": True,

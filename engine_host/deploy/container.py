@@ -13,6 +13,7 @@ from engine_host.deploy.parts import (
     heading,
     health_command,
     labels,
+    listening,
     models_variable,
     script_head,
     shared_files,
@@ -21,7 +22,7 @@ from engine_host.deploy.quoting import continued, shell
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
 
 _TEXT = """{head}name={name}
-{folders}{gpus}
+{listening}{folders}{gpus}
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$({tool} ps --all --quiet --filter "name=^{name}\\$")" ]; then
     # It may finish what it answers just now; a removal by force alone would not wait.
@@ -30,7 +31,7 @@ if [ -n "$({tool} ps --all --quiet --filter "name=^{name}\\$")" ]; then
 fi
 {tool} run --detach --name "$name" \\
     {command}
-echo "$name starts; {tool} logs --follow $name shows it, and it will answer at http://${{SNDR_ADDRESS:-{shown}}}:${{SNDR_PORT:-{port}}}."
+echo "$name starts; {tool} logs --follow $name shows it, and it will answer at http://$at:$port."
 """
 _DOCKER_GPUS = """# SNDR_GPUS names others, by UUID: nvidia-smi -L lists them.
 gpus={default}
@@ -77,8 +78,7 @@ def _render(deployment: Deployment, target: RenderTarget) -> Rendering:
         gpus=_gpus(deployment, target),
         tool=tool,
         command=_run(deployment, target),
-        shown=deployment.address,
-        port=deployment.port,
+        listening=listening(deployment),
         stop_seconds=STOP_SECONDS,
     )
     script = RenderedFile(name="start.sh", text=text, executable=True, about="runs the container")
@@ -119,8 +119,7 @@ def _run(deployment: Deployment, target: RenderTarget) -> str:
     if deployment.gpus.count:
         options += ['"${devices[@]}"'] if target is RenderTarget.PODMAN else ["--gpus", '"$gpus"']
     options += ["--shm-size", str(deployment.shm)]
-    address = f"${{SNDR_ADDRESS:-{deployment.address}}}:${{SNDR_PORT:-{deployment.port}}}"
-    options += ["--publish", f'"{address}:{deployment.port}"']
+    options += ["--publish", f'"$at:$port:{deployment.port}"']
     options += _mounts(deployment)
     options += ["--env-file", f'"$here/{SECRETS}"']
     for name, value in deployment.environment.items():

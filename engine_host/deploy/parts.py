@@ -67,11 +67,22 @@ _READ_SECRETS = """if [ -f "$here/secrets.env" ]; then
     set +a
 fi
 """
+_LISTENING = """address=${{SNDR_ADDRESS:-{address}}}
+port=${{SNDR_PORT:-{port}}}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${{address#[}} address=${{address%]}} at=$address
+case $address in *:*) at="[$address]" ;; esac
+"""
 
 
 def script_head(about: str, *, secrets: bool) -> str:
     """How each script begins: it finds its own folder and, where it needs them, reads the secrets."""
     return _SCRIPT.format(about=about) + (_READ_SECRETS if secrets else "")
+
+
+def listening(deployment: Deployment) -> str:
+    """Where the engine is reached, for a shell: `$address`, `$port`, and `$at` as it stands before a port."""
+    return _LISTENING.format(address=deployment.address, port=deployment.port)
 
 
 def models_in_home(deployment: Deployment) -> str:

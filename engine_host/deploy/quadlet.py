@@ -18,7 +18,7 @@ from engine_host.deploy.parts import (
     models_in_home,
     shared_files,
 )
-from engine_host.deploy.quoting import unit, unit_plain, unit_value
+from engine_host.deploy.quoting import bracketed, unit, unit_plain, unit_value
 from engine_host.deploy.units import (
     QUADLET_FOLDER,
     SYSTEMD_FOLDER,
@@ -109,7 +109,7 @@ def _container(deployment: Deployment) -> list[tuple[str, str]]:
         ("RunInit", "true"),
         ("NoNewPrivileges", "true"),
         ("SecurityLabelDisable", "true"),
-        ("PublishPort", f"{deployment.address}:{deployment.port}:{deployment.port}"),
+        ("PublishPort", f"{bracketed(deployment.address)}:{deployment.port}:{deployment.port}"),
         ("ShmSize", str(deployment.shm)),
         ("EnvironmentFile", f"{folder}/{SECRETS}"),
     ]

@@ -72,3 +72,8 @@ def continued(words: Sequence[str], indent: str = "    ", per_line: Iterable[str
         else:
             lines[-1].append(word)
     return f" \\\n{indent}".join(" ".join(line) for line in lines)
+
+
+def bracketed(address: str) -> str:
+    """An IP address as it stands before a port: one of IPv6 in brackets (RFC 3986, section 3.2.2)."""
+    return f"[{address}]" if ":" in address else address

@@ -4,6 +4,7 @@ from engine_host.deploy.deployment import Deployment, Root
 from engine_host.deploy.parts import (
     STOP_SECONDS,
     heading,
+    listening,
     models_variable,
     script_head,
     shared_files,
@@ -22,16 +23,14 @@ _RESTARTS = 5
 _RESTART_WINDOW = 600
 _TEXT = """{head}
 engine=${{SNDR_ENGINE:-{engine}}}
-address=${{SNDR_ADDRESS:-{address}}}
-port=${{SNDR_PORT:-{port}}}
-cache=${{SNDR_DEPLOY_CACHE:-${{XDG_CACHE_HOME:-$HOME/.cache}}/sndr/deploy/{name}}}
+{listening}cache=${{SNDR_DEPLOY_CACHE:-${{XDG_CACHE_HOME:-$HOME/.cache}}/sndr/deploy/{name}}}
 {places}
 say() {{ printf '%s\\n' "{name}: $*" >&2; }}
 
 healthy() {{
     local status=""
     {{ exec 3<>"/dev/tcp/$address/$port"; }} 2>/dev/null || return 1
-    printf 'GET {health} HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n' "$address" >&3
+    printf 'GET {health} HTTP/1.0\\r\\nHost: %s\\r\\n\\r\\n' "$at" >&3
     read -r -t 10 _ status _ <&3 || true
     exec 3>&-
     [ "$status" = 200 ]
@@ -50,7 +49,7 @@ case ${{1:-start}} in
             echo "{name} is well."
             exit 0
         fi
-        say "no good answer at http://$address:$port{health}"
+        say "no good answer at http://$at:$port{health}"
         exit 1
         ;;
     *)
@@ -86,7 +85,7 @@ announce() {{
         sleep 0.5
     done
     kill -0 "$child" 2>/dev/null || exit 0
-    say "ready at http://$address:$port"
+    say "ready at http://$at:$port"
 }}
 
 failures=0
@@ -170,8 +169,7 @@ def render(deployment: Deployment) -> Rendering:
     text = _TEXT.format(
         head=script_head("\n# ".join(lines), secrets=False),
         engine=shell(deployment.program[0], {}),
-        address=deployment.address,
-        port=deployment.port,
+        listening=listening(deployment),
         name=deployment.name,
         places=_places(deployment),
         health=deployment.health,

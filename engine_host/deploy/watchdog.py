@@ -6,7 +6,7 @@ from pathlib import Path
 from engine_host.deploy.deployment import Deployment
 from engine_host.deploy.making import WATCHDOG_SECONDS
 from engine_host.deploy.parts import SECRETS, check_body, heading
-from engine_host.deploy.quoting import unit, unit_plain
+from engine_host.deploy.quoting import bracketed, unit, unit_plain
 from engine_host.deploy.units import command_line, folder_of, unit_text
 from engine_host.protocol.deploy import RenderedFile
 
@@ -81,4 +81,4 @@ def watchdog_files(deployment: Deployment) -> Iterator[RenderedFile]:
 def _shown(address: str) -> str:
     if address in {"0.0.0.0", "::"}:
         return "127.0.0.1"
-    return f"[{address}]" if ":" in address else address
+    return bracketed(address)

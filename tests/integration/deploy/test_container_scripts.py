@@ -115,7 +115,7 @@ def test_only_its_own_container_is_replaced(tool: RenderTarget, tmp_path: Path) 
 def test_the_address_that_is_told_is_the_one_it_has(tool: RenderTarget, tmp_path: Path) -> None:
     folder = write(rendered(wanted_of("demo-vllm"), tool), tmp_path / "start")
     run(folder, tool, tmp_path)
-    for address in ("127.0.0.1", "10.1.2.3"):
+    for address, shown in (("127.0.0.1", "127.0.0.1"), ("10.1.2.3", "10.1.2.3"), ("::1", "[::1]")):
         ended = subprocess.run(
             [folder / "start.sh"],
             env={
@@ -129,7 +129,7 @@ def test_the_address_that_is_told_is_the_one_it_has(tool: RenderTarget, tmp_path
             text=True,
             check=True,
         )
-        assert f"http://{address}:8000" in ended.stdout
+        assert f"http://{shown}:8000" in ended.stdout
 
 
 @contextmanager

@@ -3,7 +3,9 @@
 import base64
 import io
 import json
+import os
 import random
+import subprocess
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +17,7 @@ from engine_host._errors import HostError
 from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root, name_of
 from engine_host.deploy.kubernetes import overlay_archive
 from engine_host.deploy.making import deployment_of, mounts_of
+from engine_host.deploy.parts import listening
 from engine_host.deploy.wanted import ModelSource, Wanted
 from engine_host.engines import vllm
 from engine_host.protocol.catalog import PresetEngine
@@ -270,3 +273,47 @@ def test_the_gpus_of_a_compose_file_can_be_named_from_outside() -> None:
     assert "${SNDR_GPU_0:-0}" in text
     text = rendered(by_uuid(wanted), RenderTarget.COMPOSE).files[0].text
     assert f"${{SNDR_GPU_1:-{UUIDS[1]}}}" in text
+
+
+@pytest.mark.parametrize(("address", "published"), [("::1", "[::1]"), ("10.1.2.3", "10.1.2.3")])
+def test_an_ipv6_address_stands_in_brackets_before_a_port(address: str, published: str) -> None:
+    wanted = replace(wanted_of("demo-vllm"), address=address)
+    quadlet = rendered(wanted, RenderTarget.QUADLET)
+    container = next(file.text for file in quadlet.files if file.name.endswith(".container"))
+    assert f"PublishPort={published}:8000:8000" in container.splitlines()
+    (compose,) = (
+        file for file in rendered(wanted, RenderTarget.COMPOSE).files if file.name == "compose.yaml"
+    )
+    ports = yaml.safe_load(compose.text)["services"]["engine"]["ports"]
+    assert ports == [f"${{SNDR_ADDRESS:-{published}}}:${{SNDR_PORT:-8000}}:8000"]
+    watchdog = next(
+        file.text for file in rendered(wanted, RenderTarget.SYSTEMD).files if "watchdog.service" in file.name
+    )
+    assert f"http://{published}:8000" in watchdog
+    unit = rendered(wanted, RenderTarget.SYSTEMD).files[0].text
+    assert f"--host {address} " in unit.replace("\\\n", " "), "alone it has none"
+
+
+@pytest.mark.parametrize(
+    ("default", "given", "address", "shown"),
+    [
+        ("::1", "", "::1", "[::1]"),
+        ("127.0.0.1", "", "127.0.0.1", "127.0.0.1"),
+        ("127.0.0.1", "fe80::2", "fe80::2", "[fe80::2]"),
+        ("127.0.0.1", "[::]", "::", "[::]"),
+        ("::1", "0.0.0.0", "0.0.0.0", "0.0.0.0"),
+    ],
+)
+def test_scripts_take_an_address_with_and_without_brackets(
+    default: str, given: str, address: str, shown: str
+) -> None:
+    lines = listening(deployed(replace(wanted_of("demo-vllm"), address=default), RenderTarget.DOCKER))
+    script = f'set -euo pipefail\n{lines}echo "$address $at:$port"'
+    said = subprocess.run(
+        ["bash", "-c", script],
+        env={"SNDR_ADDRESS": given, "PATH": os.defpath},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert said.stdout == f"{address} {shown}:8000\n"

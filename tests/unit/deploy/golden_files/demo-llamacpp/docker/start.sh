@@ -5,6 +5,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=sndr-demo-llamacpp
+address=${SNDR_ADDRESS:-127.0.0.1}
+port=${SNDR_PORT:-8000}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${address#[} address=${address%]} at=$address
+case $address in *:*) at="[$address]" ;; esac
 
 # Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(docker ps --all --quiet --filter "name=^sndr-demo-llamacpp\$")" ]; then
@@ -18,7 +23,7 @@ docker run --detach --name "$name" \
     --stop-timeout 60 \
     --security-opt no-new-privileges \
     --shm-size 1073741824 \
-    --publish "${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}:8000" \
+    --publish "$at:$port:8000" \
     --mount type=bind,source=/srv/sndr/resources/models/sndr-demo/sndr-demo-q8_0.gguf,target=/sndr/models/sndr-demo-q8_0.gguf,readonly \
     --mount type=volume,source="$name-cache",target=/sndr/cache \
     --env-file "$here/secrets.env" \
@@ -47,4 +52,4 @@ docker run --detach --name "$name" \
     --flash-attn on \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; docker logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."
+echo "$name starts; docker logs --follow $name shows it, and it will answer at http://$at:$port."

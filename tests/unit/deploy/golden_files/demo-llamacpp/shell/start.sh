@@ -8,6 +8,9 @@ here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 engine=${SNDR_ENGINE:-llama-server}
 address=${SNDR_ADDRESS:-127.0.0.1}
 port=${SNDR_PORT:-8000}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${address#[} address=${address%]} at=$address
+case $address in *:*) at="[$address]" ;; esac
 cache=${SNDR_DEPLOY_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr/deploy/sndr-demo-llamacpp}
 
 say() { printf '%s\n' "sndr-demo-llamacpp: $*" >&2; }
@@ -15,7 +18,7 @@ say() { printf '%s\n' "sndr-demo-llamacpp: $*" >&2; }
 healthy() {
     local status=""
     { exec 3<>"/dev/tcp/$address/$port"; } 2>/dev/null || return 1
-    printf 'GET /health HTTP/1.0\r\nHost: %s\r\n\r\n' "$address" >&3
+    printf 'GET /health HTTP/1.0\r\nHost: %s\r\n\r\n' "$at" >&3
     read -r -t 10 _ status _ <&3 || true
     exec 3>&-
     [ "$status" = 200 ]
@@ -34,7 +37,7 @@ case ${1:-start} in
             echo "sndr-demo-llamacpp is well."
             exit 0
         fi
-        say "no good answer at http://$address:$port/health"
+        say "no good answer at http://$at:$port/health"
         exit 1
         ;;
     *)
@@ -80,7 +83,7 @@ announce() {
         sleep 0.5
     done
     kill -0 "$child" 2>/dev/null || exit 0
-    say "ready at http://$address:$port"
+    say "ready at http://$at:$port"
 }
 
 failures=0

@@ -5,6 +5,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=sndr-demo-vllm
+address=${SNDR_ADDRESS:-127.0.0.1}
+port=${SNDR_PORT:-8000}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${address#[} address=${address%]} at=$address
+case $address in *:*) at="[$address]" ;; esac
 mkdir -p "$here/ledger"
 
 # Where the engine said what became of each patch stays here, over containers.
@@ -19,7 +24,7 @@ docker run --detach --name "$name" \
     --stop-timeout 60 \
     --security-opt no-new-privileges \
     --shm-size 8589934592 \
-    --publish "${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}:8000" \
+    --publish "$at:$port:8000" \
     --mount type=bind,source="$here/overlay",target=/sndr/overlay,readonly \
     --mount type=bind,source="$here/ledger",target=/sndr/ledger \
     --mount type=bind,source=/srv/sndr/resources/models/sndr-demo,target=/sndr/models/sndr-demo,readonly \
@@ -66,4 +71,4 @@ docker run --detach --name "$name" \
     --additional-config '{"sndr_patches": "0123456789abcdef"}' \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; docker logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."
+echo "$name starts; docker logs --follow $name shows it, and it will answer at http://$at:$port."

@@ -5,6 +5,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=sndr-qwen3-6-27b-k8v4-2x24
+address=${SNDR_ADDRESS:-127.0.0.1}
+port=${SNDR_PORT:-8000}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${address#[} address=${address%]} at=$address
+case $address in *:*) at="[$address]" ;; esac
 models=${SNDR_MODELS:-${HF_HOME:-$HOME/.cache/huggingface}}
 mkdir -p "$models" "$here/ledger"
 # CDI names them; SNDR_GPUS names others, by UUID: nvidia-ctk cdi list lists them.
@@ -25,7 +30,7 @@ podman run --detach --name "$name" \
     --security-opt no-new-privileges \
     "${devices[@]}" \
     --shm-size 17179869184 \
-    --publish "${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}:8000" \
+    --publish "$at:$port:8000" \
     --mount type=bind,source="$here/overlay",target=/sndr/overlay,readonly \
     --mount type=bind,source="$here/ledger",target=/sndr/ledger \
     --mount type=bind,source="$models",target=/sndr/models \
@@ -78,4 +83,4 @@ podman run --detach --name "$name" \
     --additional-config '{"sndr_patches": "0123456789abcdef"}' \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; podman logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."
+echo "$name starts; podman logs --follow $name shows it, and it will answer at http://$at:$port."

@@ -5,6 +5,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 name=sndr-qwen3-6-27b-q4-24
+address=${SNDR_ADDRESS:-127.0.0.1}
+port=${SNDR_PORT:-8000}
+# Before a port an address of IPv6 stands in brackets, and alone without them.
+address=${address#[} address=${address%]} at=$address
+case $address in *:*) at="[$address]" ;; esac
 models=${SNDR_MODELS:-$HOME/.local/share/sndr/models}
 mkdir -p "$models"
 # SNDR_GPUS names others, by UUID: nvidia-smi -L lists them.
@@ -24,7 +29,7 @@ docker run --detach --name "$name" \
     --security-opt no-new-privileges \
     --gpus "$gpus" \
     --shm-size 1073741824 \
-    --publish "${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}:8000" \
+    --publish "$at:$port:8000" \
     --mount type=bind,source="$models",target=/sndr/models,readonly \
     --mount type=volume,source="$name-cache",target=/sndr/cache \
     --env-file "$here/secrets.env" \
@@ -58,4 +63,4 @@ docker run --detach --name "$name" \
     --gpu-layers 99 \
     --host 0.0.0.0 \
     --port 8000
-echo "$name starts; docker logs --follow $name shows it, and it will answer at http://${SNDR_ADDRESS:-127.0.0.1}:${SNDR_PORT:-8000}."
+echo "$name starts; docker logs --follow $name shows it, and it will answer at http://$at:$port."
