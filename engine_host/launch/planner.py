@@ -154,9 +154,9 @@ class Planner:
 
 
 def _with_twin(finding: Finding, request: LaunchRequest, *, replaces: bool) -> Finding:
-    """The finding with the command line of the start that its fix makes, where settings make it."""
+    """The finding with the command of the start that its settings make, where it names none of its own."""
     fix = finding.fix
-    if fix is None or not fix.settings:
+    if fix is None or not fix.settings or fix.command:
         return finding
     given = request.overrides.model_copy(update=fix.settings)
     command = twin(request.model_copy(update={"overrides": given}), replaces=replaces)
