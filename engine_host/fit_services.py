@@ -23,7 +23,7 @@ from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
 from engine_host.preset_fit import ENGINES, judged, overrides_of, question
 from engine_host.preset_services import HERE, PresetServices
-from engine_host.protocol.catalog import HardwareEntry, ModelEntry, Variant
+from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import (
@@ -347,12 +347,20 @@ def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
     speculation = next((one.value for one in resolved.settings if one.name == "speculation"), None)
     if drafter is None or speculation in {None, "off"}:
         return model
-    unknown = (*model.unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
+    unknown = model.unknown
+    if not _reads_the_models_cache(drafter, model, resolved):
+        unknown = (*unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
     model = replace(model, drafter=True)
     if drafter.size_gb is None:
         return replace(model, unknown=(*unknown, "how large that drafter is"))
     weights = replace(model.weights, drafter=round(drafter.size_gb.value * 10**9))
     return replace(model, weights=weights, unknown=unknown)
+
+
+def _reads_the_models_cache(drafter: Drafter, model: Model, resolved: ResolvedPreset) -> bool:
+    """Whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone (vLLM, gemma4_mtp)."""
+    gemma = model.architecture.startswith("Gemma4")
+    return resolved.engine is PresetEngine.VLLM and drafter.method == "mtp" and gemma
 
 
 def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:

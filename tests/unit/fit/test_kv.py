@@ -172,6 +172,18 @@ def test_streams_and_context_invert_each_other() -> None:
     assert pool.longest(0, 1, 262_144) == 0
 
 
+@pytest.mark.parametrize("kind", ["auto", "fp8", "turboquant_k8v4"])
+def test_a_drafting_layer_keeps_as_much_as_any_other(kind: str) -> None:
+    """vLLM gives it the model's KV type; TurboQuant spares the model's own ends alone, and no hybrid's."""
+    dense = read_shape({**DENSE, "num_nextn_predict_layers": 1})
+    alone, drafting = (vllm_pool(dense, kind, mtp=mtp) for mtp in (False, True))
+    assert drafting.block_bytes - alone.block_bytes == alone.block_tokens * token_bytes(dense, kind)
+    hybrid = read_shape(HYBRID)
+    alone, drafting = (vllm_pool(hybrid, kind, mtp=mtp) for mtp in (False, True))
+    assert (alone.layers, alone.full_groups) == (16, 1)
+    assert (drafting.layers, drafting.full_groups, drafting.native_layers) == (17, 1, 0)
+
+
 def test_prefix_caching_keeps_one_more_state() -> None:
     shape = read_shape(HYBRID)
     without, with_it = (vllm_pool(shape, "auto", prefix_caching=on) for on in (False, True))
