@@ -5,7 +5,7 @@ from typing import Any
 import click
 
 from engine_host._errors import HostError
-from engine_host.cli_output import Exit, Output, command, duration, table
+from engine_host.cli_output import Exit, Output, command, duration, size, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import find_or_start
 from engine_host.job_watch import follow
@@ -49,7 +49,7 @@ def _environments(page: InstallationPage) -> list[str]:
     rows = [
         (
             one.id,
-            f"{one.size / 2**30:.1f} GiB" if one.size else f"needs {one.needs_free / 2**30:.0f} GiB",
+            size(one.size) if one.size else f"needs {one.needs_free / 2**30:.0f} GiB",
             _state(one),
             "for this machine" if one.recommended else "",
         )
@@ -63,7 +63,7 @@ def _state(one: Installation) -> str:
         return "being installed or removed"
     state = one.problem.message if one.problem else ("ready" if one.present else "not installed")
     if one.leftover:
-        state += f"; cut-off work left {one.leftover / 2**30:.2f} GiB, which the next install frees"
+        state += f"; cut-off work left {size(one.leftover)}, which the next install frees"
     return state
 
 

@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 from engine_host._errors import HostError
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.sizes import size_text
 
 P = ParamSpec("P")
 
@@ -202,14 +203,7 @@ def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
 
 def size(count: int | None) -> str:
     """Bytes as people read them; 'not measured' for None."""
-    if count is None:
-        return "not measured"
-    value = float(count)
-    for unit in ("B", "KiB", "MiB", "GiB"):
-        if value < 1024:
-            return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1024
-    return f"{value:.1f} TiB"
+    return "not measured" if count is None else size_text(count)
 
 
 def duration(seconds: float) -> str:

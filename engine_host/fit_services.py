@@ -358,7 +358,7 @@ def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
 
 
 def _reads_the_models_cache(drafter: Drafter, model: Model, resolved: ResolvedPreset) -> bool:
-    """Whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone (vLLM, gemma4_mtp)."""
+    """Whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone (gemma4_mtp)."""
     gemma = model.architecture.startswith("Gemma4")
     return resolved.engine is PresetEngine.VLLM and drafter.method == "mtp" and gemma
 

@@ -12,6 +12,7 @@ from engine_host.fit.start import Model, Start
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import Verdict
 from engine_host.protocol.plans import EngineKind
+from engine_host.sizes import size_text
 
 # Where a model does not say how long it may be.
 LONGEST = 1 << 20
@@ -105,7 +106,7 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
         verdict = Verdict.DOES_NOT_FIT
         short = fixed + (kv if engine is llamacpp else kv_one) - room if fixed_fits is False else 0
         short = max(short, (kv if engine is llamacpp else kv_one) - kv_room)
-        why = f"{short / 2**30:.2f} GiB are missing."
+        why = f"{size_text(short)} are missing."
     elif not all_fits:
         # vLLM starts all the same; streams wait for blocks, or are put off.
         verdict = Verdict.TIGHT

@@ -60,6 +60,7 @@ COMMAND_LINE_MAY = {
     "engine_host._errors",
     "engine_host.atomic_file",  # what it writes is whole or as it was
     "engine_host.folders",
+    "engine_host.sizes",  # a size reads alike in every text
     "engine_host.settings",  # `sndr settings` works without a host
     "engine_host.service",  # `sndr serve` is the host; imported when it is called
 }

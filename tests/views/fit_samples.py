@@ -64,7 +64,7 @@ def report(request: FitRequest, **changes: Any) -> FitReport:
         streams=request.streams,
         tensor_parallel=1,
         verdict=verdict,
-        why="" if fits else f"{(one.needed - one.room) / GIB:.2f} GiB are missing.",
+        why="" if fits else f"{(one.needed - one.room) / GIB:.1f} GiB are missing.",
         devices=(one,),
         kv_bytes_per_token=each,
         largest_context=min(largest, 262_144),

@@ -163,6 +163,14 @@ def test_what_cannot_run_says_why(read: Model, asked: Start, reason: Reason) -> 
     assert (answer.verdict, answer.reason) == (Verdict.CANNOT_RUN, reason)
 
 
+@pytest.mark.parametrize(("short", "said"), [(5 << 20, "5.0 MiB"), (3 * GIB // 2, "1.5 GiB"), (700, "700 B")])
+def test_what_is_missing_is_said_in_its_own_unit(short: int, said: str) -> None:
+    read, asked = model("dense", gguf=True), start(EngineKind.LLAMA_CPP)
+    needed = estimate(read, asked).needed
+    found = estimate(read, replace(asked, devices=(replace(CARD, total=needed - short),)))
+    assert (found.verdict, found.why) == (Verdict.DOES_NOT_FIT, f"{said} are missing.")
+
+
 def test_changes_come_cheapest_first_and_one_of_them_fits() -> None:
     read, asked = model("dense"), start(context=131_072, streams=4, devices=(replace(CARD, taken=4 * GIB),))
     answer = report(FitRequest(model="x"), read, asked)

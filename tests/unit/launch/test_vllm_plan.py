@@ -313,6 +313,7 @@ def test_batch_invariant_mode_is_refused_where_vllm_refuses_it(desk: Desk) -> No
     plan = desk.plan(batch_invariant=True)
     found = finding(plan, "invariance_of_hybrid")
     assert found.reason is Reason.UNSUPPORTED
+    assert found.fix is not None
     assert found.fix.settings == {"batch_invariant": False}
     assert not plan.startable
     desk.folder = checkpoint(desk.home / "dense", tensors(a=(8,)))
