@@ -227,12 +227,13 @@ def _failed(engine: Engine) -> HostError:
 
 def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine) -> Answer | None:
     """One question through the public endpoint, as an editor would ask it, with a key where one is needed."""
-    if host.endpoint.url is None:
+    url = host.endpoint.local_url or host.endpoint.url
+    if url is None:
         return None
     out.note(f"\n> {_QUESTION}")
     show = None if out.as_json else lambda text: click.echo(text, nl=False)
     keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
-    answer = ask(host.endpoint.url, engine.name, _QUESTION, show, key=min(keys, default=None))
+    answer = ask(url, engine.name, _QUESTION, show, key=min(keys, default=None))
     if not out.as_json:
         click.echo()
     return answer

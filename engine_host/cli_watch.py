@@ -78,7 +78,8 @@ def endpoint_text(endpoint: Endpoint) -> str:
         return f"not served (wanted: port {endpoint.wanted_port})"
     reach = "this machine only" if endpoint.reach is Reach.THIS_MACHINE else "everyone on the network"
     moved = "" if endpoint.port == endpoint.wanted_port else f"; port {endpoint.wanted_port} was taken"
-    return f"{endpoint.url} ({reach}, {'key required' if endpoint.key_required else 'no key'}{moved})"
+    here = "" if endpoint.local_url in {None, endpoint.url} else f"; from here {endpoint.local_url}"
+    return f"{endpoint.url} ({reach}, {'key required' if endpoint.key_required else 'no key'}{moved}{here})"
 
 
 def _engines(engines: tuple[Engine, ...]) -> list[str]:

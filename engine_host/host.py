@@ -421,7 +421,7 @@ class Host:
         return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
 
     def _public_door(self) -> PublicDoor:
-        return PublicDoor(self.endpoint.describe().url or "", min(self._keys, default=None))
+        return PublicDoor(self.endpoint.describe().local_url or "", min(self._keys, default=None))
 
     def _has_gpu(self) -> bool:
         return bool(self._gpus.read().gpus)

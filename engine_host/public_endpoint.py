@@ -7,8 +7,9 @@ from collections.abc import Callable
 from starlette.types import ASGIApp
 
 from engine_host._errors import HostError
-from engine_host.gateway.binding import Bound, bind_endpoint
+from engine_host.gateway.binding import Bound, bind_endpoint, url_host
 from engine_host.loopback import is_loopback
+from engine_host.own_addresses import address_from_here, address_from_network
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
@@ -85,9 +86,10 @@ class PublicEndpoint:
 
     def describe(self) -> Endpoint:
         """Where editors connect, and who can reach it."""
-        host = f"[{self._bound.host}]" if ":" in self._bound.host else self._bound.host
+        host = self._bound.host
         return Endpoint(
-            url=f"http://{host}:{self._bound.port}/v1",
+            url=f"http://{url_host(address_from_network(host))}:{self._bound.port}/v1",
+            local_url=f"http://{url_host(address_from_here(host))}:{self._bound.port}/v1",
             host=self._bound.host,
             port=self._bound.port,
             wanted_port=self._wanted_port,

@@ -247,7 +247,8 @@ class ChatModel(QObject):
             before.insert(0, {"role": "system", "content": self.options.system.strip()})
         body: dict[str, Any] = {"model": self.model or "local", "messages": before}
         text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
-        return f"curl {url}/chat/completions -H 'Content-Type: application/json' -d '{text}'"
+        key = " -H 'Authorization: Bearer KEY'" if host and host.endpoint.key_required else ""
+        return f"curl {url}/chat/completions{key} -H 'Content-Type: application/json' -d '{text}'"
 
     def _add(self, message: Message) -> None:
         self.messages.append(message)

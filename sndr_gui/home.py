@@ -213,7 +213,8 @@ class HomeModel(LiveModel):
         who = "Only programs on this machine can reach it."
         if endpoint.reach is Reach.NETWORK:
             who = "Everyone on your network can reach it."
-        key = " An API key is needed." if endpoint.key_required else " No API key is needed."
+        needed = " An API key is needed: a line of the file api-keys beside the settings."
+        key = needed if endpoint.key_required else " No API key is needed."
         moved = f" Port {endpoint.wanted_port} was taken." if endpoint.port != endpoint.wanted_port else ""
         return who + key + moved
 
@@ -223,15 +224,19 @@ class HomeModel(LiveModel):
         url = (endpoint.url if endpoint else None) or "http://127.0.0.1:8020/v1"
         demo = self.actions.demo_model()
         model = engine.name if engine else demo.name if demo else "MODEL"
+        locked = endpoint is not None and endpoint.key_required
+        key = "KEY" if locked else "local"
+        needs_key = "  -H 'Authorization: Bearer KEY' \\\n" if locked else ""
         if language == "curl":
             return (
                 f"curl {url}/chat/completions \\\n"
+                f"{needs_key}"
                 f"  -H 'Content-Type: application/json' \\\n"
                 f"""  -d '{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'"""
             )
         return (
             "from openai import OpenAI\n"
-            f'client = OpenAI(base_url="{url}", api_key="local")\n'
+            f'client = OpenAI(base_url="{url}", api_key="{key}")\n'
             "answer = client.chat.completions.create(\n"
             f'    model="{model}", messages=[{{"role": "user", "content": "Hello"}}])'
         )

@@ -35,7 +35,7 @@ ENTRIES = (
         "endpoint.allowed_hosts",
         "Endpoint",
         "Allowed host names",
-        "Names that a browser may use, besides this machine's own.",
+        "Further names that requests may be for, such as box.example.org.",
         "words",
     ),
     Entry(

@@ -4,6 +4,7 @@ import hmac
 from collections.abc import Iterable, Mapping
 
 from engine_host.gateway.faults import EndpointError
+from engine_host.own_addresses import is_address, own_names
 from engine_host.protocol.errors import Reason
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
@@ -17,19 +18,25 @@ def host_name(header: str) -> str:
     return value.rpartition(":")[0] if value.count(":") == 1 else value
 
 
-def check_host(header: str | None, allowed: Iterable[str]) -> None:
+def check_host(header: str | None, allowed: Iterable[str], *, has_keys: bool = False) -> None:
     """Refuse a request for a name this endpoint does not answer to; raises EndpointError 403.
 
     A web page can point its own name at 127.0.0.1 and read the answers; its name is then what `Host` says.
+    That works with names alone, never with the number of an address: where a key is asked for anyway, every
+    number passes (a router or a container may pass on an address that this machine does not know), and so
+    does the name of the machine itself.
     """
     name = host_name(header or "")
     if name in LOOPBACK_HOSTS or name in {host_name(entry) for entry in allowed}:
         return
+    if has_keys and (is_address(name) or name in own_names()):
+        return
+    instead = "use this machine's address or its own name" if has_keys else "use 127.0.0.1"
     raise EndpointError(
         403,
         "host_not_allowed",
         f"This endpoint does not answer to the name {name[:200]!r}. Add it to the allowed host names in the "
-        "settings, or use 127.0.0.1.",
+        f"settings (endpoint.allowed_hosts), or {instead}.",
         Reason.UNAUTHORIZED,
     )
 

@@ -4,10 +4,9 @@ import errno
 import socket
 from dataclasses import dataclass
 
-import psutil
-
 from engine_host._errors import HostError
 from engine_host.loopback import is_loopback
+from engine_host.own_addresses import address_from_here, port_holder
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
@@ -79,15 +78,21 @@ def _bind(host: str, port: int) -> socket.socket | None:
     return candidate
 
 
+def url_host(address: str) -> str:
+    """An address as it stands in a URL."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+
+
 def _moved(host: str, wanted: int, actual: int) -> Finding:
     holder = port_holder(wanted)
     by = f"{holder[0]} (pid {holder[1]})" if holder else "another program"
+    url = f"http://{url_host(address_from_here(host))}:{actual}/v1"
     return Finding(
         id="port_in_use",
         severity=Severity.WARNING,
         message=f"Port {wanted} is used by {by}; the endpoint is on {actual} instead.",
         reason=Reason.PORT_IN_USE,
-        fix=Fix(text=f"Use http://{host}:{actual}/v1 in editors, or end {by} and start again."),
+        fix=Fix(text=f"Use {url} in editors, or end {by} and start again."),
         evidence={
             "wanted": wanted,
             "port": actual,
@@ -95,20 +100,3 @@ def _moved(host: str, wanted: int, actual: int) -> Finding:
             "pid": holder[1] if holder else None,
         },
     )
-
-
-def port_holder(port: int) -> tuple[str, int] | None:
-    """Name and process id of whoever listens on a TCP port; None when the system does not tell."""
-    try:
-        connections = psutil.net_connections(kind="tcp")
-    except (psutil.Error, OSError):
-        return None
-    for connection in connections:
-        if connection.status == psutil.CONN_LISTEN and connection.laddr and connection.laddr.port == port:
-            if connection.pid is None:
-                return None
-            try:
-                return psutil.Process(connection.pid).name(), connection.pid
-            except psutil.Error:
-                return None
-    return None

@@ -108,9 +108,10 @@ class Gateway:
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         try:
             if not trusted:
-                check_host(headers.get("host"), self._allowed_hosts())
-                check_origin(headers.get("origin"), self._allowed_hosts())
-                check_key(headers, self._keys())
+                allowed, keys = self._allowed_hosts(), self._keys()
+                check_host(headers.get("host"), allowed, has_keys=bool(keys))
+                check_origin(headers.get("origin"), allowed)
+                check_key(headers, keys)
             await self._route(scope, headers, receive, send, request_id)
         except faults.EndpointError as fault:
             await send_fault(send, fault, request_id)

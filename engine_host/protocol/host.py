@@ -44,9 +44,13 @@ class Reach(StrEnum):
 
 
 class Endpoint(Wire):
-    """Where editors and agents connect; `url` is None while it is not being served."""
+    """Where editors and agents connect; `url` is None while it is not being served.
+
+    `url` is the address to give to others; `local_url` the one for programs of this machine.
+    """
 
     url: str | None
+    local_url: str | None = None
     host: str
     port: int
     wanted_port: int

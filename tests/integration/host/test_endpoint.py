@@ -50,3 +50,31 @@ def test_an_address_that_cannot_be_taken_gives_way(new_host: Callable[..., Runni
     findings = json.loads(host.first_line)["findings"]
     assert [finding["id"] for finding in findings] == ["endpoint_address"]
     assert health(host.port) == 200
+
+
+def with_a_key(key: str = "key-a") -> None:
+    """Write the file of API keys."""
+    keys = Folders.resolve().config / "api-keys"
+    keys.parent.mkdir(parents=True, exist_ok=True)
+    keys.write_text(f"{key}\n", encoding="utf-8")
+    keys.chmod(0o600)
+
+
+def test_on_the_network_the_address_that_is_shown_answers_and_so_does_the_one_from_here(
+    host: RunningHost,
+) -> None:
+    with_a_key()
+    host.client.put("/v1/settings", SettingPage, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
+
+    endpoint = host.client.get("/v1/host", HostInfo).endpoint
+    assert endpoint.reach is Reach.NETWORK
+    assert endpoint.key_required
+    assert endpoint.local_url == f"http://127.0.0.1:{endpoint.port}/v1"
+    assert endpoint.url is not None
+    assert "0.0.0.0" not in endpoint.url
+    for url in (endpoint.url, endpoint.local_url):
+        models = f"{url}/models"
+        assert httpx.get(models, trust_env=False).status_code == 401
+        assert httpx.get(models, headers={"x-api-key": "key-a"}, trust_env=False).status_code == 200
+    foreign = {"x-api-key": "key-a", "host": "evil.example"}
+    assert httpx.get(f"{endpoint.url}/models", headers=foreign, trust_env=False).status_code == 403

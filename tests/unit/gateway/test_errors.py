@@ -10,6 +10,7 @@ import pytest
 from engine_host.cli_root import root
 from engine_host.gateway import Target
 from engine_host.gateway.faults import engine_fault
+from engine_host.own_addresses import own_names
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Reason
 
@@ -141,6 +142,22 @@ def test_host_names(world: Any) -> None:
         made.hosts = frozenset({"workstation.lan"})
 
     assert ask(world, "GET", "/health", allow, headers={"host": "Workstation.lan:8020"}).status_code == 200
+
+
+def test_where_a_key_is_asked_for_the_machines_own_names_and_numbers_pass(world: Any) -> None:
+    def lock(made: Any) -> None:
+        made.keys = frozenset({"key-a"})
+
+    own = [next(iter(own_names())).upper(), "192.168.7.4:8020", "[fd00::7]:8020", "0.0.0.0:8020"]
+    for name in own:
+        headers = {"host": name, "x-api-key": "key-a"}
+        assert ask(world, "GET", "/v1/models", lock, headers=headers).status_code == 200
+        assert ask(world, "GET", "/v1/models", lock, headers={"host": name}).status_code == 401
+        answer = ask(world, "GET", "/v1/models", headers={"host": name})
+        assert code_of(answer) == (403, "host_not_allowed"), "without a key, nobody but this machine"
+    for name in ("evil.example", "192.168.7.4.evil.example:8020", "192.168.7.4.", "", "0xc0a80704"):
+        answer = ask(world, "GET", "/v1/models", lock, headers={"host": name, "x-api-key": "key-a"})
+        assert code_of(answer) == (403, "host_not_allowed"), "a name may be pointed here by anybody"
 
 
 @pytest.mark.parametrize(
