@@ -27,6 +27,7 @@ _TOKENS = "KV tokens"
 VERDICTS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "tight",
+    Verdict.UNKNOWN: "not known",
     Verdict.DOES_NOT_FIT: "does not fit",
     Verdict.CANNOT_RUN: "cannot run here",
 }

@@ -6,6 +6,7 @@ from engine_host.cli_fit import VERDICTS
 from engine_host.cli_output import Exit, Output, command, size, table
 from engine_host.cli_values import counted_hardware
 from engine_host.host_start import find_or_start
+from engine_host.protocol.fit import Verdict
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
 
@@ -27,28 +28,30 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     with find_or_start() as hold:
         asked = JudgePresets(hardware=hardware, count=count)
         page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, asked)
-    shown = [one for one in page.verdicts if every or one.verdict in {"fits", "tight"}]
+    shown = [one for one in page.verdicts if every or one.verdict in _MAY_WORK]
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]
-    if any(one.verdict == "does_not_fit" for one in shown):
+    if any((one.needed or 0) > (one.room or 0) for one in shown):
         lines += ["", _COUNTED]
+    if any(one.decode is not None for one in shown):
+        lines += ["", *_SPEEDS]
     hidden = len(page.verdicts) - len(shown)
     if hidden:
         lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]
-    first = next((one for one in shown if one.missing and not any(map(_of_the_machine, one.missing))), None)
-    if first is not None and not elsewhere:
-        lines += ["", f"To start {first.preset}:"]
-        for finding in first.missing:
-            lines.append(f"  {finding.message}")
-            if finding.fix is not None and finding.fix.command:
-                lines.append(f"    $ {finding.fix.command}")
+    lines += [] if elsewhere else _to_start(shown)
     out.result(page, lines)
     return None
 
 
+_MAY_WORK = {Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN}
 _COUNTED = (
     "Memory is what every stream takes at full length. What is missing with vLLM is what one stream lacks: "
-    "there further streams wait for room."
+    "there further streams wait for room, and where that is tight it takes all that there is."
+)
+_SPEEDS = (
+    "One stream, ≤: tokens a second that the memory's bandwidth allows one stream that has just begun.",
+    "With drafts, ≤: if every draft were taken, which no usual text reaches.",
+    "Measured: one stream on this very hardware, as the preset's card tells.",
 )
 # In words what a finding says is missing, by its id; of others the first part of the id says enough.
 _WORDS = {
@@ -60,6 +63,22 @@ _WORDS = {
     "engine.not_started": "a program that starts its engine",
 }
 _WORDS_OF = {"weights": "files", "drafter": "files of its drafter", "engine": "engine"}
+
+
+def _to_start(shown: list[PresetVerdict]) -> list[str]:
+    """How the first that is ready is started, and what the first lacks that needs only fetching."""
+    lines: list[str] = []
+    ready = next((one for one in shown if one.model and not one.missing), None)
+    if ready is not None:
+        lines += ["", f"To start {ready.preset}:", f"  $ sndr launch {ready.preset}"]
+    absent = next((one for one in shown if one.missing and not any(map(_of_the_machine, one.missing))), None)
+    if absent is not None:
+        lines += ["", f"To start {absent.preset}:"]
+        for finding in absent.missing:
+            lines.append(f"  {finding.message}")
+            if finding.fix is not None and finding.fix.command:
+                lines.append(f"    $ {finding.fix.command}")
+    return lines
 
 
 def _of_the_machine(finding: Finding) -> bool:
@@ -83,13 +102,44 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
         (
             one.preset,
             VERDICTS[one.verdict],
-            "" if one.needed is None or one.room is None else f"{size(one.needed)} of {size(one.room)}",
+            _memory(one),
             "" if not one.largest_context else f"{one.largest_context:,}",
-            "" if one.decode is None else f"{one.decode:,.0f} tok/s",
+            _rate(one.decode_undrafted or one.decode),
+            "" if one.decode_undrafted is None else _rate(one.decode),
+            "" if one.measured is None else _rate(one.measured.value),
             _missing(one, elsewhere=elsewhere),
-            one.why,
+            _why(one),
         )
         for one in found
     ]
-    headings = ("preset", "verdict", "memory, all streams", "longest context", "at most", "missing", "")
+    headings = (
+        "preset",
+        "verdict",
+        "memory, all streams",
+        "longest context",
+        "one stream, ≤",
+        "with drafts, ≤",
+        "measured",
+        "missing",
+        "",
+    )
     return table(headings, rows)
+
+
+def _memory(one: PresetVerdict) -> str:
+    """What it takes of what there is: more than that can only be lacking, so it is not said of a start."""
+    if one.needed is None or one.room is None:
+        return ""
+    if one.verdict is Verdict.TIGHT and one.needed > one.room:
+        return f"all of {size(one.room)}"
+    return f"{size(one.needed)} of {size(one.room)}"
+
+
+def _why(one: PresetVerdict) -> str:
+    """The reason of a verdict, with what all streams would take where that is more than there is."""
+    more = one.verdict is Verdict.TIGHT and one.needed is not None and one.needed > (one.room or 0)
+    return f"{one.why} All would take {size(one.needed)}." if more else one.why
+
+
+def _rate(tokens: float | None) -> str:
+    return "" if tokens is None else f"{tokens:,.0f} tok/s" if tokens >= 100 else f"{tokens:,.1f} tok/s"

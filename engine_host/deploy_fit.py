@@ -78,7 +78,7 @@ class DeployFit:
         return verdict_of(resolved, of_preset, devices, self.fit.learnt)
 
     async def _of_other_model(self, resolved: ResolvedPreset, model: str, hardware: str) -> PresetVerdict:
-        known = PresetVerdict(preset=resolved.preset.id, verdict=Verdict.TIGHT)
+        known = PresetVerdict(preset=resolved.preset.id, verdict=Verdict.UNKNOWN)
         asked = question(resolved, FitRequest(model=model, hardware=hardware))
         try:
             report = await self.fit.fit(asked)
@@ -123,7 +123,7 @@ def _said(verdict: PresetVerdict, resolved: ResolvedPreset, beside: Sequence[Fin
         return (_unknown(f"this program does not compute it for {resolved.engine.value}.", None),)
     if verdict.verdict is Verdict.FITS or any(one.severity is Severity.ERROR for one in beside):
         return ()
-    if verdict.needed is None and verdict.verdict is Verdict.TIGHT:
+    if verdict.verdict is Verdict.UNKNOWN:
         return (_unknown(verdict.why, verdict.reason),)
     tight = verdict.verdict is Verdict.TIGHT
     sizes = _sizes(verdict.needed, verdict.room)

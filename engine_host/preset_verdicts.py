@@ -133,7 +133,7 @@ def _elsewhere(found: PresetVerdict) -> PresetVerdict:
     """A preset for the processor of a machine of which only the GPUs are named."""
     nothing = {"reason": None, "needed": None, "room": None, "largest_context": None, "decode": None}
     why = "It runs on the processor; how much main memory there is beside these GPUs is not known."
-    known = {} if found.verdict is Verdict.CANNOT_RUN else {"verdict": Verdict.TIGHT, "why": why}
+    known = {} if found.verdict is Verdict.CANNOT_RUN else {"verdict": Verdict.UNKNOWN, "why": why}
     return found.model_copy(update=nothing | known)
 
 

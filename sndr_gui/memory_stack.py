@@ -10,6 +10,7 @@ from sndr_gui import formats
 VERDICTS = {
     Verdict.FITS: ("fits", "good"),
     Verdict.TIGHT: ("tight", "warn"),
+    Verdict.UNKNOWN: ("not known", "muted"),
     Verdict.DOES_NOT_FIT: ("does not fit", "bad"),
     Verdict.CANNOT_RUN: ("cannot run here", "bad"),
 }

@@ -110,7 +110,7 @@ def passes(row: PresetRow, wanted: Narrowing) -> bool:
         wanted.status in (ALL, preset.card.status.value)
         and wanted.engine in (ALL, preset.engine.value)
         and (wanted.workload == ALL or wanted.workload in preset.card.good_for)
-        and (not wanted.here or row.verdict is None or row.works)
+        and (not wanted.here or row.verdict is None or row.verdict.verdict in {*WORKS, Verdict.UNKNOWN})
     )
 
 
@@ -159,6 +159,29 @@ def workload_words(workload: Workload) -> str:
     return workload.value.replace("-", " ")
 
 
+def _sure(row: PresetRow) -> float | None:
+    """The ceiling of one stream, in tokens a second, of which no draft has to be taken."""
+    if row.verdict is None:
+        return None
+    return row.verdict.decode_undrafted or row.verdict.decode
+
+
+def _speed_words(row: PresetRow) -> str:
+    """What the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
+    found, sure = row.verdict, _sure(row)
+    if found is None or sure is None:
+        lines = ["The most tokens a second are not known: a figure for it is missing."]
+    else:
+        lines = ["Tokens a second that the memory's bandwidth allows one stream at most"]
+        if found.decode_undrafted is not None and found.decode is not None:
+            lines[0] += f" without drafts; {formats.rate(found.decode)} if every draft were taken"
+        lines[0] += "."
+    if found is not None and found.measured is not None and found.measured.value is not None:
+        whose = "by this project" if found.measured.by == "us" else "by others"
+        lines.append(f"Measured {whose} on this hardware: {formats.rate(found.measured.value)}.")
+    return "\n".join(lines)
+
+
 def preset_columns() -> list[Column[PresetRow]]:
     """The columns of the list; the last one is for the search alone."""
 
@@ -166,7 +189,7 @@ def preset_columns() -> list[Column[PresetRow]]:
         return f"{row.item.preset.title}\n{row.about}"
 
     def speed(row: PresetRow) -> str:
-        decode = row.verdict.decode if row.verdict else None
+        decode = _sure(row)
         return formats.UNMEASURED if decode is None else f"{decode:.1f}" if decode < 100 else f"{decode:.0f}"
 
     def words(row: PresetRow) -> str:
@@ -192,14 +215,10 @@ def preset_columns() -> list[Column[PresetRow]]:
         Column(
             "≤ tok/s",
             speed,
-            lambda row: -(row.verdict.decode or 0.0) if row.verdict else 0.0,
+            lambda row: -(_sure(row) or 0.0),
             lambda row: "muted",
             right=True,
-            tip=lambda row: (
-                "Tokens a second that the memory's bandwidth allows one stream at most"
-                if row.verdict and row.verdict.decode is not None
-                else "The most tokens a second are not known: a figure for it is missing"
-            ),
+            tip=_speed_words,
         ),
         Column("Words", words),
     ]

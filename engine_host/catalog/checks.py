@@ -184,6 +184,11 @@ def _card(one: Loaded[Any], preset: PresetEntry, catalog: Catalog) -> Iterator[C
     named: list[tuple[tuple[str | int, ...], str | None]] = [(("card", "fallback"), card.fallback)]
     for number, entry in enumerate(card.do_not_use):
         named.append((("card", "do_not_use", number, "instead"), entry.instead))
+    for number, figure in enumerate(card.evidence):
+        if figure.hardware is not None and figure.hardware not in catalog.hardware:
+            message = f"there is no usable hardware {figure.hardware}"
+            place = ("card", "evidence", number, "hardware")
+            yield one.fault(place, message, _one_of(catalog.hardware), Severity.WARNING)
     for path, name in named:
         if name == preset.id:
             yield one.fault(path, "it names itself", "Name another preset.")

@@ -301,12 +301,19 @@ class NotFor(Wire):
 
 
 class Evidence(Wire):
-    """One measurement that a preset stands on; `by` says whether this project or somebody else made it."""
+    """One measurement that a preset stands on; `by` says whether this project or somebody else made it.
+
+    A rate of decoding also says in ids and numbers what it was measured with: `hardware` of the catalogue,
+    how many of it, and the streams that ran together. Only such a figure is shown beside a ceiling.
+    """
 
     metric: Text
     value: float | None = None
     unit: str = ""
     machine: Text
+    hardware: Id | None = None
+    count: int | None = Field(None, ge=1, le=8)
+    streams: int | None = Field(None, ge=1)
     pin: Text
     by: Literal["us", "others"]
     source: Text

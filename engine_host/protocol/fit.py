@@ -20,10 +20,11 @@ class PartSource(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether a start would work."""
+    """Whether a start would work; `unknown` where a figure for saying so is missing."""
 
     FITS = "fits"
     TIGHT = "tight"
+    UNKNOWN = "unknown"
     DOES_NOT_FIT = "does_not_fit"
     CANNOT_RUN = "cannot_run"
 

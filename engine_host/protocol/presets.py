@@ -8,6 +8,7 @@ from pydantic import Field
 from engine_host.protocol.base import Command, Page, Severity, Wire
 from engine_host.protocol.catalog import (
     EngineEntry,
+    Evidence,
     HardwareEntry,
     Id,
     ModelEntry,
@@ -263,7 +264,9 @@ class PresetVerdict(Wire):
 
     `decode` is the ceiling of one stream in tokens a second, its context having just begun and every draft
     taken; `decode_at_depth` with its whole context; `decode_all_streams` of all `streams` of its start
-    together, at the beginning. None where a figure for it is not known.
+    together, at the beginning. None where a figure for it is not known. `decode_undrafted` is the one of
+    `decode` with no draft taken, None where nothing drafts; text decides what comes about between the two.
+    `measured` is what one stream gave somebody on this very hardware, as the card tells.
     `missing` names what has to be fetched or installed first.
     """
 
@@ -277,6 +280,8 @@ class PresetVerdict(Wire):
     decode: float | None = None
     decode_at_depth: float | None = None
     decode_all_streams: float | None = None
+    decode_undrafted: float | None = None
+    measured: Evidence | None = None
     streams: int | None = None
     model: str | None = Field(None, description="id of the model on this machine that it would run")
     missing: tuple[Finding, ...] = ()

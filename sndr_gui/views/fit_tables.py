@@ -16,6 +16,7 @@ from sndr_gui.views.parts import Card, badge, clear, set_text, set_tone, text
 _LETTERS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "tight",
+    Verdict.UNKNOWN: "?",
     Verdict.DOES_NOT_FIT: "no",
     Verdict.CANNOT_RUN: "never",
 }

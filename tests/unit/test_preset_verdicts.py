@@ -214,7 +214,7 @@ def test_a_model_that_is_here_is_named(machine: Machine) -> None:
     assert found.model == "qwen3.6-27b-q4_k_m"
     assert ids(found) == set()
     # Its file cannot be read: what it needs is not guessed then.
-    assert found.verdict is Verdict.TIGHT
+    assert found.verdict is Verdict.UNKNOWN
     assert found.reason is Reason.GGUF_TRUNCATED
     assert found.why.startswith("Whether it fits is not known: ")
 
@@ -259,8 +259,27 @@ def test_the_order_is_the_same_however_often_it_is_asked_for(machine: Machine) -
 
 def test_a_preset_for_the_processor_is_not_judged_by_this_machine_for_another(machine: Machine) -> None:
     found = next(one for one in machine.judge(hardware="l4").verdicts if one.preset == "demo-llamacpp")
-    assert (found.verdict, found.room, found.needed) == (Verdict.TIGHT, None, None)
+    assert (found.verdict, found.room, found.needed) == (Verdict.UNKNOWN, None, None)
     assert "how much main memory there is beside these GPUs is not known" in found.why
+
+
+def test_without_a_gpu_llama_cpp_comes_before_vllm(machine: Machine) -> None:
+    """On one model it is up in a second, takes a tenth of the memory and decodes several times as fast."""
+    order = [one.preset for one in machine.judge().verdicts]
+    assert order[0] == "demo-llamacpp"
+    assert order.index("demo-llamacpp") < order.index("demo-vllm")
+
+
+def test_a_ceiling_says_what_drafts_add_and_what_was_measured(machine: Machine) -> None:
+    found = {one.preset: one for one in machine.judge(hardware="rtx-3090", count=2).verdicts}
+    drafting = found["qwen3.6-27b-int4-2x24"]
+    assert drafting.decode_undrafted is not None
+    assert drafting.decode == pytest.approx(4 * drafting.decode_undrafted), "three drafts a step"
+    assert drafting.measured is not None
+    assert (drafting.measured.value, drafting.measured.hardware) == (70.7, "rtx-3090")
+    assert found["llama-3.1-8b-24"].decode_undrafted is None, "nothing drafts"
+    elsewhere = {one.preset: one for one in machine.judge(hardware="rtx-4090", count=2).verdicts}
+    assert elsewhere["qwen3.6-27b-int4-2x24"].measured is None
 
 
 def test_fit_knows_what_here_is(machine: Machine) -> None:

@@ -167,13 +167,14 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert code == 0
     assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
     assert "On 2 × RTX 3090:" in out
-    assert "76 tok/s" in out
+    assert "76.0 tok/s" in out
     good = next(line for line in out.splitlines() if line.startswith("good"))
     assert "nothing" not in good, "what is here says nothing of another machine"
     assert "files" in next(line for line in out.splitlines() if line.startswith("absent"))
     assert "To start" not in out
     out = sndr("presets", "verdicts")[1]
     assert "nothing" in next(line for line in out.splitlines() if line.startswith("good"))
+    assert "To start good:\n  $ sndr launch good\n" in out
     assert "To start absent:\n  It is not here.\n    $ hf download it" in out
     assert "never" not in out
     assert "1 more do not fit or cannot run" in out

@@ -1,7 +1,11 @@
 """The list of presets: best first, narrowed by facets, and quiet about what is for other machines."""
 
+from dataclasses import replace
+
 from engine_host.protocol import PresetStatus, Workload
+from engine_host.protocol.catalog import Evidence
 from engine_host.protocol.fit import Verdict
+from sndr_gui.memory_stack import VERDICTS
 from sndr_gui.preset_rows import (
     STATUS_MEANS,
     Narrowing,
@@ -97,4 +101,30 @@ def test_a_preset_for_another_machine_is_no_alarm() -> None:
 def test_every_status_and_workload_has_words() -> None:
     assert set(STATUS_MEANS) == set(PresetStatus)
     assert all(workload_words(workload) for workload in Workload)
-    assert {row.verdict.verdict for row in rows() if row.verdict} == set(Verdict)
+    assert set(VERDICTS) == set(Verdict)
+    assert {row.verdict.verdict for row in rows() if row.verdict} == set(Verdict) - {Verdict.UNKNOWN}
+
+
+def test_a_ceiling_is_shown_without_drafts_and_says_what_they_add() -> None:
+    evidence = Evidence(
+        metric="m", value=70.7, machine="2 x RTX 3090", pin="p", by="others", source="s", streams=1
+    )
+    row = next(row for row in rows() if row.item.preset.id == "big-24")
+    assert row.verdict is not None
+    speed = next(column for column in preset_columns() if column.title == "≤ tok/s")
+    assert speed.tip is not None
+    assert "without drafts" not in speed.tip(row)
+    told = {"decode": 482.0, "decode_undrafted": 120.5, "measured": evidence}
+    drafting = replace(row, verdict=row.verdict.model_copy(update=told))
+    assert speed.text(drafting) == "120"
+    assert "482 tok/s if every draft were taken" in speed.tip(drafting)
+    assert "Measured by others on this hardware: 70.7 tok/s." in speed.tip(drafting)
+
+
+def test_what_is_not_known_is_not_hidden_with_what_does_not_work() -> None:
+    row = rows()[0]
+    assert row.verdict is not None
+    unknown = replace(row, verdict=row.verdict.model_copy(update={"verdict": Verdict.UNKNOWN}))
+    assert not unknown.works
+    assert unknown.here == ("not known", "muted")
+    assert passes(unknown, Narrowing(here=True))
