@@ -26,8 +26,14 @@ _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 @click.option(
     "--owner-stdin", is_flag=True, help="End when standard input closes: for a program that starts the host."
 )
+@click.option(
+    "--owner",
+    metavar="NAME",
+    default="the program that started it",
+    help="Who that program is, for `status`.",
+)
 @command
-def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool) -> Exit | None:
+def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, owner: str) -> Exit | None:
     """Run the engine host in the foreground until Ctrl+C.
 
     It serves the control socket for the window and for these commands, and the OpenAI endpoint for everyone
@@ -38,7 +44,8 @@ def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool) ->
 
     # A program that starts the host reads the line of JSON, and is no terminal.
     announce = _announce if sys.stdout.isatty() and not out.as_json else None
-    code = asyncio.run(serve(ServeOptions(host=host, port=port, owner_stdin=owner_stdin, announce=announce)))
+    options = ServeOptions(host=host, port=port, owner_stdin=owner_stdin, owner=owner, announce=announce)
+    code = asyncio.run(serve(options))
     return Exit(code) if code in set(Exit) else Exit.FAILED
 
 

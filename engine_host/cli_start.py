@@ -3,7 +3,7 @@
 import signal
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -12,6 +12,7 @@ import click
 
 from engine_host._errors import HostError
 from engine_host.ask import Answer, ask
+from engine_host.cli_names import with_near_names
 from engine_host.cli_output import Exit, Output, duration, problem_lines
 from engine_host.cli_plan import exit_of, plan_lines
 from engine_host.cli_watch import endpoint_text
@@ -20,7 +21,7 @@ from engine_host.host_start import HostHold, find_or_start
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 from engine_host.settings import read_api_keys
 
@@ -50,9 +51,9 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
     Starts a host when none runs, and then ends it again; one that ran before is left as it was.
     """
     detach = wish.detach and not wish.dry_run
-    with signals(), find_or_start(daemon=detach) as hold:
+    with signals(), find_or_start(daemon=detach) as hold, ExitStack() as ends:
         try:
-            plan = hold.client.post("/v1/plans", LaunchPlan, request_of(hold.client))
+            plan = _planned(hold.client, request_of(hold.client))
             shown = plan_lines(plan if wish.replace else _asking_to_replace(plan))
             if wish.about is not None and not out.as_json:
                 shown = [wish.about(hold.client), *shown]
@@ -67,6 +68,8 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
                 out.record(plan)
             for line in shown:
                 out.note(line)
+            if detach:
+                ends.enter_context(_handed_over(out, hold))
             began = time.monotonic()
             asked = StartRequest(plan=plan.id, replace=wish.replace)
             started = hold.client.post("/v1/engines", Engine, asked)
@@ -80,6 +83,14 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
             raise _with_what_runs(hold, error) from error
         _announce(out, host, started, answer, detached=detach)
         return None if detach else _serve(out, hold, started)
+
+
+def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
+    """The plan of a start. Raises HostError, of a name that nothing has with those that are near."""
+    try:
+        return client.post("/v1/plans", LaunchPlan, request)
+    except HostError as error:
+        raise with_near_names(client, error, request.model or request.preset or "") from error
 
 
 def _asking_to_replace(plan: LaunchPlan) -> LaunchPlan:
@@ -122,6 +133,25 @@ def _running(client: ControlClient) -> list[Engine]:
     """The engines that serve or are about to; one that is being stopped is no more in the way."""
     leaving = {*GONE, EngineState.DRAINING, EngineState.STOPPING}
     return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
+
+
+@contextmanager
+def _handed_over(out: Output, hold: HostHold) -> Iterator[None]:
+    """A host that would end with somebody's window stays; given back when the start fails."""
+    host = hold.client.get("/v1/host", HostInfo)
+    if not host.ends_with_window:
+        yield
+        return
+    hold.client.post("/v1/host/stay", HostInfo, HostStay())
+    out.note(f"The host, which would end with {host.owner or 'its window'}, stays from now on.")
+    try:
+        yield
+    except (HostError, KeyboardInterrupt):
+        # The interrupted connection may have half an answer in it.
+        with suppress(HostError), ControlClient(hold.client.folders) as fresh:
+            if not _running(fresh):
+                fresh.post("/v1/host/stay", HostInfo, HostStay(stays=False))
+        raise
 
 
 def _with_what_runs(hold: HostHold, error: HostError) -> HostError:
@@ -283,7 +313,7 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                         out.note(f"{engine.name} was stopped.")
                         return None
                     names = ", ".join(one.name for one in others)
-                    if not hold.started_here:
+                    if not hold.started_here or not client.get("/v1/host", HostInfo).ends_with_window:
                         out.note(f"{engine.name} was replaced by {names}.")
                         return None
                     out.note(f"{engine.name} was replaced by {names}; the host goes on until Ctrl+C.")

@@ -42,6 +42,10 @@ def status(out: Output, everything: bool) -> Exit | None:
     gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
     rows = [
         ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
+        (
+            "",
+            f"ends with {host.owner or 'its window'}" if host.ends_with_window else "stays until `sndr quit`",
+        ),
         ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
         ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
         ("GPU", gpus or _no_gpu(host)),

@@ -53,6 +53,7 @@ from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EventBase,
+    HostStateEvent,
     ModelsChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
@@ -95,7 +96,8 @@ class Host:
         quit_host: Callable[[], None],
     ) -> None:
         self.pid = os.getpid()
-        self.ends_with_window = False
+        self.owner = ""
+        self._stays = False
         self._folders = folders
         self._settings = settings
         self._events = events
@@ -258,6 +260,7 @@ class Host:
             telemetry=self._telemetry,
             settings_changed=self._settings_changed,
             quit=self._quit,
+            stay=self.stay,
             endpoint_app=self.gateway.trusted_app,
         )
         await self.engines.adopt()
@@ -297,10 +300,26 @@ class Host:
             if engine.state in {EngineState.PREPARING, EngineState.STARTING}
         ]
 
+    @property
+    def ends_with_window(self) -> bool:
+        """Whether somebody started this host to end with it, and it was not handed over since."""
+        return bool(self.owner) and not self._stays
+
+    def stay(self, stays: bool) -> None:
+        """Go on without the owner, or end with it again where it is still there."""
+        self._stays = stays
+        self._events.publish(
+            HostStateEvent(
+                state="serving", endpoint=self.endpoint.describe(), ends_with_window=self.ends_with_window
+            )
+        )
+
     def outlives_window(self) -> bool:
         """Whether the host goes on when the window that started it is gone."""
-        return self._settings.current.host.outlive_window or any(
-            engine.keep for engine in self.engines.alive()
+        return (
+            self._stays
+            or self._settings.current.host.outlive_window
+            or any(engine.keep for engine in self.engines.alive())
         )
 
     async def info(self) -> HostInfo:
@@ -330,6 +349,7 @@ class Host:
             log_folder=str(self._folders.logs),
             endpoint=self.endpoint.describe(),
             ends_with_window=self.ends_with_window,
+            owner=self.owner if self.ends_with_window else "",
         )
 
     async def models(self, rescan: bool) -> ModelPage:
@@ -371,6 +391,7 @@ class Host:
         self._events.publish(event)
         if not isinstance(event, EngineReadingsEvent):
             return
+        self._sampler.hear(event.engine, event.readings)
         engine = self.engines.get(event.engine)
         if engine.state in _SERVING and self.fit.wants(engine):
             task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")

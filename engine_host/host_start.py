@@ -13,6 +13,7 @@ from engine_host._errors import HostError
 from engine_host.control_client import ControlClient, connected, wait_for_host
 from engine_host.folders import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.host import HostInfo
 
 _START = 20.0
 _END = 30.0
@@ -47,6 +48,13 @@ class HostHold:
             self._process.stdin.close()
         self._process = None
 
+    def _leave(self, process: "subprocess.Popen[bytes]") -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        # Not ours to wait for: the system collects it when this program has ended.
+        process.returncode = 0
+        self.client.close()
+
     def end(self) -> None:
         """End the host that was started here: orderly, then by closing its lifeline, then by force."""
         process, self._process = self._process, None
@@ -54,6 +62,10 @@ class HostHold:
             # The interrupted connection may have half an answer in it; the host is asked on a new one.
             try:
                 with ControlClient(self.client.folders) as fresh:
+                    if not fresh.get("/v1/host", HostInfo).ends_with_window:
+                        # `--detach` in another terminal: what was promised there holds.
+                        self._leave(process)
+                        return
                     fresh.quit()
             except HostError:
                 pass
@@ -95,7 +107,7 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
         arguments = [sys.executable, "-m", "engine_host", "serve", "--json"]
         if not daemon:
             # The lifeline: when this program dies, however, its end of the pipe closes and the host ends.
-            arguments.append("--owner-stdin")
+            arguments += ["--owner-stdin", "--owner", "the command that started it"]
         process = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL if daemon else subprocess.PIPE,

@@ -27,12 +27,14 @@ _log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve; `owner_stdin` ends the host when stdin closes; `host` and `port` win over settings.
+    """How to serve; `host` and `port` win over settings.
 
-    `announce` is told what the line of JSON would say, instead of that line.
+    `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. `announce` is told
+    what the line of JSON would say, instead of that line.
     """
 
     owner_stdin: bool = False
+    owner: str = "the program that started it"
     host: str | None = None
     port: int | None = None
     announce: Callable[[dict[str, Any]], None] | None = None
@@ -73,7 +75,7 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, done.set)
     host = Host(options.folders, settings, events, log_book, instance.files(), done.set)
-    host.ends_with_window = options.owner_stdin
+    host.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
         control = HttpServer(control_app(host.services, instance.token), instance.bind(), name="control")
@@ -128,8 +130,8 @@ async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> Asyn
         while await reader.read(4096):
             pass
         if host.outlives_window():
-            _log.info("the window is gone; going on, as the settings say")
-            host.ends_with_window = False
+            _log.info("%s is gone; the host goes on", host.owner)
+            host.owner = ""
         else:
             end()
 

@@ -18,6 +18,7 @@ from sndr_gui.local_socket import open_local
 
 START_LIMIT = 30.0
 _TAIL_LINES = 30
+_OWNED = ("--owner-stdin", "--owner", "the window that started it")
 
 
 @dataclass(frozen=True)
@@ -32,8 +33,8 @@ class Address:
 def serve_command() -> list[str]:
     """The command line of a host that ends with this process."""
     if getattr(sys, "frozen", False):
-        return [sys.executable, "--engine-host", "serve", "--owner-stdin"]
-    return [sys.executable, "-m", "engine_host", "serve", "--owner-stdin"]
+        return [sys.executable, "--engine-host", "serve", *_OWNED]
+    return [sys.executable, "-m", "engine_host", "serve", *_OWNED]
 
 
 class HostProcess:

@@ -2,6 +2,7 @@
 
 from collections import deque
 from dataclasses import dataclass
+from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
@@ -220,7 +221,10 @@ class HostState(QObject):
             case HostStateEvent():
                 self.closing = event.state == "closing"
                 if self.host is not None:
-                    self.host = self.host.model_copy(update={"endpoint": event.endpoint})
+                    new: dict[str, Any] = {"endpoint": event.endpoint}
+                    if event.ends_with_window is not None:
+                        new["ends_with_window"] = event.ends_with_window
+                    self.host = self.host.model_copy(update=new)
                 self.host_changed.emit()
             case ModelsChangedEvent():
                 self.outdated.emit("models")

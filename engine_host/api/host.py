@@ -1,13 +1,14 @@
-"""`/v1/version`, `/v1/host`, `/v1/host/quit` and `/v1/events`."""
+"""`/v1/version`, `/v1/host`, `/v1/host/quit`, `/v1/host/stay` and `/v1/events`."""
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine_host.api.answers import answer, empty
+from engine_host.api.answers import answer, body, empty
 from engine_host.api.services import Services
 from engine_host.api.stream import event_stream
 from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR, Version
+from engine_host.protocol.host import HostStay
 
 
 def routes(services: Services) -> list[Route]:
@@ -31,6 +32,10 @@ def routes(services: Services) -> list[Route]:
         services.quit()
         return empty()
 
+    async def stay(request: Request) -> Response:
+        services.stay((await body(request, HostStay)).stays)
+        return answer(await services.host_info())
+
     async def events(request: Request) -> Response:
         return event_stream(services.events, request)
 
@@ -38,5 +43,6 @@ def routes(services: Services) -> list[Route]:
         Route("/v1/version", version),
         Route("/v1/host", host),
         Route("/v1/host/quit", quit_host, methods=["POST"]),
+        Route("/v1/host/stay", stay, methods=["POST"]),
         Route("/v1/events", events),
     ]

@@ -243,4 +243,5 @@ class Services:
     telemetry: Callable[[tuple[str, ...], float | None, float | None], TelemetryPage]
     settings_changed: Callable[[tuple[str, ...]], Awaitable[None]]
     quit: Callable[[], None]
+    stay: Callable[[bool], None]
     endpoint_app: ASGIApp

@@ -46,7 +46,7 @@ from engine_host.protocol.engines import (
 from engine_host.protocol.errors import Action, ErrorAnswer, Fix, Problem, Reason
 from engine_host.protocol.events import EVENT, Event
 from engine_host.protocol.fit import FitReport, FitRequest
-from engine_host.protocol.host import Endpoint, Gpu, GpuAbsence, HostInfo, Reach
+from engine_host.protocol.host import Endpoint, Gpu, GpuAbsence, HostInfo, HostStay, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState, JobStep
 from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
@@ -162,6 +162,7 @@ __all__ = [
     "GpuAbsence",
     "HardwareEntry",
     "HostInfo",
+    "HostStay",
     "ImportPreset",
     "ImportedPreset",
     "Installation",

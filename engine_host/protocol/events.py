@@ -80,6 +80,7 @@ class HostStateEvent(EventBase):
     kind: Literal["host.state"] = "host.state"
     state: Literal["serving", "closing"]
     endpoint: Endpoint
+    ends_with_window: bool | None = None
 
 
 class ModelsChangedEvent(EventBase):

@@ -2,7 +2,7 @@
 
 from enum import StrEnum
 
-from engine_host.protocol.base import Seconds, Wire
+from engine_host.protocol.base import Command, Seconds, Wire
 
 
 class GpuHolder(Wire):
@@ -59,7 +59,10 @@ class Endpoint(Wire):
 
 
 class HostInfo(Wire):
-    """The machine, the program and its folders; memory in bytes."""
+    """The machine, the program and its folders; memory in bytes.
+
+    `owner` says with whom the host ends; empty when it stays, and `ends_with_window` is False.
+    """
 
     seq: int
     run_id: str
@@ -84,3 +87,10 @@ class HostInfo(Wire):
     log_folder: str
     endpoint: Endpoint
     ends_with_window: bool
+    owner: str = ""
+
+
+class HostStay(Command):
+    """Whether the host goes on when the window or the command that started it ends."""
+
+    stays: bool = True

@@ -12,6 +12,7 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EngineStateEvent
+from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.logs import LogPage
 from tests.integration.host.conftest import RunningHost, alive, files_below, wait_for
@@ -89,6 +90,33 @@ def test_owner_that_goes_takes_the_host_along(new_host: NewHost) -> None:
     assert host.process.wait(20) == 0
     assert not alive(engine.pid)
     assert not host.folders.run.exists() or not files_below(host.folders.run)
+
+
+def test_a_host_that_was_handed_over_stays_with_its_engine_when_the_owner_goes(new_host: NewHost) -> None:
+    host = new_host("--owner-stdin", "--owner", "the window").connect()
+    engine = host.start()
+    assert host.client.get("/v1/host", HostInfo).owner == "the window"
+
+    handed = host.client.post("/v1/host/stay", HostInfo, HostStay())
+    assert (handed.ends_with_window, handed.owner) == (False, "")
+    assert host.process.stdin is not None
+    host.process.stdin.close()
+    wait_for(lambda: "is gone" in (host.folders.logs / "host.log").read_text(), "the owner's end noticed", 10)
+
+    assert host.engine(engine.id).state is EngineState.READY
+    # Nobody is there to end with any more.
+    back = host.client.post("/v1/host/stay", HostInfo, HostStay(stays=False))
+    assert not back.ends_with_window
+    assert host.end() == 0
+
+
+def test_a_host_that_is_given_back_ends_with_its_owner(new_host: NewHost) -> None:
+    host = new_host("--owner-stdin").connect()
+    host.client.post("/v1/host/stay", HostInfo, HostStay())
+    assert host.client.post("/v1/host/stay", HostInfo, HostStay(stays=False)).ends_with_window
+    assert host.process.stdin is not None
+    host.process.stdin.close()
+    assert host.process.wait(20) == 0
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])

@@ -229,6 +229,7 @@ async def door() -> AsyncIterator[Door]:
             telemetry=telemetry,
             settings_changed=settings_changed,
             quit=lambda: quits.append(True),
+            stay=lambda _stays: None,
             endpoint_app=_endpoint,
         )
         app = control_app(services, TOKEN)

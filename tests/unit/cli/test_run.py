@@ -147,6 +147,49 @@ def test_failure_of_a_detached_start_says_what_still_runs(ready: FakeHost, sndr:
     assert "the host still does: `sndr quit` ends it" in err
 
 
+OWNED = {**HOST, "ends_with_window": True, "owner": "the window that started it"}
+
+
+def stays(host: FakeHost) -> list[bool]:
+    """What the host was told of staying, in order."""
+    return [body["stays"] for call, _, body in host.asked if call == "POST /v1/host/stay"]
+
+
+def test_detached_means_that_a_window_leaves_its_host_here(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/host"] = (200, OWNED)
+    ready.answers["POST /v1/host/stay"] = (200, HOST)
+    code, _, err = sndr("run", "demo", "--detach")
+    assert code == 0
+    assert stays(ready) == [True]
+    assert "which would end with the window that started it, stays from now on" in err
+
+
+def test_a_detached_start_that_fails_gives_the_host_back_to_its_window(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/host"] = (200, OWNED)
+    ready.answers["POST /v1/host/stay"] = (200, HOST)
+    failed = {**ENGINE, "state": "failed", "problem": {"reason": "out_of_memory", "message": "Does not fit."}}
+    ready.answers["GET /v1/events"] = [{"kind": "engine.state", "seq": 1, "engine": failed}]
+    assert sndr("run", "demo", "--detach")[0] == 5
+    assert stays(ready) == [True, False]
+
+
+def test_a_start_that_is_not_detached_leaves_the_host_to_its_window(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/host"] = (200, OWNED)
+    ready.answers["GET /v1/events"] = [
+        *READY,
+        {"kind": "engine.state", "seq": 2, "engine": {**ENGINE, "state": "unloaded"}},
+    ]
+    sndr("run", "demo")
+    assert stays(ready) == []
+
+
+def test_status_says_with_whom_the_host_ends(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines()
+    assert "stays until `sndr quit`" in sndr("status")[1]
+    ready.answers["GET /v1/host"] = (200, OWNED)
+    assert "ends with the window that started it" in sndr("status")[1]
+
+
 @pytest.fixture
 def endpoint() -> Iterator[tuple[str, list[str | None]]]:
     """An endpoint that wants the key `secret`; its address, and the keys that it was given."""
