@@ -89,7 +89,7 @@ def cards(
         _explained(
             decode, "Measured at the endpoint, for each request on its own; else the engine's counter."
         ),
-        _prompt(prefill, readings),
+        _prompt(prefill, readings, vllm),
         _first_token(engine, readings, requests),
         _explained(running, "Requests that the engine computes now, of those that it takes at once."),
         _explained(kv, "Tokens that the KV cache holds, of those that fit."),
@@ -111,10 +111,14 @@ def _explained(value: Value, why: str) -> Value:
     return replace(value, why=why)
 
 
-def _prompt(points: Points, readings: Readings | None) -> Value:
-    """How fast prompts are read, of all streams together."""
-    caption = "Prompt, all streams"
-    why = "Prompt tokens read in each second: less than the engine's speed when it had little to read."
+def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Value:
+    """How fast prompts are read, as the engine itself timed them."""
+    caption = "Prompt, each request" if vllm else "Prompt, all streams"
+    why = (
+        "vLLM's own timing, from a request's first step to its first token; told when its answer ends."
+        if vllm
+        else "llama.cpp's own timing: prompt tokens for each second that it spent on prompts."
+    )
     now = time.time()
     fresh = [value for at, value in points if value and now - at < 60]
     if fresh:

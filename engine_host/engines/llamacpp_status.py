@@ -71,7 +71,9 @@ async def read_status(client: httpx.AsyncClient) -> Readings:
     A slot holds its prompt and what it generated, also while it is idle (the prefix cache): `kv_tokens` is
     the sum over all slots. llama-server adds generated tokens to its counter when a request ends, so those
     of running requests are added here. `/metrics` is read first: a request that ends in between is missed
-    for one reading instead of being counted twice. During a prefill both wait for the batch to end.
+    for one reading instead of being counted twice. During a prefill both may wait for the batch to end.
+    Prompts are counted when they were read, and the mean speed of those since it was last asked is a gauge
+    of the server's own (metrics_flush_prompt in its server-context.cpp, b11549); 0 there is "none".
     """
     metrics_answer = await client.get("/metrics", timeout=_READ_SECONDS)
     slots_answer = await client.get("/slots", timeout=_READ_SECONDS)
@@ -93,10 +95,12 @@ def readings(metrics: Mapping[str, float], slots: Sequence[Mapping[str, Any]] | 
         at=at,
         slots_total=None if slots is None else len(slots),
         slots_busy=None if slots is None else len(busy),
+        slots_reading=None if slots is None else sum(_decoded(slot) == 0 for slot in busy),
         requests_waiting=_whole(metrics.get("requests_deferred")),
         kv_tokens=None if slots is None else sum(_number(slot, "n_prompt_tokens") for slot in slots),
         kv_capacity=None if slots is None else sum(_number(slot, "n_ctx") for slot in slots),
         prompt_tokens_total=_whole(metrics.get("prompt_tokens_total")),
+        prefill_rate=_positive(metrics.get("prompt_tokens_seconds")),
         generated_tokens_total=generated,
         draft_tokens_total=_whole(metrics.get("spec_decode_num_draft_tokens_total")) if speculative else None,
         draft_accepted_total=_whole(accepted) if speculative else None,
@@ -144,6 +148,10 @@ def _decoded(slot: Mapping[str, Any]) -> int:
 def _whole(value: float | None) -> int | None:
     # `inf` and `nan` are legal in this text, and no count.
     return int(value) if value is not None and abs(value) < 1e15 else None
+
+
+def _positive(value: float | None) -> float | None:
+    return value if value is not None and 0 < value < 1e15 else None
 
 
 async def verify_ready(

@@ -13,6 +13,7 @@ import httpx
 from engine_host._errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process import EngineProcess
+from engine_host.engines.rates import with_rates
 from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.plans import LaunchPlan
@@ -183,7 +184,8 @@ class RunningEngine:
                 _log.debug("%s gave no readings: %r", self.id, error)
             else:
                 memory = await asyncio.to_thread(self.process.memory)
-                self._readings = now.model_copy(update={"memory": memory})
+                rated = with_rates(self._readings, now)
+                self._readings = rated.model_copy(update={"memory": memory})
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1

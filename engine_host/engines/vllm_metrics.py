@@ -126,6 +126,9 @@ def readings(text: str) -> Readings:
         prompt_tokens_total=_whole(
             computed if computed is not None else metrics.total("prompt_tokens_total")
         ),
+        # Both are observed when a request ends; its time is from the first step with it to its first token.
+        timed_prompt_tokens=metrics.total("request_prefill_kv_computed_tokens_sum"),
+        timed_prompt_seconds=metrics.total("request_prefill_time_seconds_sum"),
         generated_tokens_total=_whole(metrics.total("generation_tokens_total")),
         draft_tokens_total=_whole(metrics.total("spec_decode_num_draft_tokens_total")),
         draft_accepted_total=_whole(accepted),

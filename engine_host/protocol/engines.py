@@ -53,13 +53,20 @@ class Readings(Wire):
     at: Seconds
     slots_total: int | None = None
     slots_busy: int | None = None
+    slots_reading: int | None = Field(None, description="busy slots that have generated nothing yet")
     requests_waiting: int | None = None
     kv_tokens: int | None = None
     kv_capacity: int | None = None
     prompt_tokens_total: int | None = None
     generated_tokens_total: int | None = None
-    prefill_rate: float | None = None
-    decode_rate: float | None = None
+    timed_prompt_tokens: float | None = Field(
+        None, description="prompt tokens of the requests in the next field"
+    )
+    timed_prompt_seconds: float | None = Field(None, description="the engine's own time for these prompts")
+    prefill_rate: float | None = Field(
+        None, description="as the engine timed the prompts since the last reading"
+    )
+    decode_rate: float | None = Field(None, description="of all streams, since the last reading")
     draft_tokens_total: int | None = None
     draft_accepted_total: int | None = None
     acceptance_length: float | None = None

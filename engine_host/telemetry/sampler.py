@@ -1,8 +1,9 @@
 """Once a second, twice while an engine works: read everything, remember it, tell it."""
 
 import asyncio
+import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.events import EventBase, TelemetryEvent
@@ -10,10 +11,11 @@ from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import Machine, MachineReading
-from engine_host.telemetry.rates import with_rates
 
 _STALE = 5.0
 """Seconds after which the readings of an engine at work no longer count as measured now."""
+_RATES = {"decode_rate": "generated_tokens_total", "prefill_rate": "prompt_tokens_total"}
+"""The rates, each with the counter that says whether the engine counts such tokens at all."""
 
 
 class Sampler:
@@ -40,8 +42,13 @@ class Sampler:
         self._busy_interval = busy_interval
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        self._rated: dict[str, Readings] = {}
+        self._heard: dict[str, list[Readings]] = {}
+        self._sampled: dict[str, float] = {}
         self.latest: Sample | None = None
+
+    def hear(self, engine: str, readings: Readings) -> None:
+        """Told of every reading: one that comes and goes between two samples is in the next."""
+        self._heard.setdefault(engine, []).append(readings)
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -63,27 +70,31 @@ class Sampler:
         at = self._clock()
         values = {**machine_values(machine), **gpu_values(gpus)}
         known = self._engine_readings()
-        self._rated = {engine: rated for engine, rated in self._rated.items() if engine in known}
+        heard, self._heard = self._heard, {}
+        self._sampled = {engine: at for engine, at in self._sampled.items() if engine in known}
         for engine, readings in known.items():
             if readings.slots_busy == 0 or at - readings.at <= _STALE:
-                values |= engine_values(engine, self._with_rates(engine, readings))
+                values |= engine_values(engine, self._rated(engine, readings, heard.get(engine, ())))
         sample = Sample(at=at, values=values)
         self.latest = sample
         self._history.add(at, values)
         self._publish(TelemetryEvent(at=at, sample=sample))
         return sample
 
-    def _with_rates(self, engine: str, readings: Readings) -> Readings:
-        """The readings with rates since the last sample, so that nothing done in between is left out.
+    def _rated(self, engine: str, newest: Readings, heard: Sequence[Readings]) -> Readings:
+        """The newest readings with the highest rates of those since the last sample.
 
         An engine that works on nothing stays as it was last read: it does nothing until it is read again.
         """
-        before = self._rated.get(engine)
-        if before is None or readings.at > before.at:
-            self._rated[engine] = with_rates(before, readings)
-        elif readings.slots_busy == 0:
-            self._rated[engine] = readings.model_copy(update={"decode_rate": 0.0, "prefill_rate": 0.0})
-        return self._rated[engine]
+        fresh = [*heard, newest] if newest.at > self._sampled.get(engine, -math.inf) else [*heard]
+        self._sampled[engine] = newest.at
+        if fresh:
+            return newest.model_copy(update={name: _highest(fresh, name) for name in _RATES})
+        if newest.slots_busy == 0:
+            return newest.model_copy(
+                update={name: 0.0 for name, counter in _RATES.items() if getattr(newest, counter) is not None}
+            )
+        return newest
 
     def _read(self) -> tuple[MachineReading, GpuReading]:
         return self._machine.read(), self._gpus.read()
@@ -140,6 +151,10 @@ def engine_values(engine: str, readings: Readings) -> dict[str, float]:
             name + "acceptance_length": readings.acceptance_length,
         }
     )
+
+
+def _highest(readings: Sequence[Readings], name: str) -> float | None:
+    return max((rate for one in readings if (rate := getattr(one, name)) is not None), default=None)
 
 
 def _present(values: Mapping[str, float | None]) -> dict[str, float]:

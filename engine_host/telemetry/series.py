@@ -23,6 +23,7 @@ _PSUTIL = "operating system"
 _NVML = "NVIDIA driver (NVML)"
 _SLOTS = "the engine (llama-server /slots, vLLM /metrics)"
 _METRICS = "the engine's /metrics"
+_PROMPTS = "the engine's own timing of prompts (/metrics)"
 
 KINDS = (
     _kind("ram.used", "bytes", "RAM used", _PSUTIL),
@@ -37,7 +38,7 @@ KINDS = (
     _kind("engine.ID.kv.tokens", "tokens", "KV cache", _SLOTS),
     _kind("engine.ID.kv.share", "share", "KV cache filled", _SLOTS),
     _kind("engine.ID.decode_rate", "tokens/s", "Decode", _METRICS),
-    _kind("engine.ID.prefill_rate", "tokens/s", "Prefill", _METRICS),
+    _kind("engine.ID.prefill_rate", "tokens/s", "Prefill", _PROMPTS),
     _kind("engine.ID.requests.running", "requests", "Requests running", _SLOTS),
     _kind("engine.ID.requests.waiting", "requests", "Requests waiting", "endpoint's queue"),
     _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS),

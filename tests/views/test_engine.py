@@ -119,7 +119,7 @@ async def test_what_is_not_measured_is_a_dash_that_says_why(stage: Stage) -> Non
     await stage.until(lambda: values(page)["Prefix cache"][0] == "—")
     dashes = [card for card in page.cards if card.value.text() == "—"]
     names = {card.caption.text() for card in dashes}
-    assert names >= {"Prompt, all streams", "First token", "KV cache", "Prefix cache", "Preemptions"}
+    assert names >= {"Prompt, each request", "First token", "KV cache", "Prefix cache", "Preemptions"}
     assert all(card.toolTip() for card in dashes)
     assert page.speculation.sentence.text().startswith("No draft has been verified yet")
     assert not page.speculation.bars.isVisible()
@@ -146,7 +146,7 @@ async def test_graphs_follow_the_samples(stage: Stage) -> None:
     await stage.until(lambda: "900 tok/s" in words(page))
     running_line, _waiting = page.model.lines("requests.running", "requests.waiting")
     assert running_line.latest == 3.0
-    await stage.until(lambda: values(page)["Prompt, all streams"] == ("900 tok/s", "median over 60 s"))
+    await stage.until(lambda: values(page)["Prompt, each request"] == ("900 tok/s", "median over 60 s"))
     assert page.acceptance.isVisible()
 
 

@@ -19,7 +19,9 @@ from engine_host.engines.llamacpp import LlamaCppSettings, command
 from engine_host.engines.llamacpp_log import LlamaCppStageReader
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.engines.llamacpp_status import read_status, verify_ready
+from engine_host.engines.rates import with_rates
 from engine_host.engines.temporary_server import TemporaryServer, temporary_server
+from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 
 ALIAS = "tiny"
@@ -113,6 +115,27 @@ def test_streaming_counts_tokens_while_they_come(server: ServerCapabilities, mod
         assert seen[-1] > seen[0]
 
     with_server(server, settings(models["plain"], context=40_000), test)
+
+
+def test_prefill_is_as_fast_as_the_server_says(server: ServerCapabilities, models: Models) -> None:
+    async def test(running: TemporaryServer) -> None:
+        body = {"model": ALIAS, "prompt": "a" * 3_500, "max_tokens": 4, "cache_prompt": False}
+        now = with_rates(await read_status(running.client), await read_status(running.client))
+        asked = asyncio.create_task(running.client.post("/v1/completions", json=body, timeout=60))
+        told: list[Readings] = []
+        ended = False
+        while not ended:
+            await asyncio.sleep(0.02)
+            # One more reading after the end: the prompt may have been counted since the last.
+            ended = asked.done()
+            now = with_rates(now, await read_status(running.client))
+            told.append(now)
+        timed = [one.prefill_rate for one in told if one.prefill_rate]
+        assert timed == [pytest.approx(asked.result().json()["timings"]["prompt_per_second"], rel=0.1)]
+        # What is between it and the idle server is not known, and not zero.
+        assert all(one.prefill_rate is None for one in told if one.slots_reading)
+
+    with_server(server, settings(models["plain"], context=4_096), test)
 
 
 def test_suffix_is_ignored_and_infill_is_the_way(server: ServerCapabilities, models: Models) -> None:

@@ -20,6 +20,7 @@ llamacpp:requests_deferred 2
 llamacpp:spec_decode_num_draft_tokens_total 36
 llamacpp:spec_decode_num_accepted_tokens_total 6
 llamacpp:spec_decode_num_drafts_total 12
+llamacpp:prompt_tokens_seconds 1443.5
 llamacpp:predicted_tokens_seconds nan
 """
 IDLE = {"id": 0, "n_ctx": 1024, "speculative": False, "is_processing": False}
@@ -35,7 +36,8 @@ BUSY = {
 
 def test_readings() -> None:
     now = readings(parse_metrics(METRICS), [IDLE, BUSY, {**IDLE, "n_prompt_tokens": 30}], 5.0)
-    assert (now.slots_total, now.slots_busy, now.requests_waiting) == (3, 1, 2)
+    assert (now.slots_total, now.slots_busy, now.slots_reading, now.requests_waiting) == (3, 1, 0, 2)
+    assert now.prefill_rate == 1443.5
     assert (now.kv_tokens, now.kv_capacity) == (130, 3072)
     assert now.prompt_tokens_total == 468
     assert now.generated_tokens_total == 16 + 7, "what runs is not in the server's counter yet"
@@ -55,6 +57,8 @@ def test_what_is_not_measured_is_none() -> None:
 def test_odd_metrics_do_not_break_it() -> None:
     odd = parse_metrics('llamacpp:tokens_predicted_total inf\nllamacpp:x abc\nllamacpp:y{a="b"} 3\n')
     assert odd["y"] == 3
+    none = parse_metrics("llamacpp:prompt_tokens_seconds 0\n")
+    assert readings(none, [], 5.0).prefill_rate is None, "no prompt since it was last asked"
     assert readings(odd, [], 5.0).generated_tokens_total is None
 
 

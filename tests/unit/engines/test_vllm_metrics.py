@@ -31,6 +31,10 @@ vllm:time_to_first_token_seconds_bucket{engine="0",le="0.2",model_name="m"} 10.0
 vllm:time_to_first_token_seconds_bucket{engine="0",le="+Inf",model_name="m"} 10.0
 vllm:time_to_first_token_seconds_count{engine="0",model_name="m"} 10.0
 vllm:time_to_first_token_seconds_sum{engine="0",model_name="m"} 1.1
+# TYPE vllm:request_prefill_time_seconds histogram
+vllm:request_prefill_time_seconds_sum{engine="0",model_name="m"} 0.5
+# TYPE vllm:request_prefill_kv_computed_tokens histogram
+vllm:request_prefill_kv_computed_tokens_sum{engine="0",model_name="m"} 460.0
 # TYPE vllm:inter_token_latency_seconds histogram
 vllm:inter_token_latency_seconds_count{engine="0",model_name="m"} 0.0
 vllm:inter_token_latency_seconds_sum{engine="0",model_name="m"} 0.0
@@ -57,6 +61,7 @@ def test_readings() -> None:
     assert (now.kv_usage, now.kv_capacity, now.kv_tokens) == (0.25, 1000, 250)
     assert (now.prefix_queries_total, now.prefix_hits_total) == (100, 40)
     assert now.prompt_tokens_total == 460, "tokens from the prefix cache were not computed"
+    assert (now.timed_prompt_tokens, now.timed_prompt_seconds) == (460, 0.5)
     assert (now.generated_tokens_total, now.preemptions_total) == (64, 3)
     assert now.draft_tokens_total is None
     assert now.acceptance_by_position == ()

@@ -37,21 +37,31 @@ def test_a_sample_is_remembered_and_published() -> None:
     asyncio.run(go())
 
 
-def test_rates_count_what_was_done_between_two_samples() -> None:
+def test_a_sample_has_the_highest_rate_of_all_readings_since_the_last() -> None:
     async def go() -> None:
         readings: dict[str, Readings] = {}
         now = [0.0]
         sampler = Sampler(
             Machine(), Gpus(None), History(), lambda _event: None, lambda: readings, clock=lambda: now[0]
         )
-        rates = []
-        for at, busy, total in ((-1.0, 0, 40), (0.0, 1, 40), (0.5, 0, 90), (0.5, 0, 90)):
-            readings["e1"] = Readings(at=at, slots_busy=busy, generated_tokens_total=total, memory=7)
+
+        async def sampled(*told: tuple[float, int, float | None]) -> float | None:
+            for at, busy, rate in told:
+                readings["e1"] = Readings(
+                    at=at, slots_busy=busy, decode_rate=rate, generated_tokens_total=1, memory=7
+                )
+                sampler.hear("e1", readings["e1"])
             now[0] += 0.5
-            sample = await sampler.sample()
-            rates.append(sample.values.get("engine.e1.decode_rate"))
-            assert sample.values["engine.e1.memory"] == 7
-        assert rates == [None, 0.0, 100.0, 0.0]
+            values = (await sampler.sample()).values
+            assert values["engine.e1.memory"] == 7
+            assert "engine.e1.prefill_rate" not in values, "it counts no prompts"
+            return values.get("engine.e1.decode_rate")
+
+        assert await sampled((-1.0, 0, None)) is None
+        assert await sampled((0.1, 1, 0.0), (0.6, 0, 760.0), (1.1, 0, 0.0)) == 760.0
+        assert await sampled() == 0.0, "idle, and not read again"
+        assert await sampled((1.6, 1, 50.0)) == 50.0
+        assert await sampled() == 50.0, "at work, and its next reading is late"
 
     asyncio.run(go())
 
