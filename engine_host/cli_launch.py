@@ -10,6 +10,7 @@ from typing import Any, cast
 import click
 from pydantic import ValidationError
 
+from engine_host.near_names import near_names
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
 
@@ -123,6 +124,8 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in Overrides.model_fields:
+            if equals and (near := near_names(name, Overrides.model_fields, 3)):
+                raise click.UsageError(f"There is no setting {name}. Did you mean {' or '.join(near)}?")
             known = ", ".join(sorted(Overrides.model_fields))
             raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
         if name == "extra_arguments":

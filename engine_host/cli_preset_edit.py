@@ -12,6 +12,8 @@ from engine_host.cli_presets import fault_lines
 from engine_host.cli_values import PresetId
 from engine_host.control_client import ControlClient
 from engine_host.host_start import find_or_start
+from engine_host.near_names import near_names
+from engine_host.protocol.catalog import PresetEntry, PresetVariation
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
@@ -64,6 +66,9 @@ def set_values(
     )
     if not changes:
         raise click.UsageError("Give NAME=VALUE or --unset NAME.")
+    for change in changes:
+        if not change.remove:
+            _check_name(change.path[0])
     with find_or_start() as hold:
         file = hold.client.get(f"/v1/presets/{quote(preset, safe='')}/file", PresetFile)
         if file.origin is EntryOrigin.PROGRAM:
@@ -79,6 +84,18 @@ def set_values(
         for name in unset:
             _check_set(hold.client, preset, file.text, name)
         return _apply(out, hold.client, preset, file.text, file.digest, changes, dry_run)
+
+
+def _check_name(name: str) -> None:
+    """Raise click.UsageError, with the nearest, for what is no setting and no key of a preset's file."""
+    keys = {*PresetEntry.model_fields, *PresetVariation.model_fields}
+    if name in keys:
+        return
+    near = near_names(name, keys | set(Overrides.model_fields), 3)
+    meant = (
+        f"Did you mean {' or '.join(near)}?" if near else f"Settings: {', '.join(Overrides.model_fields)}."
+    )
+    raise click.UsageError(f"There is no setting {name}, and no key of a preset is called so. {meant}")
 
 
 def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None:

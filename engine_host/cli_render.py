@@ -11,7 +11,9 @@ from typing import Any
 import click
 from pydantic import TypeAdapter, ValidationError
 
+from engine_host._errors import HostError
 from engine_host.cli_launch import LaunchOptions, launch_options
+from engine_host.cli_names import with_near_names
 from engine_host.cli_output import Exit, Output, command
 from engine_host.cli_plan import finding_lines
 from engine_host.cli_render_folder import write_files
@@ -186,7 +188,10 @@ def write_down(
     out: Output, client: ControlClient, options: RenderOptions, launch: LaunchRequest, target: str
 ) -> None:
     """Render a start, and print it or write it into the folder that was named. Raises HostError."""
-    made = client.post("/v1/render", Rendering, options.request(launch, target))
+    try:
+        made = client.post("/v1/render", Rendering, options.request(launch, target))
+    except HostError as error:
+        raise with_near_names(client, error, launch.model or launch.preset or "") from error
     if options.output is None:
         out.result(made, made.files[0].text.rstrip("\n"))
         more = len(made.files) - 1

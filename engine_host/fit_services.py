@@ -1,7 +1,6 @@
 """Fit as the control API offers it: models and machines are looked up, starts are compared and remembered."""
 
 import asyncio
-import difflib
 import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
@@ -21,6 +20,7 @@ from engine_host.fit.verified import Seen, Where, compare, corrections, start_wo
 from engine_host.library.checkpoint import read_json
 from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
+from engine_host.near_names import near_names
 from engine_host.preset_fit import ENGINES, judged, overrides_of, question
 from engine_host.preset_services import HERE, PresetServices
 from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
@@ -226,7 +226,7 @@ class FitServices:
         if wanted in catalog.ids():
             fix = f"It is a preset: sndr fit --preset {wanted}"
         else:
-            near = difflib.get_close_matches(wanted, [*catalog.models, *catalog.ids()], n=3, cutoff=0.6)
+            near = near_names(wanted, [*catalog.models, *catalog.ids()], 3)
             fix = f"Did you mean {' or '.join(near)}? " if near else ""
             fix += (
                 f"Models of the catalogue are {', '.join(sorted(catalog.models))}. A preset is named with "

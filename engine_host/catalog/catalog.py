@@ -1,11 +1,11 @@
 """The catalogue: every usable entry by id, and a fault for everything else."""
 
-import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from engine_host._errors import HostError
 from engine_host.catalog.entries import Loaded
+from engine_host.near_names import near_names, same_numbers
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     Card,
@@ -17,7 +17,7 @@ from engine_host.protocol.catalog import (
     PresetVariation,
     ProfileEntry,
 )
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.presets import CatalogFault
 
 
@@ -52,7 +52,7 @@ class Catalog:
     def gpu(self, hardware_id: str) -> Loaded[HardwareEntry]:
         """Hardware by id. Raises HostError(not_found)."""
         if hardware_id not in self.hardware:
-            raise missing("hardware", hardware_id, self.hardware, "sndr presets hardware")
+            raise _no_hardware(hardware_id, self.hardware)
         return self.hardware[hardware_id]
 
     def ids(self) -> tuple[str, ...]:
@@ -121,12 +121,28 @@ def _in_words(value: object) -> str:
 
 def missing(what: str, name: str, known: Iterable[str], command: str) -> HostError:
     """The error for an id that nothing has."""
-    close = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
+    close = near_names(name, known)
     return HostError(
         Reason.NOT_FOUND,
         f"There is no {what} {name}.",
-        fix=f"Did you mean {close[0]}?" if close else f"See what there is: {command}",
+        fix=Fix(text=f"Did you mean {close[0]}?" if close else "See what there is.", command=command),
         evidence={what: name},
+    )
+
+
+def _no_hardware(name: str, known: Iterable[str]) -> HostError:
+    """The error for a GPU that is not in the catalogue, which another one does not stand for."""
+    close = near_names(name, (one for one in known if same_numbers(name, one)))
+    meant = f"Did you mean {close[0]}?" if close else "See which GPUs are known."
+    return HostError(
+        Reason.NOT_FOUND,
+        f"There is no hardware {name}.",
+        cause="The catalogue has no such GPU.",
+        fix=Fix(
+            text=f"{meant} Of any other one `sndr fit MODEL --gpu GIB:TAKEN:GB/s` computes by its figures.",
+            command="sndr presets hardware",
+        ),
+        evidence={"hardware": name},
     )
 
 

@@ -2,10 +2,10 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 
 from engine_host._errors import HostError
+from engine_host.near_names import near_names
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -97,7 +97,7 @@ class Catalogue:
         for fault in self.faults:
             if Path(fault.folder).name == name:
                 return HostError.from_problem(fault.problem)
-        near = get_close_matches(name, [*self.patches, *self.families], n=3)
+        near = near_names(name, [*self.patches, *self.families], 3)
         return HostError(
             Reason.PATCH_UNKNOWN,
             f"There is no patch or family {name!r}.",

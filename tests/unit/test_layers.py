@@ -50,6 +50,7 @@ WIRING = {
     "engine_host/public_endpoint.py",
     "engine_host/server_jobs.py",
     "engine_host/service.py",
+    "engine_host/setting_checks.py",
     "engine_host/start_check.py",
 }
 COMMAND_LINE = re.compile(
@@ -60,8 +61,10 @@ COMMAND_LINE_MAY = {
     "engine_host._errors",
     "engine_host.atomic_file",  # what it writes is whole or as it was
     "engine_host.folders",
+    "engine_host.near_names",  # what was mistyped is guessed alike everywhere
     "engine_host.sizes",  # a size reads alike in every text
     "engine_host.settings",  # `sndr settings` works without a host
+    "engine_host.setting_checks",  # and refuses there what a host would
     "engine_host.service",  # `sndr serve` is the host; imported when it is called
 }
 

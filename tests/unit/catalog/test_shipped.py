@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from engine_host._errors import HostError
 from engine_host.bundled import presets, resources
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.reader import Place, Reader
@@ -159,3 +160,17 @@ def test_what_is_verified_was_measured_as_the_preset_starts(name: str) -> None:
         assert drafts or not any(word in said for word in ("mtp", "draft"))
         assert one.value is not None
         assert name in one.source
+
+
+def test_another_card_is_no_way_out_for_one_that_is_not_here() -> None:
+    with pytest.raises(HostError) as raised:
+        CATALOG.gpu("rtx-2080-ti")
+    fix = raised.value.problem.fix
+    assert fix is not None
+    assert fix.command == "sndr presets hardware"
+    assert "Did you mean" not in fix.text
+    assert "--gpu" in fix.text
+    with pytest.raises(HostError) as raised:
+        CATALOG.gpu("rtx3090")
+    assert raised.value.problem.fix is not None
+    assert "Did you mean rtx-3090?" in raised.value.problem.fix.text

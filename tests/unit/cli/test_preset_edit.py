@@ -130,3 +130,9 @@ def test_a_variation_says_what_is_different_in_it(served: PresetServices, tmp_pa
     assert found.summary == "demo-llamacpp, with context 4,096, streams 1, flash_attention off."
     path.write_text(MINE + "summary: My own words.\n")
     assert asyncio.run(served.detail("mine")).item.preset.summary == "My own words."
+
+
+def test_a_mistyped_setting_is_answered_with_the_near_ones(sndr: Sndr) -> None:
+    code, _, err = sndr("presets", "set", "mine", "cntext=32768")
+    assert (code, "There is no setting cntext" in err, "Did you mean context?" in err) == (2, True, True)
+    assert "Did you mean context?" in sndr("launch", "p", "--set", "contxt=9")[2]

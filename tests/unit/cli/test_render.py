@@ -11,6 +11,7 @@ import pytest
 from engine_host.protocol.deploy import Rendering, RenderTarget
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.deploy.samples import rendered, wanted_of
+from tests.views import preset_samples
 
 Sndr = Callable[..., tuple[int, str, str]]
 PRESET = "qwen3.6-27b-k8v4-2x24"
@@ -196,3 +197,26 @@ def test_an_error_is_written_down_by_force_alone(host: FakeHost, sndr: Sndr, ans
     assert body(host)["force"] is False
     assert sndr("launch", PRESET, "--render", "docker", "--force")[0] == 0
     assert body(host)["force"] is True
+
+
+def test_a_name_that_is_nothing_is_looked_for_among_presets_and_models(host: FakeHost, sndr: Sndr) -> None:
+    listed = [item.model_dump(mode="json") for item in preset_samples.presets().presets]
+    model = {"id": "demo-mine", "name": "demo-mine", "path": "/m.gguf", "origin": "folder", "found_in": ""}
+    host.answers["GET /v1/presets"] = (200, {"seq": 0, "presets": listed})
+    host.answers["GET /v1/models"] = (
+        200,
+        {"seq": 0, "folders": [], "models": [{**model, "size": 1, "format": "GGUF"}]},
+    )
+
+    def absent() -> tuple[int, Any]:
+        launch = host.asked[-1][2].get("launch", host.asked[-1][2])
+        evidence = {"wanted": launch["model"]}
+        problem = {"reason": "model_file_missing", "message": "There is none.", "evidence": evidence}
+        return 404, {"error": problem}
+
+    host.answers["POST /v1/render"] = host.answers["POST /v1/plans"] = absent
+    code, _, err = sndr("render", "demo-llamcpp", "--target", "shell")
+    assert (code, "Did you mean the preset demo-llamacpp" in err) == (4, True)
+    code, _, err = sndr("run", "demo-min")
+    assert (code, "the model demo-mine" in err, "$ sndr run demo-mine" in err) == (4, True, True)
+    assert "$ sndr launch demo-llamacpp" in sndr("run", "demo-llamacpp", "--dry-run")[2]

@@ -1,0 +1,27 @@
+"""Which names somebody may have meant by one that nothing has."""
+
+import difflib
+import re
+from collections.abc import Iterable
+
+_ALIKE = 0.6
+_NUMBERS = re.compile(r"\d+")
+
+
+def near_names(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
+    """The nearest of the known names, best first.
+
+    Names that begin with the whole text come first, the shortest ahead: an end that was left out changes
+    nothing of what was typed, and one other letter may be another thing. Then comes what is most alike.
+    """
+    names = sorted(set(known), key=lambda name: (len(name), name))
+    longer = [name for name in names if name.lower().startswith(wanted.lower())] if wanted else []
+    lower = [name.lower() for name in names]
+    alike = difflib.get_close_matches(wanted.lower(), lower, max(len(names), 1), _ALIKE)
+    written = {name.lower(): name for name in names}
+    return list(dict.fromkeys([*longer, *(written[name] for name in alike)]))[:most]
+
+
+def same_numbers(wanted: str, name: str) -> bool:
+    """Whether every number of the one is in the other: an RTX 3080 is no 5080, however alike they are."""
+    return set(_NUMBERS.findall(wanted)) <= set(_NUMBERS.findall(name))
