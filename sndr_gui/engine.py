@@ -245,7 +245,7 @@ class EngineModel(LiveModel):
         for name in names:
             points = [point for point in self.trends.points(name) if time.time() - point[0] <= TREND_SECONDS]
             at, values = [at for at, _value in points], [value for _at, value in points]
-            made.append(Line(name, "", _SERIES[name], "the engine", at, values))
+            made.append(Line(name, "", _SERIES[name], "the engine", at=at, values=values))
         return made
 
     # The overlay.

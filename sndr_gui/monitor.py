@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import re
 import time
+from bisect import bisect_left
 from dataclasses import dataclass, field
 
 from PySide6.QtCore import QObject, Signal
@@ -34,12 +36,35 @@ class Line:
     unit: str
     title: str
     source: str
+    peaks: bool = False
     at: list[float] = field(default_factory=list)
     values: list[float | None] = field(default_factory=list)
+    newest: float | None = None
+
+    def add(self, at: float, value: float, step: float) -> None:
+        """A new value: a step of its own, or the highest of the newest step for a line of peaks."""
+        self.newest = value
+        start = math.floor(at / step) * step
+        if not self.at or start > self.at[-1]:
+            if self.at and start - self.at[-1] > 2.5 * step:
+                self.at.append(self.at[-1] + step)
+                self.values.append(None)
+            self.at.append(start)
+            self.values.append(value)
+            return
+        before = self.values[-1]
+        self.values[-1] = value if before is None or not self.peaks else max(before, value)
+
+    def cut(self, before: float) -> None:
+        """Forget what is older."""
+        gone = bisect_left(self.at, before)
+        del self.at[:gone], self.values[:gone]
 
     @property
     def latest(self) -> float | None:
         """The newest value that was measured."""
+        if self.newest is not None:
+            return self.newest
         return next((value for value in reversed(self.values) if value is not None), None)
 
 
@@ -96,7 +121,8 @@ def joined(one: Line, other: Line) -> Line:
         if value is not None or at not in points:
             points[at] = value
     order = sorted(points)
-    return Line(one.name, one.unit, one.title, one.source, order, [points[at] for at in order])
+    values = [points[at] for at in order]
+    return Line(one.name, one.unit, one.title, one.source, one.peaks, order, values)
 
 
 class MonitorModel(QObject):
@@ -167,7 +193,8 @@ class MonitorModel(QObject):
         self.lines = {}
         for entry in page.series:
             name = line_name(entry.name)
-            line = Line(name, entry.unit, entry.title, entry.source, list(entry.at), list(entry.values))
+            at, values = list(entry.at), list(entry.values)
+            line = Line(name, entry.unit, entry.title, entry.source, entry.peaks, at, values)
             self.lines[name] = joined(self.lines[name], line) if name in self.lines else line
         self.history_changed.emit()
 
@@ -193,16 +220,8 @@ class MonitorModel(QObject):
             if line is None:
                 unknown = True
                 continue
-            if line.at and sample.at - line.at[-1] < self.step * 0.5:
-                continue
-            if line.at and sample.at - line.at[-1] > max(5.0, 3 * self.step):
-                line.at.append(line.at[-1] + self.step)
-                line.values.append(None)
-            line.at.append(sample.at)
-            line.values.append(value)
-            while line.at and line.at[0] < cut:
-                line.at.pop(0)
-                line.values.pop(0)
+            line.add(sample.at, value, self.step)
+            line.cut(cut)
         if unknown and self._shown:
             self.load()
         elif self._shown:

@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import Engine, Sample
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError
+from sndr_gui.monitor import Line
 from sndr_gui.session import Session
 
 TREND_SECONDS = 300.0
-Points = deque[tuple[float, float | None]]
+Points = Sequence[tuple[float, float | None]]
+_STEP = 1.0
 
 
 class Trends(QObject):
@@ -34,7 +35,8 @@ class Trends(QObject):
         super().__init__()
         self.session = session
         self._chosen = chosen
-        self._points: dict[str, Points] = {name: deque(maxlen=2000) for name in names}
+        # Steps as the host's own history has them: before and after the window came, a graph looks the same.
+        self._lines = {name: Line(name, "", "", "", peaks=True) for name in names}
         self._of = ""
         session.state.sampled.connect(self._on_sample)
         session.state.engines_changed.connect(self.follow)
@@ -47,14 +49,15 @@ class Trends(QObject):
 
     def points(self, name: str) -> Points:
         """What was measured of one series; a gap is None."""
-        return self._points[name]
+        return tuple(zip(self._lines[name].at, self._lines[name].values, strict=True))
 
     def _on_sample(self, sample: Sample) -> None:
         engine = self.engine
-        for name, points in self._points.items():
+        for name, line in self._lines.items():
             series = f"engine.{engine.id}.{name}" if engine else ""
             if series in sample.values:
-                points.append((sample.at, sample.values[series]))
+                line.add(sample.at, sample.values[series], _STEP)
+                line.cut(sample.at - TREND_SECONDS)
         self.changed.emit()
 
     def _on_link(self) -> None:
@@ -70,18 +73,17 @@ class Trends(QObject):
         if engine is None or self._of == engine.id or not self.session.link.connected:
             return
         self._of = engine.id
-        for points in self._points.values():
-            points.clear()
-        series = {f"engine.{engine.id}.{name}": points for name, points in self._points.items()}
+        self._lines = {name: Line(name, "", "", "", peaks=True) for name in self._lines}
+        series = {f"engine.{engine.id}.{name}": name for name in self._lines}
 
         async def work(client: HostClient) -> None:
-            page = await client.telemetry(tuple(series), time.time() - TREND_SECONDS, 1.0)
+            page = await client.telemetry(tuple(series), time.time() - TREND_SECONDS, _STEP)
             if self._of != engine.id:
                 return
             for entry in page.series:
-                if (points := series.get(entry.name)) is not None:
-                    points.clear()
-                    points.extend(zip(entry.at, entry.values, strict=True))
+                if (name := series.get(entry.name)) is not None:
+                    at, values = list(entry.at), list(entry.values)
+                    self._lines[name] = Line(name, "", "", "", entry.peaks, at, values)
             self.changed.emit()
 
         self.session.command("trend", work, failed=self._on_no_past)

@@ -19,6 +19,7 @@ class Series(Wire):
     unit: str
     title: str
     source: str = Field(description="where the number comes from")
+    peaks: bool = Field(False, description="a step is its highest value, else its mean")
     at: tuple[float, ...] = ()
     values: tuple[float | None, ...] = ()
 

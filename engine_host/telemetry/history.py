@@ -16,17 +16,18 @@ MOST_SERIES = 200
 
 
 class Ring:
-    """Means over steps of equal length, the newest `size` of them; a step without a value is a gap."""
+    """Means or peaks of steps of equal length, the newest `size` of them; a step without a value is a gap."""
 
-    def __init__(self, step: float, size: int) -> None:
+    def __init__(self, step: float, size: int, *, peaks: bool) -> None:
         self.step = step
+        self.peaks = peaks
         self.size = size
         self.newest: int | None = None
-        self._means = array("d", bytes(8 * size))
+        self._values = array("d", bytes(8 * size))
         self._counts = array("H", bytes(2 * size))
 
     def add(self, at: float, value: float) -> None:
-        """Take a value into the mean of its step; one older than the ring is dropped."""
+        """Take a value into its step; one older than the ring is dropped."""
         slot = math.floor(at / self.step)
         if self.newest is None:
             self.newest = slot
@@ -40,18 +41,21 @@ class Ring:
         if count == 0xFFFF:
             return
         self._counts[place] = count + 1
-        self._means[place] += (value - self._means[place]) / (count + 1)
+        if self.peaks:
+            self._values[place] = max(value, self._values[place]) if count else value
+        else:
+            self._values[place] += (value - self._values[place]) / (count + 1)
 
     def value(self, slot: int) -> tuple[float, int] | None:
-        """Mean and number of values of one step; None is a gap."""
+        """Mean or highest value of one step, and the number of values; None is a gap."""
         if self.newest is None or not self.newest - self.size < slot <= self.newest:
             return None
         count = self._counts[slot % self.size]
-        return (self._means[slot % self.size], count) if count else None
+        return (self._values[slot % self.size], count) if count else None
 
     def _clear(self, first: int, last: int) -> None:
         for slot in range(max(first, last - self.size + 1), last + 1):
-            self._means[slot % self.size] = 0.0
+            self._values[slot % self.size] = 0.0
             self._counts[slot % self.size] = 0
 
 
@@ -70,10 +74,10 @@ class History:
             if not math.isfinite(value):
                 continue
             if name not in self._fine:
-                describe(name)
+                peaks = describe(name).peaks
                 self._make_room()
-                self._fine[name] = Ring(FINE_STEP, round(FINE_SPAN / FINE_STEP))
-                self._coarse[name] = Ring(COARSE_STEP, round(COARSE_SPAN / COARSE_STEP))
+                self._fine[name] = Ring(FINE_STEP, round(FINE_SPAN / FINE_STEP), peaks=peaks)
+                self._coarse[name] = Ring(COARSE_STEP, round(COARSE_SPAN / COARSE_STEP), peaks=peaks)
             self._fine[name].add(at, value)
             self._coarse[name].add(at, value)
         self._newest = max(self._newest, at)
@@ -112,18 +116,19 @@ class History:
         )
 
     def _series(self, name: str, ring: Ring, first: float, many: int) -> Series:
-        unit, title, source = describe(name)
+        kind = describe(name)
         oldest = math.floor(self._newest / ring.step) - ring.size + 1
         start = max(math.floor(first / ring.step), oldest) // many
         stop = math.floor(self._newest / ring.step) // many
         slots = range(start, stop + 1)
         return Series(
             name=name,
-            unit=unit,
-            title=title,
-            source=source,
+            unit=kind.unit,
+            title=kind.title,
+            source=kind.source,
+            peaks=kind.peaks,
             at=tuple(slot * many * ring.step for slot in slots),
-            values=tuple(_mean(ring, slot * many, many) for slot in slots),
+            values=tuple(_together(ring, slot * many, many) for slot in slots),
         )
 
     def _make_room(self) -> None:
@@ -132,12 +137,11 @@ class History:
             del self._fine[stale], self._coarse[stale]
 
 
-def _mean(ring: Ring, first: int, many: int) -> float | None:
-    """The mean of all values of some steps, each counted as often as it was measured."""
-    total, count = 0.0, 0
-    for slot in range(first, first + many):
-        found = ring.value(slot)
-        if found is not None:
-            total += found[0] * found[1]
-            count += found[1]
-    return total / count if count else None
+def _together(ring: Ring, first: int, many: int) -> float | None:
+    """The highest value of some steps, or their mean, in which each counts as often as it was measured."""
+    found = [step for slot in range(first, first + many) if (step := ring.value(slot)) is not None]
+    if not found:
+        return None
+    if ring.peaks:
+        return max(value for value, _count in found)
+    return sum(value * count for value, count in found) / sum(count for _value, count in found)

@@ -1,22 +1,27 @@
 """The series that are measured: their units, titles, and where each number comes from."""
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 
 @dataclass(frozen=True)
 class SeriesKind:
-    """What a series is; `title` may hold the GPU's number or the engine's id as `{0}`."""
+    """What a series is; `title` may hold the GPU's number or the engine's id as `{0}`.
+
+    A step of a series with `peaks` is its highest value, of one without the mean: a prompt read in a second
+    is seen in a day's graph, while a processor that was busy for a second was not busy.
+    """
 
     pattern: re.Pattern[str]
     unit: str
     title: str
     source: str
+    peaks: bool
 
 
-def _kind(name: str, unit: str, title: str, source: str) -> SeriesKind:
+def _kind(name: str, unit: str, title: str, source: str, *, peaks: bool = True) -> SeriesKind:
     pattern = re.escape(name).replace("N", r"(\d+)", 1).replace("ID", r"(.+?)", 1)
-    return SeriesKind(re.compile(pattern + r"\Z"), unit, title, source)
+    return SeriesKind(re.compile(pattern + r"\Z"), unit, title, source, peaks)
 
 
 _PSUTIL = "operating system"
@@ -28,12 +33,12 @@ _PROMPTS = "the engine's own timing of prompts (/metrics)"
 KINDS = (
     _kind("ram.used", "bytes", "RAM used", _PSUTIL),
     _kind("ram.total", "bytes", "RAM", _PSUTIL),
-    _kind("cpu.share", "share", "CPU", _PSUTIL),
+    _kind("cpu.share", "share", "CPU", _PSUTIL, peaks=False),
     _kind("gpu.N.memory.used", "bytes", "GPU {0} VRAM used", _NVML),
     _kind("gpu.N.memory.total", "bytes", "GPU {0} VRAM", _NVML),
-    _kind("gpu.N.utilization", "share", "GPU {0} utilization", _NVML),
+    _kind("gpu.N.utilization", "share", "GPU {0} utilization", _NVML, peaks=False),
     _kind("gpu.N.temperature", "celsius", "GPU {0} temperature", _NVML),
-    _kind("gpu.N.power", "watts", "GPU {0} power", _NVML),
+    _kind("gpu.N.power", "watts", "GPU {0} power", _NVML, peaks=False),
     _kind("engine.ID.memory", "bytes", "Engine RAM", _PSUTIL),
     _kind("engine.ID.kv.tokens", "tokens", "KV cache", _SLOTS),
     _kind("engine.ID.kv.share", "share", "KV cache filled", _SLOTS),
@@ -41,14 +46,14 @@ KINDS = (
     _kind("engine.ID.prefill_rate", "tokens/s", "Prefill", _PROMPTS),
     _kind("engine.ID.requests.running", "requests", "Requests running", _SLOTS),
     _kind("engine.ID.requests.waiting", "requests", "Requests waiting", "endpoint's queue"),
-    _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS),
+    _kind("engine.ID.acceptance_length", "tokens", "Acceptance length", _METRICS, peaks=False),
 )
 
 
-def describe(name: str) -> tuple[str, str, str]:
-    """Unit, title and source of a series; raises KeyError for a name that is none."""
+def describe(name: str) -> SeriesKind:
+    """What a series is, its title filled in; raises KeyError for a name that is none."""
     for kind in KINDS:
         match = kind.pattern.match(name)
         if match is not None:
-            return kind.unit, kind.title.format(*match.groups()), kind.source
+            return replace(kind, title=kind.title.format(*match.groups()))
     raise KeyError(name)

@@ -11,6 +11,9 @@ from PySide6.QtGui import QFont, QWheelEvent
 from sndr_gui import formats, theme
 from sndr_gui.monitor import Line
 
+# A value between two gaps is drawn as one of so many dashes over the whole width.
+_DASHES = 250
+
 
 class _AgoAxis(pg.AxisItem):  # type: ignore[misc]
     """A time axis that counts back from now."""
@@ -41,6 +44,21 @@ def _ago(seconds: float) -> str:
         minutes = seconds / 60
         return f"{minutes:.0f} min" if minutes == int(minutes) else f"{minutes:.1f} min"
     return f"{seconds / 3600:.0f} h"
+
+
+def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[list[float], list[float]]:
+    """The points of a line: seconds before now, shown values; a value between gaps is a dash that wide."""
+    xs: list[float] = []
+    ys: list[float] = []
+    values = line.values
+    for place, (at, value) in enumerate(zip(line.at, values, strict=True)):
+        xs.append(at - now)
+        ys.append(math.nan if value is None else value * scale)
+        before, after = values[place - 1] if place else None, values[place + 1 : place + 2]
+        if value is not None and before is None and after in ([], [None]):
+            xs.append(at - now + dash)
+            ys.append(value * scale)
+    return xs, ys
 
 
 class Graph(pg.PlotWidget):  # type: ignore[misc]
@@ -109,8 +127,7 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         now = time.time()
         highest = 0.0
         for curve, line in zip(self._curves, lines, strict=True):
-            xs = [at - now for at in line.at]
-            ys = [math.nan if value is None else value * self._scale for value in line.values]
+            xs, ys = drawn(line, now, self._scale, seconds / _DASHES)
             highest = max((y for y in ys if y == y), default=highest) if ys else highest
             curve.setData(xs, ys)
         plot.setXRange(-seconds, 0, padding=0)

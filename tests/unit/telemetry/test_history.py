@@ -10,14 +10,16 @@ from engine_host.telemetry.history import COARSE_STEP, FINE_SPAN, MOST_SERIES, H
 
 START = 1_795_000_000.0
 NAME = "ram.used"
+MEAN = "cpu.share"
+RATE = "engine.e1.prefill_rate"
 VALUES = st.floats(-1e12, 1e12)
 
 
-@given(st.lists(st.tuples(st.integers(0, 300), VALUES), max_size=60), st.integers(1, 40))
-def test_a_ring_keeps_the_mean_of_every_step_it_still_holds(
-    samples: list[tuple[int, float]], size: int
+@given(st.lists(st.tuples(st.integers(0, 300), VALUES), max_size=60), st.integers(1, 40), st.booleans())
+def test_a_ring_keeps_the_mean_or_peak_of_every_step_it_still_holds(
+    samples: list[tuple[int, float]], size: int, peaks: bool
 ) -> None:
-    ring = Ring(1.0, size)
+    ring = Ring(1.0, size, peaks=peaks)
     kept: dict[int, list[float]] = {}
     newest = -1
     for at, value in samples:
@@ -32,8 +34,8 @@ def test_a_ring_keeps_the_mean_of_every_step_it_still_holds(
             assert found is None
         else:
             assert found is not None
-            mean = math.fsum(kept[slot]) / len(kept[slot])
-            assert found[0] == pytest.approx(mean, rel=1e-6, abs=1e-3)
+            wanted = max(kept[slot]) if peaks else math.fsum(kept[slot]) / len(kept[slot])
+            assert found[0] == pytest.approx(wanted, rel=1e-6, abs=1e-3)
             assert found[1] == len(kept[slot])
 
 
@@ -77,11 +79,23 @@ def test_a_series_that_stopped_ends_in_gaps() -> None:
     assert engine.values == (40.0, None, None)
 
 
-def test_two_samples_in_a_second_are_one_mean() -> None:
+def test_two_samples_in_a_second_are_one_mean_or_the_peak() -> None:
     history = History()
-    history.add(START + 0.1, {NAME: 4.0})
-    history.add(START + 0.6, {NAME: 6.0})
-    assert history.page((NAME,), START).series[0].values == (5.0,)
+    history.add(START + 0.1, {MEAN: 0.4, RATE: 1443.0})
+    history.add(START + 0.6, {MEAN: 0.6, RATE: 0.0})
+    mean, rate = history.page((MEAN, RATE), START).series
+    assert (mean.values, mean.peaks) == ((0.5,), False)
+    assert (rate.values, rate.peaks) == ((1443.0,), True)
+
+
+@pytest.mark.parametrize("step", [1.0, 3.0, 10.0, 40.0, 600.0])
+def test_a_prompt_of_one_second_is_as_high_in_every_graph(step: float) -> None:
+    history = History()
+    for second in range(3600):
+        history.add(START + second, {RATE: 1443.0 if second == 3000 else 0.0, MEAN: float(second == 3000)})
+    rate, mean = history.page((RATE, MEAN), START + 2700, step).series
+    assert max(value or 0.0 for value in rate.values) == 1443.0
+    assert max(value or 0.0 for value in mean.values) == pytest.approx(1 / step, rel=0.5)
 
 
 def test_older_than_the_fine_ring_comes_from_the_coarse_one() -> None:
@@ -92,7 +106,7 @@ def test_older_than_the_fine_ring_comes_from_the_coarse_one() -> None:
     assert (fine.step, len(fine.series[0].values)) == (1.0, FINE_SPAN)
     old = history.page((NAME,), START)
     assert old.step == COARSE_STEP
-    assert old.series[0].values[0] == pytest.approx(4.5)
+    assert old.series[0].values[0] == 9.0
     assert history.page((NAME,), START + 1900, 60.0).step == 60.0
 
 

@@ -117,11 +117,11 @@ def test_every_series_is_described() -> None:
         f"gpu.12.{name}" for name in ("memory.used", "memory.total", "utilization", "temperature", "power")
     ]
     for name in (*values, *gpu, "ram.used", "ram.total", "cpu.share"):
-        unit, title, source = describe(name)
-        assert unit in UNITS
-        assert title
-        assert source
-    assert describe("gpu.12.power")[1] == "GPU 12 power"
+        kind = describe(name)
+        assert kind.unit in UNITS
+        assert kind.title
+        assert kind.source
+    assert describe("gpu.12.power").title == "GPU 12 power"
     for wrong in ("gpu.x.power", "engine..memory", "ram.usedx", "xram.used"):
         with pytest.raises(KeyError):
             describe(wrong)
