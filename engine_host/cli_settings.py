@@ -10,6 +10,7 @@ from engine_host.cli_output import Exit, Output, command, table
 from engine_host.control_client import connected
 from engine_host.folders import Folders
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import Finding
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.settings import SettingsFile
 
@@ -45,7 +46,7 @@ def get(out: Output, name: str | None) -> Exit | None:
 @click.argument("value")
 @command
 def put(out: Output, name: str, value: str) -> Exit | None:
-    """Set NAME to VALUE (a JSON value; plain words are text)."""
+    """Set NAME to VALUE (a JSON value; plain words are text, and for a list its only entry)."""
     return _change(out, name, _value(value))
 
 
@@ -86,15 +87,20 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
         if error.reason is not Reason.HOST_UNREACHABLE:
             raise
         # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
+        from engine_host.setting_checks import check_endpoint, doubts  # Reads the patches' catalogue.
+
         file = SettingsFile(folders.settings)
+        check_endpoint({name: value}, file.current.endpoint.host, None)
         file.change({name: value})
-        page = _page(file)
+        page = _page(file, doubts({name: value}, folders.config / "patches"))
     now = next((entry for entry in page.settings if entry.name == name), None)
     if now is None:
         raise HostError(Reason.NOT_FOUND, f"There is no setting {name}.")
     out.result(now, f"{name} is {json.dumps(now.value)} ({now.layer.value}).")
+    for warning in page.warnings:
+        out.note(f"{warning.severity.value}: {warning.message}")
     return None
 
 
-def _page(file: SettingsFile) -> SettingPage:
-    return SettingPage(seq=0, file=str(file.path), settings=file.settings())
+def _page(file: SettingsFile, warnings: tuple[Finding, ...] = ()) -> SettingPage:
+    return SettingPage(seq=0, file=str(file.path), settings=file.settings(), warnings=warnings)

@@ -256,6 +256,7 @@ class Host:
             ),
             installations=installations,
             host_info=self.info,
+            endpoint=self.endpoint.describe,
             models=self.models,
             telemetry=self._telemetry,
             settings_changed=self._settings_changed,

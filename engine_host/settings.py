@@ -120,6 +120,12 @@ class SettingsFile:
         """
         # Read anew: what was written into the file by hand meanwhile must not be lost.
         written = self._read()
+        lists = {name for name, default in _flat(Settings()) if isinstance(default, list)}
+        # One entry is what most lists hold, and brackets are hard to write in a shell.
+        values = {
+            name: [value] if name in lists and isinstance(value, str) else value
+            for name, value in values.items()
+        }
         for name, value in values.items():
             group, _, key = name.partition(".")
             if not isinstance(written.get(group, {}), dict):

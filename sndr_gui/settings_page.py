@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -170,7 +171,7 @@ class SettingsModel(QObject):
         if isinstance(value, bool):
             text = "true" if value else "false"
         elif isinstance(value, list | tuple):
-            text = ",".join(map(str, value)) or "…"
+            text = str(value[0]) if len(value) == 1 else json.dumps(list(value)) if value else "…"
         else:
             text = "…" if value is None else str(value)
         return shlex.join(["sndr", "settings", "set", name, text]).replace("'…'", "…")
@@ -192,7 +193,10 @@ class SettingsModel(QObject):
         self.problems.pop(name, None)
 
         async def work(client: HostClient) -> None:
-            self.session.state.set_settings(await client.change_settings({name: value}))
+            page = await client.change_settings({name: value})
+            self.session.state.set_settings(page)
+            for warning in page.warnings:
+                self.session.notices.warning("settings", warning.message)
 
         def done() -> None:
             self.saving.discard(name)

@@ -14,7 +14,7 @@ from engine_host.log_book import LogBook
 from engine_host.protocol.deploy import Rendering, RenderRequest
 from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
 from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.host import Endpoint, HostInfo
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.patches import (
@@ -239,6 +239,7 @@ class Services:
     servers: Servers
     installations: Installations
     host_info: Callable[[], Awaitable[HostInfo]]
+    endpoint: Callable[[], Endpoint]
     models: Callable[[bool], Awaitable[ModelPage]]
     telemetry: Callable[[tuple[str, ...], float | None, float | None], TelemetryPage]
     settings_changed: Callable[[tuple[str, ...]], Awaitable[None]]

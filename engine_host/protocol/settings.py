@@ -5,17 +5,21 @@ from typing import Any
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Wire
-from engine_host.protocol.plans import Layer, Setting
+from engine_host.protocol.plans import Finding, Layer, Setting
 
 __all__ = ["Layer", "Setting", "SettingPage", "SettingsChange"]
 
 
 class SettingPage(Wire):
-    """All settings as resolved now, and the file that holds the user's."""
+    """All settings as resolved now, and the file that holds the user's.
+
+    `warnings` answers a change: what was saved and means nothing now.
+    """
 
     seq: int
     file: str
     settings: tuple[Setting, ...]
+    warnings: tuple[Finding, ...] = ()
 
 
 class SettingsChange(Command):

@@ -200,7 +200,7 @@ def test_a_refused_value_is_not_said_to_be_in_the_file(path: Path) -> None:
     with pytest.raises(HostError, match=r"endpoint\.port cannot be 99999: .*Nothing was changed"):
         settings.change({"endpoint.port": 99999})
     with pytest.raises(HostError, match="list, such as"):
-        settings.change({"models.folders": "/tmp"})
+        settings.change({"models.folders": 5})
     assert not path.exists()
 
 

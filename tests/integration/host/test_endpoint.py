@@ -1,6 +1,7 @@
 """The endpoint follows its settings while the host runs, and never keeps the host from starting."""
 
 import json
+import socket
 from collections.abc import Callable
 
 import httpx
@@ -8,6 +9,7 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.folders import Folders
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo, Reach
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from tests.integration.host.conftest import RunningHost, free_port
@@ -36,6 +38,20 @@ def test_the_network_is_refused_without_a_key_and_nothing_changes(host: RunningH
     with pytest.raises(HostError, match="anybody in the network"):
         host.client.put("/v1/settings", SettingPage, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
     assert host.client.get("/v1/host", HostInfo).endpoint.reach is Reach.THIS_MACHINE
+    assert health(host.port) == 200
+
+
+def test_what_cannot_be_taken_is_refused_where_it_is_set(host: RunningHost) -> None:
+    with_a_key()
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        for name, value, reason in (
+            ("endpoint.host", "banana.invalid", Reason.SETTING_INVALID),
+            ("endpoint.port", taken.getsockname()[1], Reason.PORT_IN_USE),
+        ):
+            with pytest.raises(HostError, match="Nothing was changed") as caught:
+                host.client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
+            assert caught.value.reason is reason
+    assert not Folders.resolve().settings.exists()
     assert health(host.port) == 200
 
 

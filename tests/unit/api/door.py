@@ -37,7 +37,7 @@ from engine_host.preset_services import PresetServices
 from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.engines import Request, ServerPage
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.host import Endpoint, HostInfo, Reach
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile, ModelPage
 from engine_host.protocol.plans import ServerChoice
@@ -225,6 +225,14 @@ async def door() -> AsyncIterator[Door]:
                 built.manager.alive,
             ),
             host_info=host_info,
+            endpoint=lambda: Endpoint(
+                url="http://127.0.0.1:1/v1",
+                host="127.0.0.1",
+                port=1,
+                wanted_port=1,
+                reach=Reach.THIS_MACHINE,
+                key_required=False,
+            ),
             models=models,
             telemetry=telemetry,
             settings_changed=settings_changed,

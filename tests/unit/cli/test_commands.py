@@ -323,6 +323,21 @@ def test_settings_without_a_host_change_the_file(sndr: Sndr, home: Path) -> None
     assert sndr("settings", "get", "endpoint.port")[1] == "8020\n"
 
 
+def test_an_address_that_is_not_here_is_refused_without_a_host_too(sndr: Sndr, home: Path) -> None:
+    code, _, err = sndr("settings", "set", "endpoint.host", "banana.invalid")
+    assert code == 2
+    assert "no address of this machine" in err
+    assert "anybody in the network" not in err
+    assert not (home / "config" / "settings.toml").exists()
+
+
+def test_a_list_of_one_is_written_without_brackets_and_doubts_are_said(sndr: Sndr, home: Path) -> None:
+    code, out, err = sndr("settings", "set", "models.folders", str(home / "nowhere"))
+    assert code == 0
+    assert f'models.folders is ["{home}/nowhere"]' in out
+    assert f"warning: There is no folder {home}/nowhere" in err
+
+
 def test_wrong_setting_is_refused_and_nothing_is_saved(sndr: Sndr, home: Path) -> None:
     code, _, err = sndr("settings", "set", "endpoint.port", "many")
     assert code == 2
