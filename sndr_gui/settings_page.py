@@ -36,7 +36,7 @@ ENTRIES = (
         "endpoint.allowed_hosts",
         "Endpoint",
         "Allowed host names",
-        "Further names that requests may be for, such as box.example.org.",
+        "Further names of this machine (box.example.org), and web pages that may ask (https://chat.example.org).",
         "words",
     ),
     Entry(

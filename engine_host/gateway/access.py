@@ -27,7 +27,7 @@ def check_host(header: str | None, allowed: Iterable[str], *, has_keys: bool = F
     does the name of the machine itself.
     """
     name = host_name(header or "")
-    if name in LOOPBACK_HOSTS or name in {host_name(entry) for entry in allowed}:
+    if name in LOOPBACK_HOSTS or name in _names(allowed):
         return
     if has_keys and (is_address(name) or name in own_names()):
         return
@@ -41,25 +41,52 @@ def check_host(header: str | None, allowed: Iterable[str], *, has_keys: bool = F
     )
 
 
-def check_origin(header: str | None, allowed: Iterable[str]) -> None:
-    """Refuse a request that a foreign web page makes; raises EndpointError 403.
+def check_origin(header: str | None, allowed: Iterable[str]) -> str | None:
+    """The origin of a web page that was named in the settings, and may read answers; else None.
 
-    A browser sends a page's plain POST without asking first, so the work would be done although the page
-    cannot read the answer. Programs that are no browser send no `Origin` at all.
+    Refuses a request that a foreign web page makes; raises EndpointError 403. A browser sends a page's plain
+    POST without asking first, so the work would be done although the page cannot read the answer. Pages of
+    this machine may make one, and read its answer once they are named. Programs that are no browser send no
+    `Origin` at all.
     """
     if header is None:
-        return
-    scheme, _, rest = header.strip().partition("://")
+        return None
+    origin = header.strip()
+    scheme, _, rest = origin.partition("://")
     name = host_name(rest)
-    if scheme and name and (name in LOOPBACK_HOSTS or name in {host_name(entry) for entry in allowed}):
-        return
-    raise EndpointError(
+    if scheme and name:
+        entries = tuple(allowed)
+        if _as_origin(origin) in map(_as_origin, entries) or name in _names(entries):
+            return origin
+        if name in LOOPBACK_HOSTS:
+            return None
+    raise _not_named(origin)
+
+
+def check_preflight(named: str | None, header: str | None) -> None:
+    """Refuse the question of a browser on behalf of a page that nobody named; raises EndpointError 403."""
+    if named is None:
+        raise _not_named(header or "")
+
+
+def _not_named(origin: str) -> EndpointError:
+    return EndpointError(
         403,
         "origin_not_allowed",
-        f"This endpoint does not answer to web pages of {header[:200]!r}. If such a page may use the "
-        "models here, add its host name to the allowed ones in the settings (endpoint.allowed_hosts).",
+        f"This endpoint does not answer to web pages of {origin[:200]!r}. If such a page may use the models "
+        "here, name it in the settings: sndr settings set endpoint.allowed_hosts ORIGIN, such as "
+        "https://chat.example.org.",
         Reason.UNAUTHORIZED,
     )
+
+
+def _names(allowed: Iterable[str]) -> frozenset[str]:
+    """The allowed host names; an entry with a scheme is the origin of a page, and no name of ours."""
+    return frozenset(host_name(entry) for entry in allowed if "://" not in entry)
+
+
+def _as_origin(text: str) -> str:
+    return text.strip().rstrip("/").lower()
 
 
 def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:

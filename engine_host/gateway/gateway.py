@@ -11,7 +11,7 @@ from typing import Any
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.gateway import faults
-from engine_host.gateway.access import check_host, check_key, check_origin
+from engine_host.gateway.access import check_host, check_key, check_origin, check_preflight
 from engine_host.gateway.admission import Admission
 from engine_host.gateway.bodies import (
     ClientGoneError,
@@ -23,6 +23,7 @@ from engine_host.gateway.bodies import (
     read_body,
 )
 from engine_host.gateway.book import Publish, RequestBook
+from engine_host.gateway.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
 from engine_host.gateway.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
@@ -110,7 +111,13 @@ class Gateway:
             if not trusted:
                 allowed, keys = self._allowed_hosts(), self._keys()
                 check_host(headers.get("host"), allowed, has_keys=bool(keys))
-                check_origin(headers.get("origin"), allowed)
+                page = check_origin(headers.get("origin"), allowed)
+                if is_preflight(scope["method"], headers):
+                    check_preflight(page, headers.get("origin"))
+                    await answer_preflight(send, headers)
+                    return
+                if page is not None:
+                    send = readable_by(send, page)
                 check_key(headers, keys)
             await self._route(scope, headers, receive, send, request_id)
         except faults.EndpointError as fault:

@@ -33,6 +33,17 @@ def ask(world: Any, method: str, path: str, prepare: Any = None, **request: Any)
     return asyncio.run(go())
 
 
+def preflight(world: Any, prepare: Any, headers: dict[str, str]) -> httpx.Response:
+    """What a browser is told before a page's request; it has no body, and so no id."""
+
+    async def go() -> httpx.Response:
+        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+            prepare(made)
+            return await client.request("OPTIONS", CHAT, headers=headers)
+
+    return asyncio.run(go())
+
+
 def code_of(answer: httpx.Response) -> tuple[int, str]:
     """Status and code, after checking that the object is whole."""
     error = answer.json()["error"]
@@ -178,15 +189,57 @@ def test_a_foreign_web_page_is_refused_before_any_work(world: Any, origin: str) 
     assert seen == [[]]
 
 
-def test_a_preflight_is_refused_and_grants_nothing(world: Any) -> None:
-    for origin, expected in (
-        ("http://evil.example", (403, "origin_not_allowed")),
-        ("http://localhost:3000", (405, "method_not_allowed")),
-    ):
+@pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:3000", "null"])
+def test_a_preflight_of_a_page_that_nobody_named_is_refused_and_grants_nothing(
+    world: Any, origin: str
+) -> None:
+    headers = {"origin": origin, "access-control-request-method": "POST"}
+    answer = ask(world, "OPTIONS", CHAT, headers=headers)
+    assert code_of(answer) == (403, "origin_not_allowed")
+    assert "endpoint.allowed_hosts" in answer.json()["error"]["message"]
+    assert not [name for name in answer.headers if name.startswith("access-control-")]
+
+
+@pytest.mark.parametrize("origin", ["https://app.example", "http://localhost:3000"])
+def test_a_page_that_was_named_may_ask_and_read_answers(world: Any, origin: str) -> None:
+    def name(made: Any) -> None:
+        made.hosts = frozenset({"https://app.example/", "http://localhost:3000"})
+        made.keys = frozenset({"key-a"})
+
+    asking = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type,x-stainless-os",
+        "access-control-request-private-network": "true",
+    }
+    answer = preflight(world, name, asking)
+    assert answer.status_code == 204
+    assert answer.headers["access-control-allow-origin"] == origin
+    assert "POST" in answer.headers["access-control-allow-methods"]
+    assert answer.headers["access-control-allow-headers"] == asking["access-control-request-headers"]
+    assert answer.headers["access-control-allow-private-network"] == "true"
+    assert "access-control-allow-credentials" not in answer.headers
+
+    for key, status in (("key-a", 200), ("wrong", 401)):
+        headers = {"origin": origin, "x-api-key": key}
+        for body in (HELLO, {**HELLO, "stream": True}):
+            answer = ask(world, "POST", CHAT, name, json=body, headers=headers)
+            assert answer.status_code == status, "a page reads refusals too"
+            assert answer.headers["access-control-allow-origin"] == origin
+            assert "origin" in answer.headers["vary"].lower()
+
+
+def test_a_named_page_is_one_origin_and_no_name_of_the_endpoint(world: Any) -> None:
+    def name(made: Any) -> None:
+        made.hosts = frozenset({"https://app.example"})
+
+    for origin in ("http://app.example", "https://app.example:444", "https://sub.app.example"):
         headers = {"origin": origin, "access-control-request-method": "POST"}
-        answer = ask(world, "OPTIONS", CHAT, headers=headers)
-        assert code_of(answer) == expected
-        assert not [name for name in answer.headers if name.startswith("access-control-")]
+        answer = ask(world, "OPTIONS", CHAT, name, headers=headers)
+        assert code_of(answer) == (403, "origin_not_allowed")
+    for host in ("app.example", "https"):
+        answer = ask(world, "GET", "/v1/models", name, headers={"host": host})
+        assert code_of(answer) == (403, "host_not_allowed")
 
 
 def test_pages_of_this_machine_and_of_allowed_hosts_may_ask(world: Any) -> None:
