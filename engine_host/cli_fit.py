@@ -9,6 +9,7 @@ from engine_host.cli_output import Exit, Output, command, size, table
 from engine_host.cli_values import counted_hardware
 from engine_host.host_start import find_or_start
 from engine_host.protocol.fit import (
+    KV_TOKENS,
     FitGpu,
     FitReport,
     FitRequest,
@@ -22,8 +23,6 @@ from engine_host.protocol.plans import EngineKind
 
 # No start can be given more.
 _STREAMS = 256
-# Of this part the figures are no bytes.
-_TOKENS = "KV tokens"
 VERDICTS = {
     Verdict.FITS: "fits",
     Verdict.TIGHT: "tight",
@@ -81,6 +80,8 @@ def fit(
     MODEL is a name of this machine's list, a path of a GGUF file, folder or config.json, or a model of the
     catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`), or organisation/model on Hugging Face, of
     which --online reads the config.json once. No weights are loaded.
+
+    The exit code is 5 when it does not fit or cannot run, 0 when it fits or is tight.
     """
     machines = {"--hardware": given["hardware"], "--gpu": gpus, "--cpu": cpu}
     if len(said := [name for name, value in machines.items() if value]) > 1:
@@ -110,7 +111,7 @@ def fit(
             request = request.model_copy(update={"model": found.model})
         report = hold.client.post("/v1/fit", FitReport, request)
     out.result(report, _lines(report))
-    return None
+    return Exit.ENGINE if report.verdict in {Verdict.DOES_NOT_FIT, Verdict.CANNOT_RUN} else None
 
 
 def _gpu(given: str) -> FitGpu:
@@ -118,6 +119,8 @@ def _gpu(given: str) -> FitGpu:
     try:
         figures = [float(figure) for figure in given.split(":")]
         total, taken, bandwidth = [*figures, 0.0, 0.0][: max(3, len(figures))]
+        if taken >= total > 0:
+            raise click.UsageError(f"--gpu {given}: others cannot hold {taken:g} of {total:g} GiB.")
         return FitGpu(
             total=round(total * 2**30),
             taken=round(taken * 2**30),
@@ -245,7 +248,7 @@ def _starts(page: MeasuredPage) -> list[str]:
             one.start,
             one.part,
             *(
-                (f"{number:,}" if one.part == _TOKENS else size(number))
+                (f"{number:,}" if one.part == KV_TOKENS else size(number))
                 for number in (one.predicted, one.measured)
             ),
             f"{one.error:+.1%}",

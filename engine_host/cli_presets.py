@@ -149,7 +149,8 @@ def resolve(
 ) -> Exit | None:
     """Say what a preset comes to, and which layer set each value.
 
-    The exit code is 6 when layers contradict each other, 2 when a value that was given here does.
+    The exit code is 6 when layers contradict each other, 2 when a value that was given here does, 5 when the
+    hardware lacks something that the preset needs.
     """
     hardware, count = counted_hardware(hardware, count)
     if count is not None and hardware is None:
@@ -164,7 +165,8 @@ def resolve(
         lines += ["", f"Conflict: {conflict.message}.", f"  Why: {conflict.because}."]
     out.result(found, lines)
     if not found.conflicts:
-        return None
+        lacks = any(finding.severity is Severity.ERROR for finding in found.findings)
+        return Exit.ENGINE if lacks else None
     given = any(Layer.OVERRIDE in {one.by.layer, one.limit.layer} for one in found.conflicts)
     return Exit.USAGE if given else Exit.CONFLICT
 

@@ -10,7 +10,8 @@ from pydantic import ValidationError
 
 from engine_host._errors import HostError
 from engine_host.bundled import resources
-from engine_host.catalog.needs import Card
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.needs import Card, capability
 from engine_host.catalog.resolve import Machine
 from engine_host.fit.hardware import counted
 from engine_host.fit.reading import model_of, model_of_config, windowed
@@ -93,7 +94,8 @@ class FitServices:
         model = await self._model(request)
         cpu, devices = await self._machine(request)
         start = start_of(request, model, devices, cpu=cpu)
-        return report(request, model, start, self._learnt(start, model))
+        lighter = _lighter(await self._catalog(), model, start)
+        return report(request, model, start, self._learnt(start, model), lighter)
 
     async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
         machine = await self._machine_meant(asked)
@@ -339,6 +341,23 @@ def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Mode
         bits=bits or variant.bits,
         size=variant.size,
     )
+
+
+def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
+    """The variants of a model of the catalogue with less weights that its engine runs on these devices."""
+    name, _, variant_id = model.name.partition("/")
+    found = catalog.models.get(name)
+    variant = found.entry.variant(variant_id) if found is not None else None
+    if found is None or variant is None:
+        return []
+    oldest = min((capability(one.sm) for one in start.devices if one.sm), default=(0, 0))
+    others = (
+        _catalogued(found.entry, other, None)
+        for other in found.entry.variants
+        if other.format == variant.format and capability(other.sm or "0.0") <= oldest
+    )
+    loaded = model.weights.loaded(drafting=False)
+    return [other for other in others if other.weights.loaded(drafting=False) < loaded]
 
 
 def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:

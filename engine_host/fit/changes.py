@@ -1,7 +1,7 @@
 """What to change so that a start fits, cheapest first: first what costs nothing, last what costs money."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from engine_host.fit.estimate import Corrections, Estimate, blocker, estimate, holds
 from engine_host.fit.estimate import largest_context as longest
@@ -21,16 +21,22 @@ _SHORTEST = 1024
 
 
 def changes(
-    model: Model, found: Estimate, corrections: Corrections | None = None, more: str = ""
+    model: Model,
+    found: Estimate,
+    corrections: Corrections | None = None,
+    more: str = "",
+    lighter: Sequence[Model] = (),
 ) -> tuple[Change, ...]:
-    """Changes that save something, in order of what they cost the person; none where it fits.
+    """Changes that save something: those that are enough alone first, in order of what they cost the person.
 
-    `more` are the options that ask for twice as many GPUs.
+    None where it fits. `more` are the options that ask for twice as many GPUs; `lighter` the same model with
+    smaller weights that the catalogue knows.
     """
     if holds(found):
         return ()
     listed = []
-    for change_id, text, option, start, other in _candidates(model, found.start, corrections, more):
+    chosen = _lighter(found.start, lighter, corrections)
+    for change_id, text, option, start, other in _candidates(model, found.start, corrections, more, chosen):
         if blocker(other, start) is not None:
             continue
         after = estimate(other, start, corrections)
@@ -40,11 +46,19 @@ def changes(
             listed.append(
                 Change(id=change_id, text=text, saves=gained, fits=holds(after), option=option, gpus=gpus)
             )
-    return tuple(listed)
+    return tuple(sorted(listed, key=lambda change: not change.fits))
+
+
+def _lighter(start: Start, known: Sequence[Model], corrections: Corrections | None) -> Model | None:
+    """Of the known ones the largest that fits, else the smallest; None where none can run."""
+    able = [other for other in known if blocker(other, start) is None]
+    able.sort(key=lambda other: -other.weights.loaded(drafting=False))
+    enough = (other for other in able if holds(estimate(other, start, corrections)))
+    return next(enough, able[-1] if able else None)
 
 
 def _candidates(
-    model: Model, start: Start, corrections: Corrections | None, more: str
+    model: Model, start: Start, corrections: Corrections | None, more: str, lighter: Model | None
 ) -> Iterator[tuple[str, str, str, Start, Model]]:
     replace = dataclasses.replace
     if any(device.taken for device in start.devices):
@@ -112,7 +126,9 @@ def _candidates(
             model,
         )
     four = formula_weights(model.shape, 4.5)
-    if four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
+    if lighter is not None:
+        yield "weights", f"Take it quantised: sndr fit {lighter.name}", "", start, lighter
+    elif four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
         yield "weights", "Take the model quantised to 4 bits.", "", start, replace(model, weights=four)
     if not start.cpu:
         twice = start.devices * 2

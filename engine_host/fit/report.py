@@ -77,9 +77,16 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
 
 
 def report(
-    request: FitRequest, model: Model, start: Start, corrections: Sequence[Correction] = ()
+    request: FitRequest,
+    model: Model,
+    start: Start,
+    corrections: Sequence[Correction] = (),
+    lighter: Sequence[Model] = (),
 ) -> FitReport:
-    """Everything that is asked. Raises HostError(kv_type_unsupported) for a KV type of unknown size."""
+    """Everything that is asked. Raises HostError(kv_type_unsupported) for a KV type of unknown size.
+
+    `lighter` are the same model with smaller weights, as ways out where it does not fit.
+    """
     factors = {one.part: one.factor for one in corrections}
     if (stopped := blocker(model, start)) is not None:
         return _cannot(model, start, stopped)
@@ -106,7 +113,7 @@ def report(
         kv_choices=_kv_choices(model, start, factors),
         curve=_curve(model, start, factors),
         grid=_grid(model, start, factors) if request.grid else (),
-        changes=changes(model, found, factors, _more(request, found)),
+        changes=changes(model, found, factors, _more(request, found), lighter),
         advice=advice(situation),
         roofline=roofline(model, start, request.acceptance_length),
         corrections=tuple(corrections),

@@ -173,6 +173,10 @@ class Roofline(Wire):
     tokens_per_step: float = Field(1, description="that are counted on: every draft, unless said otherwise")
 
 
+KV_TOKENS = "KV tokens"
+"""The one part of `Measured` whose figures are tokens and no bytes."""
+
+
 class Measured(Wire):
     """A start that was compared: predicted and measured bytes of one part (tokens of `KV tokens`).
 

@@ -324,3 +324,22 @@ def test_every_preset_can_be_asked_for_without_hardware() -> None:
             assert found.preset == item.preset.id
 
     through(work)
+
+
+def test_what_does_not_fit_names_the_variant_that_does() -> None:
+    async def work(opened: Door) -> None:
+        asked = {"hardware": "2x rtx-3090", "context": 131_072}
+        found = await fit(opened, model="qwen3.6-27b", **asked)
+        assert found.verdict is Verdict.DOES_NOT_FIT
+        first = found.changes[0]
+        assert (first.id, first.fits, first.text) == (
+            "weights",
+            True,
+            "Take it quantised: sndr fit qwen3.6-27b/fp8",
+        )
+        other = await fit(opened, model="qwen3.6-27b/fp8", **asked)
+        assert other.verdict in {Verdict.FITS, Verdict.TIGHT}
+        small = await fit(opened, model="qwen3.6-27b/int4-autoround", hardware="rtx-3060-12gb")
+        assert "weights" not in {one.id for one in small.changes}, "there is no lighter one for its engine"
+
+    through(work)

@@ -158,3 +158,22 @@ def test_the_hub_is_asked_with_online_alone(served: FakeHost, sndr: Sndr) -> Non
     assert asked(served, "/v1/fit/hub") == {"repository": "org/name", "revision": "main"}
     question = asked(served, "/v1/fit")
     assert (question["model"], question["context"]) == (f"org/name@{COMMIT}", 4096)
+
+
+def test_more_than_there_is_cannot_be_taken(served: FakeHost, sndr: Sndr) -> None:
+    code, _, err = sndr("fit", "m", "--gpu", "24:30")
+    assert (code, "others cannot hold 30 of 24 GiB" in err) == (2, True)
+    assert asked(served, "/v1/fit") is None
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code"),
+    [(Verdict.FITS, 0), (Verdict.TIGHT, 0), (Verdict.DOES_NOT_FIT, 5), (Verdict.CANNOT_RUN, 5)],
+)
+def test_the_exit_code_says_whether_it_would_work(
+    served: FakeHost, sndr: Sndr, verdict: Verdict, code: int
+) -> None:
+    shown = REPORT.model_copy(update={"verdict": verdict})
+    served.answers["POST /v1/fit"] = (200, shown.model_dump(mode="json"))
+    assert sndr("fit", "m")[0] == code
+    assert sndr("fit", "m", "--json")[0] == code

@@ -85,6 +85,18 @@ def test_resolves_with_overrides_and_says_conflicts(
     assert "context" in err
 
 
+def test_what_the_hardware_lacks_is_an_exit_code_too(
+    host: FakeHost, sndr: Sndr, services: PresetServices
+) -> None:
+    asked = ResolvePreset(preset="qwen3.6-27b-q4-24", hardware="here")
+    host.answers["POST /v1/presets/resolve"] = said(services.resolve(asked))
+    code, out, _ = sndr("presets", "resolve", asked.preset, "--hardware", "here")
+    assert (code, "Error: It needs a GPU; there is none." in out) == (5, True)
+    plain = said(services.resolve(ResolvePreset(preset=asked.preset)))
+    host.answers["POST /v1/presets/resolve"] = plain
+    assert sndr("presets", "resolve", asked.preset)[0] == 0
+
+
 def test_lints_files_and_the_catalogue(
     host: FakeHost, sndr: Sndr, services: PresetServices, tmp_path: Path
 ) -> None:

@@ -174,7 +174,8 @@ def test_what_is_missing_is_said_in_its_own_unit(short: int, said: str) -> None:
 def test_changes_come_cheapest_first_and_one_of_them_fits() -> None:
     read, asked = model("dense"), start(context=131_072, streams=4, devices=(replace(CARD, taken=4 * GIB),))
     answer = report(FitRequest(model="x"), read, asked)
-    ids = [change.id for change in answer.changes]
+    enough = [change.fits for change in answer.changes]
+    assert enough == sorted(enough, reverse=True), "first what is enough alone"
     order = [
         "free_memory",
         "gpu_memory",
@@ -184,10 +185,11 @@ def test_changes_come_cheapest_first_and_one_of_them_fits() -> None:
         "streams",
         "context",
     ]
-    found = [name for name in order if name in ids]
-    assert found == [name for name in ids if name in order]
-    assert ids[-1] == "gpus"
-    assert any(change.fits for change in answer.changes)
+    for fits in (True, False):
+        ids = [change.id for change in answer.changes if change.fits is fits]
+        assert [name for name in order if name in ids] == [name for name in ids if name in order]
+        assert "gpus" not in ids[:-1]
+    assert any(enough)
     assert all(change.saves > 0 for change in answer.changes)
 
 
