@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from engine_host.protocol.fit import Measured
+from engine_host.protocol.fit import KV_TOKENS, Measured
 from sndr_gui import formats
 from sndr_gui.rows import Column
 
@@ -16,6 +16,10 @@ def _error_tone(one: Measured) -> str:
     return "good" if abs(one.error) <= 0.03 else "warn" if abs(one.error) <= 0.15 else "bad"
 
 
+def _figure(one: Measured, number: int) -> str:
+    return f"{number:,}" if one.part == KV_TOKENS else formats.size(number)
+
+
 def start_columns() -> tuple[Column[Measured], ...]:
     """The columns of the table."""
     return (
@@ -25,13 +29,13 @@ def start_columns() -> tuple[Column[Measured], ...]:
         Column("Part", lambda one: one.part),
         Column(
             "Predicted",
-            lambda one: formats.size(one.predicted),
+            lambda one: _figure(one, one.predicted),
             right=True,
             tip=lambda one: f"{one.predicted:,}",
         ),
         Column(
             "Measured",
-            lambda one: formats.size(one.measured),
+            lambda one: _figure(one, one.measured),
             right=True,
             tip=lambda one: f"{one.measured:,}",
         ),

@@ -8,7 +8,7 @@ from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import Basis
 from engine_host.fit.start import Model, Start
-from engine_host.protocol.fit import Correction, Measured
+from engine_host.protocol.fit import KV_TOKENS, Correction, Measured
 from engine_host.protocol.plans import EngineKind
 
 # Beyond this a measurement tells of something else than the estimate: another process, a swapped-out page.
@@ -22,7 +22,6 @@ _BUFFERS = {
     "output": "output",
 }
 REST = "estimates"
-KV_TOKENS = "KV tokens"
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from engine_host.protocol.fit import Verdict
 from sndr_gui import formats
@@ -23,6 +23,7 @@ from sndr_gui.views.parts import (
     Card,
     EmptyState,
     Page,
+    TallLines,
     ValueCard,
     button,
     rule,
@@ -54,7 +55,7 @@ class FitView(Page):
         canvas.setObjectName("canvas")
         # As high as its texts are at this width, and not as they would be at the least one.
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        self._right = QVBoxLayout(canvas)
+        self._right = TallLines(canvas)
         self._right.setContentsMargins(0, 0, 4, 0)
         self._right.setSpacing(GAP)
         self._make_answer()

@@ -10,7 +10,6 @@ from PySide6.QtWidgets import (
     QLineEdit,
     QSizePolicy,
     QStackedWidget,
-    QVBoxLayout,
     QWidget,
 )
 
@@ -27,7 +26,7 @@ from sndr_gui.views.launch_memory import MemoryCard
 from sndr_gui.views.launch_plan import PlanCard
 from sndr_gui.views.launch_start import OutcomeCard, StartBar
 from sndr_gui.views.machine_strip import MachineStrip
-from sndr_gui.views.parts import GAP, EmptyState, Page, button, column, row, scrolling, set_text
+from sndr_gui.views.parts import GAP, EmptyState, Page, TallLines, button, column, row, scrolling, set_text
 from sndr_gui.views.preset_card import PresetFacts, PresetHead
 from sndr_gui.views.preset_list import PresetList
 from sndr_gui.views.tables import Table
@@ -155,7 +154,7 @@ class LaunchView(Page):
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         # Nothing scrolls sideways: no long word may push the rest beyond the edge.
         canvas.setMinimumWidth(1)
-        lines = QVBoxLayout(canvas)
+        lines = TallLines(canvas)
         lines.setContentsMargins(0, 0, 4, 0)
         lines.setSpacing(GAP)
         for part in (

@@ -344,6 +344,17 @@ class Page(QWidget):
         """Put the cursor into the page's filter, where it has one."""
 
 
+class TallLines(QVBoxLayout):
+    """The layout of a canvas whose least height does not count: it is as high as it must be at its width.
+
+    A layout asks that of its own accord only while it shows a text that wraps; without one the scroll area
+    around it would take the canvas for as high as itself, and draw what is too much over the rest.
+    """
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+
 def scrolling(canvas: QWidget) -> QScrollArea:
     """A scroll area around a canvas, without a frame."""
     area = QScrollArea()

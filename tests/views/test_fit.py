@@ -10,8 +10,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QTableView, QWidget
 
 from engine_host.bundled import resources
-from engine_host.protocol.fit import Measured, Verdict
+from engine_host.protocol.fit import KV_TOKENS, Measured, Verdict
 from sndr_gui.fit_form import Source, Where
+from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.fit import FitView
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
 from tests.views.conftest import Stage
@@ -208,6 +209,26 @@ async def test_compared_starts_stand_side_by_side(stage: Stage, catalogue: RealC
     assert not view.no_starts.isVisibleTo(view)
     found = view.model.starts.shown[0]
     assert (found.predicted, found.measured, round(found.error, 2)) == (103, 100, 0.03)
+
+
+async def test_compared_starts_and_their_command_have_a_place_each(
+    stage: Stage, catalogue: RealCatalogue
+) -> None:
+    one = Measured(
+        at=1.0, engine="vllm", version="0.32.0", gpu="processor", patches="", model="demo", part=KV_TOKENS,
+        predicted=621_226, measured=621_226,
+    )  # fmt: skip
+    for number in range(20):
+        catalogue.store.put("fit", f"engine-{number}", one.at + number, one.model_dump_json())
+    stage.window.resize(1278, 778)
+    view = await page(stage)
+    view.model.set_values(source=Source.PRESET, preset="")
+    await stage.until(lambda: view.model.starts.total and view.model.report is None)
+    command = view.verified.findChild(CommandLine)
+    assert isinstance(command, CommandLine)
+    await stage.until(lambda: view.starts.geometry().bottom() < command.geometry().top())
+    shown = {view.starts.model().index(0, place).data() for place in (4, 5)}
+    assert shown == {"621,226"}, "tokens are counted"
 
 
 async def test_an_unknown_file_is_a_problem_and_no_figure(stage: Stage) -> None:

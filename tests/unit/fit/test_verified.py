@@ -7,9 +7,9 @@ import pytest
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB, MIB
 from engine_host.fit.start import Device
-from engine_host.fit.verified import KV_TOKENS, REST, Seen, Where, compare, corrections, start_words
+from engine_host.fit.verified import REST, Seen, Where, compare, corrections, start_words
 from engine_host.fit.vllm import share
-from engine_host.protocol.fit import Measured
+from engine_host.protocol.fit import KV_TOKENS, Measured
 from tests.unit.fit.test_kv import demo
 from tests.unit.fit.test_llamacpp import demo_gguf
 from tests.unit.fit.test_llamacpp import start as llamacpp_start
