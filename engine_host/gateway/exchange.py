@@ -20,12 +20,14 @@ from engine_host.gateway.book import Entry
 from engine_host.gateway.directory import Target
 from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
-from engine_host.gateway.upstream import Upstream, UpstreamLostError
+from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
 from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _PING = b": ping\n\n"
+_READING = 5.0
+_UNREAD = {400, 500}
 _LONGEST_BREATH = 0.010
 _BREATH_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
@@ -43,13 +45,18 @@ class Stop(Enum):
 
 @dataclass(frozen=True)
 class Call:
-    """What to ask the engine: path and body as it wants them, and how to translate the answer."""
+    """What to ask the engine: path and body as it wants them, and how to translate the answer.
+
+    `reader` is a path of the engine that reads the same request and computes nothing: what fails there too
+    is the request's fault.
+    """
 
     path: str
     body: bytes
     stream: bool
     infill: InfillAnswer | None = None
     usage: UsageFilter | None = None
+    reader: str | None = None
 
 
 class Exchange:
@@ -157,6 +164,22 @@ class Exchange:
             upstream.abort()
         return upstream
 
+    async def _refused(self, status: int, body: bytes) -> faults.EndpointError:
+        """The engine's refusal; its status 500 becomes 400 where the engine cannot even read the request.
+
+        llama.cpp answers 500 to a wrong tool or schema as to a failure of its own, and clients send a
+        request that met a 500 again.
+        """
+        fault = faults.engine_fault(status, body)
+        if status != 500 or self._call.reader is None:
+            return fault
+        try:
+            async with asyncio.timeout(_READING):
+                read, _ = await fetch(self._target, "POST", self._call.reader, self._call.body)
+        except (UpstreamLostError, TimeoutError):
+            return fault
+        return faults.unreadable(fault) if read in _UNREAD else fault
+
     def _is_stopped(self) -> bool:
         return self._stopped is not None
 
@@ -166,7 +189,7 @@ class Exchange:
         await upstream.head()
         body = await upstream.rest()
         if upstream.status >= 400:
-            raise faults.engine_fault(upstream.status, body)
+            raise await self._refused(upstream.status, body)
         infill = self._call.infill
         if infill is not None:
             body = infill.whole(body)
@@ -183,7 +206,7 @@ class Exchange:
             await self._begin()
             await self._put(_PING)
         if upstream.status >= 400:
-            raise faults.engine_fault(upstream.status, await upstream.rest())
+            raise await self._refused(upstream.status, await upstream.rest())
         await self._begin()
         # One timer for the stream's life, none for a piece.
         self._timer = asyncio.get_running_loop().call_later(self._ping_interval, self._look, upstream, -1)

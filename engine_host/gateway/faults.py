@@ -120,6 +120,13 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     )
 
 
+def unreadable(fault: EndpointError) -> EndpointError:
+    """The engine's words about a request that it cannot read: status 400, so that nobody sends it again."""
+    return EndpointError(
+        400, "invalid_value", fault.message, Reason.BAD_REQUEST, fault.param, source="engine"
+    )
+
+
 def _error_object(body: bytes) -> dict[str, Any]:
     """The error object in an engine's answer, or the body's text as its message."""
     try:

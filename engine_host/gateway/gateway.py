@@ -43,6 +43,8 @@ _ASKS = {
 # OpenAI's newer form and Anthropic's, which agents speak; passed on to engines that know them.
 _AGENT_ROUTES = {"/v1/responses", "/v1/messages", "/v1/messages/count_tokens"}
 _READS = {"/v1/models", "/health"}
+# llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
+_READER = "/apply-template"
 
 
 @dataclass(frozen=True)
@@ -217,22 +219,24 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
     if path == "/v1/embeddings":
         if not target.embeddings:
             raise faults.EndpointError(
-                501,
+                400,
                 "embeddings_off",
-                f"{target.name} was not started for embeddings. Start it with embeddings switched on.",
+                f"{target.name} was not started for embeddings. Start it for them with: "
+                f"sndr run {target.name} --set embeddings=true --replace",
                 Reason.UNSUPPORTED,
             )
         return Call(path, raw, False)
     if target.embeddings:
         raise faults.EndpointError(
-            501,
+            400,
             "embeddings_only",
-            f"{target.name} was started for embeddings alone. Start it with embeddings switched off.",
+            f"{target.name} was started for embeddings alone. Start it for text with: "
+            f"sndr run {target.name} --replace",
             Reason.UNSUPPORTED,
         )
     if target.tokens_only and (path != "/v1/completions" or not _is_token_numbers(body.get("prompt"))):
         raise faults.EndpointError(
-            501,
+            400,
             "tokenizer_missing",
             f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
             Reason.UNSUPPORTED,
@@ -240,7 +244,7 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
     if path in _AGENT_ROUTES:
         if not target.agent_routes:
             raise faults.EndpointError(
-                501,
+                404,
                 "route_unsupported",
                 f"The engine of {target.name} has no {path}; vLLM has. Use /v1/chat/completions here.",
                 Reason.UNSUPPORTED,
@@ -254,7 +258,7 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
     unable = target.fill_in_the_middle is False or (not target.native_infill and target.fim_tokens is None)
     if unable:
         raise faults.EndpointError(
-            501,
+            400,
             "fill_in_the_middle_unsupported",
             f"{target.name} has no fill-in-the-middle tokens, so it cannot use suffix.",
             Reason.UNSUPPORTED,
@@ -278,8 +282,12 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """A chat or completion as the client wrote it; where the engine must be asked for figures, it is."""
     stream = bool(body.get("stream"))
     if not stream or not target.usage_on_request or asks_for_usage(body):
-        return Call(path, raw, stream)
+        return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
     return Call(path, with_usage(body), stream, usage=UsageFilter())
+
+
+def _is_read_apart(path: str, target: Target) -> bool:
+    return path == "/v1/chat/completions" and target.native_infill
 
 
 def _need(method: str, path: str, *allowed: str) -> None:

@@ -220,12 +220,38 @@ def test_errors_become_the_clients_own(real: Any) -> None:
             with pytest.raises(openai.BadRequestError) as empty:
                 await ai.chat.completions.create(model="random", messages=[])
             assert empty.value.param == "messages"
-            with pytest.raises(openai.InternalServerError) as off:
+            with pytest.raises(openai.BadRequestError, match="--set embeddings=true") as off:
                 await ai.embeddings.create(model="random", input="x")
-            assert (off.value.status_code, off.value.code) == (501, "embeddings_off")
-            with pytest.raises(openai.InternalServerError, match="vLLM has") as agents:
+            assert off.value.code == "embeddings_off"
+            with pytest.raises(openai.NotFoundError, match="vLLM has"):
                 await ai.responses.create(model="random", input="x")
-            assert agents.value.status_code == 501
+
+    asyncio.run(go())
+
+
+PICTURE = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+WRONG_SCHEMA = {"type": "json_schema", "json_schema": {"name": "x", "schema": {"type": "nonsense"}}}
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"messages": [{"role": "user", "content": [PICTURE]}]}, "image input is not supported"),
+        ({"tools": [{"type": "nonsense"}]}, "Unsupported tool type"),
+        ({"tools": [{"type": "function"}]}, "Missing tool function"),
+        ({"response_format": WRONG_SCHEMA}, "unrecognized type"),
+    ],
+)
+def test_what_the_engine_cannot_read_is_the_clients_mistake(
+    real: Any, asked: dict[str, Any], words: str, stream: bool
+) -> None:
+    async def go() -> None:
+        async with real(slots=1) as made, client(made.url) as ai:
+            with pytest.raises(openai.BadRequestError, match=words):
+                await ai.chat.completions.create(
+                    **{"model": "random", "messages": MESSAGES, "stream": stream, **asked}
+                )
 
     asyncio.run(go())
 

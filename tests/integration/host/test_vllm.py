@@ -210,7 +210,7 @@ def test_code_is_completed_between_two_ends(served: Served) -> None:
 def test_what_it_cannot_do_is_refused_with_a_reason(served: Served) -> None:
     with pytest.raises(openai.APIStatusError) as embeddings:
         served.client.embeddings.create(model="sndr-demo", input="x")
-    assert (embeddings.value.status_code, embeddings.value.code) == (501, "embeddings_off")
+    assert (embeddings.value.status_code, embeddings.value.code) == (400, "embeddings_off")
     with pytest.raises(openai.BadRequestError) as long:
         served.client.completions.create(model="sndr-demo", prompt="word " * 4000, max_tokens=1)
     assert long.value.code == "context_length_exceeded"

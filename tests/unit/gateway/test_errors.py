@@ -138,9 +138,9 @@ def test_embeddings_and_infill_need_an_engine_that_can(world: Any) -> None:
         made.running[:] = [Target("e1", "m", 1, 1, 0.0, socket=made.engine.socket, fill_in_the_middle=False)]
 
     embeddings = ask(world, "POST", "/v1/embeddings", json={"model": "m", "input": "x"})
-    assert code_of(embeddings) == (501, "embeddings_off")
+    assert code_of(embeddings) == (400, "embeddings_off")
     middle = ask(world, "POST", "/v1/completions", no_infill, json={"prompt": "a", "suffix": "b"})
-    assert code_of(middle) == (501, "fill_in_the_middle_unsupported")
+    assert code_of(middle) == (400, "fill_in_the_middle_unsupported")
 
 
 def test_host_names(world: Any) -> None:
@@ -306,6 +306,35 @@ def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bo
             (request,) = made.gateway.book.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.CONTEXT_TOO_LONG
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize(
+    ("read", "expected"),
+    [
+        (500, (400, "invalid_value")),
+        (400, (400, "invalid_value")),
+        (200, (500, "server_error")),  # the engine reads it, so the failure is its own
+        (404, (500, "server_error")),  # an older server, which has no such route
+    ],
+)
+def test_a_500_is_a_400_where_the_engine_cannot_read_the_request(
+    world: Any, scripts: Any, stream: bool, read: int, expected: tuple[int, str]
+) -> None:
+    error = json.dumps({"error": {"code": 500, "message": "Unknown tool", "type": "server_error"}}).encode()
+
+    async def script(engine: Any, asked: Any, writer: Any) -> None:
+        status = 500 if engine.seen[-1][0] == CHAT else read
+        await scripts.answers(status, error)(engine, asked, writer)
+
+    async def go() -> None:
+        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+            answer = await client.post(CHAT, json={**HELLO, "stream": stream})
+            assert code_of(answer) == expected
+            assert "Unknown tool" in answer.json()["error"]["message"]
+            assert [path for path, _ in made.engine.seen] == [CHAT, "/apply-template"]
 
     asyncio.run(go())
 

@@ -114,7 +114,7 @@ def test_a_middle_is_asked_for_with_the_models_own_tokens(world: Any) -> None:
             made.running[:] = [replace(made.running[0], fim_tokens=None)]
             refused = await client.post("/v1/completions", json=body)
             assert (refused.status_code, refused.json()["error"]["code"]) == (
-                501,
+                400,
                 "fill_in_the_middle_unsupported",
             )
             assert len(made.engine.seen) == 1
@@ -133,7 +133,7 @@ def test_an_engine_for_embeddings_alone_says_so(world: Any) -> None:
         async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
             made.running[:] = [replace(made.running[0], embeddings=True)]
             answer = await client.post(CHAT, json={"model": "m", "messages": MESSAGES})
-            assert (answer.status_code, answer.json()["error"]["code"]) == (501, "embeddings_only")
+            assert (answer.status_code, answer.json()["error"]["code"]) == (400, "embeddings_only")
 
     asyncio.run(go())
 
@@ -144,8 +144,8 @@ def test_an_engine_without_a_tokenizer_takes_token_numbers(world: Any) -> None:
             made.running[:] = [replace(made.running[0], tokens_only=True)]
             for prompt in ("text", ["text"], [[1], "text"], []):
                 answer = await client.post("/v1/completions", json={"model": "m", "prompt": prompt})
-                assert (answer.status_code, answer.json()["error"]["code"]) == (501, "tokenizer_missing")
-            assert (await client.post(CHAT, json={"model": "m", "messages": MESSAGES})).status_code == 501
+                assert (answer.status_code, answer.json()["error"]["code"]) == (400, "tokenizer_missing")
+            assert (await client.post(CHAT, json={"model": "m", "messages": MESSAGES})).status_code == 400
             for numbers in ([1, 2], [[1], [2]]):
                 body = {"model": "m", "prompt": numbers, "stream": True}
                 assert (await client.post("/v1/completions", json=body)).status_code == 200
@@ -195,7 +195,7 @@ def test_the_forms_of_agents_pass_and_are_measured(
         async with world(talks) as made, httpx.AsyncClient(base_url=made.url) as client:
             body = {"model": "m", "input": "hi", "messages": MESSAGES, "max_tokens": 9, "stream": True}
             refused = await client.post(path, json=body)
-            assert (refused.status_code, refused.json()["error"]["code"]) == (501, "route_unsupported")
+            assert (refused.status_code, refused.json()["error"]["code"]) == (404, "route_unsupported")
             made.running[:] = [replace(made.running[0], agent_routes=True)]
             answer = await client.post(path, json=body)
             assert answer.content == sent
