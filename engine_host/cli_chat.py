@@ -10,7 +10,7 @@ from engine_host._errors import HostError
 from engine_host.ask import Answer, collect
 from engine_host.cli_output import Exit, Output, command, problem_lines
 from engine_host.control_client import ControlClient, connected
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 
 
 @click.command()
@@ -127,9 +127,22 @@ def _interactive(out: Output, talk: _Talk) -> Exit | None:
 def _running(client: ControlClient) -> str:
     from engine_host.protocol.engines import EnginePage, EngineState
 
-    for engine in client.get("/v1/engines", EnginePage).engines:
+    engines = client.get("/v1/engines", EnginePage).engines
+    for engine in engines:
         if engine.state in {EngineState.READY, EngineState.BUSY}:
             return engine.name
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    if newest is not None and newest.problem is not None and newest.state is EngineState.FAILED:
+        raise HostError(
+            Reason.NO_ENGINE_RUNS,
+            f"No model is ready: {newest.name} has failed.",
+            cause=newest.problem.message,
+            fix=Fix(
+                text=f"Its log is shown by `sndr logs {newest.id}`; start it again in another terminal.",
+                command=newest.plan.command,
+            ),
+            evidence={"engine": newest.id},
+        )
     raise HostError(
         Reason.NO_ENGINE_RUNS,
         "No model is ready.",

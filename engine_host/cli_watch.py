@@ -3,24 +3,32 @@
 import json
 import time
 from collections import deque
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import click
 
 from engine_host._errors import HostError
+from engine_host.cli_log_files import lines_of_files, log_files
 from engine_host.cli_output import Exit, Output, clock, command, duration, size, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.event_text import summary
+from engine_host.folders import Folders
 from engine_host.host_start import find_or_start
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import LogLineEvent
-from engine_host.protocol.host import Endpoint, HostInfo, Reach
+from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.models import ModelFile, ModelPage
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
+_NO_GPU = {
+    GpuAbsence.NO_DRIVER: "no NVIDIA driver",
+    GpuAbsence.NO_DEVICE: "the NVIDIA driver lists none",
+    GpuAbsence.DRIVER_ERROR: "the NVIDIA driver does not answer",
+}
 _SHOWN = 20
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000
@@ -72,7 +80,10 @@ def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
 
 
 def _no_gpu(host: HostInfo) -> str:
-    why = host.gpu_absence_detail or (host.gpu_absence.value.replace("_", " ") if host.gpu_absence else "")
+    """Why there is no GPU; what the driver said word for word only where it is one that fails."""
+    why = _NO_GPU[host.gpu_absence] if host.gpu_absence else ""
+    if host.gpu_absence is GpuAbsence.DRIVER_ERROR and host.gpu_absence_detail:
+        why += f": {host.gpu_absence_detail}"
     return f"none ({why})" if why else "none"
 
 
@@ -92,16 +103,20 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
         readings = engine.readings
         busy = kv = memory = "-"
         if readings is not None and engine.state not in _GONE:
-            if readings.slots_total is not None and readings.slots_busy is not None:
-                busy = f"{readings.slots_busy} of {readings.slots_total}"
+            if readings.slots_busy is not None:
+                # vLLM has no slots; it takes as many requests at once as the start says.
+                busy = f"{readings.slots_busy:,} of {readings.slots_total or engine.plan.streams:,}"
             if readings.kv_tokens is not None and readings.kv_capacity is not None:
-                kv = f"{readings.kv_tokens} of {readings.kv_capacity}"
+                kv = f"{readings.kv_tokens:,} of {readings.kv_capacity:,}"
             if readings.memory is not None:
                 memory = size(readings.memory)
         state = engine.state.value + (", kept" if engine.keep and engine.state not in _GONE else "")
         rows.append((engine.id, engine.name, engine.server.value, state, busy, kv, memory))
     lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
-    lines += [f"{engine.id}: {engine.problem.message}" for engine in engines if engine.problem is not None]
+    for engine in engines:
+        if engine.problem is not None:
+            lines.append(f"{engine.id}: {engine.problem.message}")
+            lines += [f"  its log:     $ sndr logs {engine.id}", f"  start again: $ {engine.plan.command}"]
     return lines
 
 
@@ -190,20 +205,40 @@ def _event_line(event: dict[str, Any]) -> str:
 @click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
 @command
 def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
-    """Print log lines of SOURCE (host, build or an engine), or of all."""
-    with connected() as client:
+    """Print log lines of SOURCE (host, build or an engine), or of all.
+
+    Of engines of earlier hosts, and when no host runs, the lines are read from the files in the data folder.
+    """
+    try:
+        client = connected()
+    except HostError as error:
+        files = lines_of_files(Folders.resolve(), source, level, count)
+        gone = error.reason in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE}
+        if follow or not gone or not files.sources:
+            raise
+        if source is not None and source not in files.sources:
+            raise _no_source(source, files.sources) from error
+        out.note("No engine host runs; this is what the last one left.")
+        _show_files(out, files)
+        return None
+    with client:
         assert client.version is not None
         after = client.version.seq
         page = _tail(client, source, level, count)
         if source is not None and not page.lines:
-            _check_source(client, source, page.sources)
+            files = lines_of_files(client.folders, source, level, count)
+            _check_source(client, source, {*page.sources, *files.sources})
+            if source not in page.sources and not follow and source in files.sources:
+                _show_files(out, files)
+                return None
         if out.as_json and not follow:
             out.record(page)
             return None
         for line in page.lines:
             _print(out, line)
         if not page.lines and not follow:
-            out.note(f"No lines. Sources: {', '.join(page.sources) or 'none'}.")
+            speaking = ", ".join(dict.fromkeys((*page.sources, *log_files(client.folders))))
+            out.note(f"No lines. Sources: {speaking or 'none yet'}.")
         if not follow:
             return None
         seen = {line.source: line.number for line in page.lines}
@@ -218,17 +253,32 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
     return None
 
 
-def _check_source(client: ControlClient, source: str, speaking: tuple[str, ...]) -> None:
+def _show_files(out: Output, page: LogPage) -> None:
+    """Lines that files hold; their times are in them, where they have any."""
+    if out.as_json:
+        out.record(page)
+        return
+    for line in page.lines:
+        click.echo(f"{line.source:<14} {line.text}")
+    if not page.lines:
+        out.note(f"No lines. Sources: {', '.join(page.sources)}.")
+
+
+def _check_source(client: ControlClient, source: str, speaking: Collection[str]) -> None:
     """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
     known = {"host", "build", *speaking}
     known |= {engine.id for engine in client.get("/v1/engines", EnginePage).engines}
     if source not in known:
-        raise HostError(
-            Reason.NOT_FOUND,
-            f"There is no log source {source}.",
-            fix=f"Sources: {', '.join(sorted(known))}.",
-            evidence={"sources": sorted(known)},
-        )
+        raise _no_source(source, sorted(known))
+
+
+def _no_source(source: str, known: Sequence[str]) -> HostError:
+    return HostError(
+        Reason.NOT_FOUND,
+        f"There is no log source {source}.",
+        fix=f"Sources: {', '.join(known)}.",
+        evidence={"sources": list(known)},
+    )
 
 
 def _tail(client: ControlClient, source: str | None, level: str, count: int) -> LogPage:

@@ -61,6 +61,7 @@ COMMAND_LINE_MAY = {
     "engine_host._errors",
     "engine_host.atomic_file",  # what it writes is whole or as it was
     "engine_host.folders",
+    "engine_host.log_book",  # how bad a line looks, in files as in the host
     "engine_host.near_names",  # what was mistyped is guessed alike everywhere
     "engine_host.sizes",  # a size reads alike in every text
     "engine_host.settings",  # `sndr settings` works without a host
