@@ -31,6 +31,7 @@ class Exit(IntEnum):
     ENGINE = 5
     CONFLICT = 6
     SYSTEM = 7
+    NO_DISPLAY = 8
     INTERRUPTED = 130
     PIPE_CLOSED = 141
 
@@ -44,6 +45,7 @@ MEANINGS = {
     Exit.ENGINE: "the engine could not be built, started or used with this model, or it does not fit",
     Exit.CONFLICT: "something is in the way: a second host, a running engine, a port in use, a full queue",
     Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",
+    Exit.NO_DISPLAY: "the window has no display to be shown on (sndr-gui)",
     Exit.INTERRUPTED: "interrupted before it was done",
     Exit.PIPE_CLOSED: "the reader of the output closed it",
 }

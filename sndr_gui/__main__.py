@@ -1,6 +1,9 @@
 """The entry: the window, or with --engine-host the engine host (which a frozen build needs)."""
 
+import os
 import sys
+
+from sndr_gui import display
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -15,6 +18,9 @@ def main(argv: list[str] | None = None) -> int:
     if (sentence := refusal_here()) is not None:
         print(sentence, file=sys.stderr)
         return 3
+    if (sentence := display.refusal(sys.platform, os.environ, arguments)) is not None:
+        print(sentence, file=sys.stderr)
+        return display.NO_DISPLAY
     from sndr_gui.app import main as window
 
     return window(arguments)
