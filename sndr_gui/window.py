@@ -6,8 +6,8 @@ import base64
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from PySide6.QtCore import QByteArray, QEvent, Qt, Signal
-from PySide6.QtGui import QCloseEvent, QKeySequence, QShortcut
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QButtonGroup,
     QHBoxLayout,
@@ -52,6 +52,16 @@ _TONES = {
 }
 
 
+_SIZE, _LEAST = QSize(1280, 820), QSize(900, 600)
+# What a window manager draws around the window; it says so only once the window is shown.
+_FRAME = QSize(8, 40)
+
+
+def _room_for(available: QSize) -> QSize:
+    """The largest window that is on the screen as a whole, title bar and status bar included."""
+    return available - _FRAME
+
+
 class Window(QMainWindow):
     """The program's one window.
 
@@ -66,8 +76,9 @@ class Window(QMainWindow):
     def __init__(self, file: SettingsFile, notices: Notices) -> None:
         super().__init__()
         self.setWindowTitle("SNDR Control Center")
-        self.resize(1280, 820)
-        self.setMinimumSize(900, 600)
+        room = _room_for(self.screen().availableGeometry().size())
+        self.resize(_SIZE.boundedTo(room))
+        self.setMinimumSize(_LEAST.boundedTo(room))
         self._file = file
         self._pages: Pages | None = None
         self._built: dict[str, Page] = {}
@@ -101,6 +112,10 @@ class Window(QMainWindow):
         self._show_placeholder(page)
         if file.current.geometry:
             self.restoreGeometry(QByteArray(base64.b64decode(file.current.geometry)))
+            if not self.isMaximized() and not self.isFullScreen():
+                # It may come from a larger screen than the one that is here now.
+                screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
+                self.resize(self.size().boundedTo(_room_for(screen.availableGeometry().size())))
 
     def _make_sidebar(self) -> QWidget:
         bar = QWidget()

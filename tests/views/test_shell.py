@@ -5,6 +5,7 @@ import importlib.util
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -29,7 +30,7 @@ from engine_host.protocol.telemetry import Sample
 from sndr_gui import theme
 from sndr_gui.link import Phase
 from sndr_gui.settings import ThemeChoice
-from sndr_gui.window import PAGES
+from sndr_gui.window import PAGES, Window
 from tests.views import samples
 from tests.views.conftest import Stage, opened
 
@@ -98,6 +99,18 @@ async def test_notices_replace_each_other_by_key(stage: Stage) -> None:
     stage.host.publish(JobDoneEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.FAILED)))
     await stage.until(lambda: len(stage.window.toasts.shown) == 2)
     assert "No C++ compiler" in stage.window.toasts.shown[1].text
+
+
+async def test_the_window_is_on_the_screen_as_a_whole(stage: Stage) -> None:
+    """Its title bar and its status bar too: at the first start, and with a place from a larger screen."""
+    room = stage.window.screen().availableGeometry().size()
+    stage.file.write(replace(stage.file.current, geometry=stage.window.geometry_text))
+    for _start in ("with a kept place", "the first"):
+        made = Window(stage.file, stage.notices)
+        assert made.height() <= room.height() - 40
+        assert made.width() <= room.width()
+        made.deleteLater()
+        stage.file.write(replace(stage.file.current, geometry=""))
 
 
 async def test_every_page_opens_by_its_keys(stage: Stage, qtbot: QtBot) -> None:
