@@ -418,7 +418,7 @@ class FitModel(QObject):
                 if one.value is not None and one.unit.startswith(_SPEED):
                     whose = "measured by the project" if one.by == "us" else "reported by others"
                     what = f"{one.metric}; {one.machine}, {one.pin}"
-                    found.append((f"{one.value:g} {one.unit}", what, f"{whose}, {item.preset.id}"))
+                    found.append((f"{one.value:,g} {one.unit}", what, f"{whose}, {item.preset.id}"))
         return tuple(found[:6])
 
     def _wanted_model(self) -> tuple[str, str]:

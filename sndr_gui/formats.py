@@ -41,13 +41,13 @@ def share(part: float | None, whole: float | None = 1.0) -> str:
 
 
 def count(number: float | None) -> str:
-    """A number of tokens or parameters: `512`, `32.8k`, `1.2M`, `35B`."""
+    """A number of tokens or parameters: `512`, `8,192`, `32.8k`, `1.2M`, `35B`."""
     if number is None:
         return UNMEASURED
     for scale, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
         if abs(number) >= scale:
             return f"{_short(number / (1e3 if unit == 'k' else scale))}{unit}"
-    return f"{number:.0f}"
+    return f"{number:,.0f}"
 
 
 def duration(seconds: float | None) -> str:
@@ -76,9 +76,10 @@ def age(seconds: float) -> str:
 
 def plural(number: int, one: str, many: str | None = None) -> str:
     """A count with its word: `1 request`, `3 requests`."""
-    return f"{number} {one if number == 1 else many or one + 's'}"
+    return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 
 def _short(value: float) -> str:
-    text = f"{value:.1f}" if abs(value) < 1000 else f"{value:.0f}"
+    # As it is shown: 999.96 is no longer below a thousand.
+    text = f"{value:.1f}" if abs(value) < 999.95 else f"{value:,.0f}"
     return text.removesuffix(".0")

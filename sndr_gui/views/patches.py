@@ -72,7 +72,7 @@ class PatchesView(Page):
         line = row(narrowing, self.faults, self._count, spacing=8)
         line.setStretch(0, 1)
         self.body.addLayout(line)
-        widths = {0: 130, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
+        widths = {0: 216, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
         self.table = Table(model.rows, "Patches", 1, widths)  # type: ignore[arg-type]
         self.table.setMinimumSize(260, 120)
         self.table.row_chosen.connect(self._on_chosen)
@@ -115,7 +115,7 @@ class PatchesView(Page):
         # Beside the pane of a patch there is room for the columns that tell patches apart.
         small = self.width() < 900
         beside = self.model.patch is not None and not small and self.width() < 1300
-        for place, hidden in ((2, beside), (3, beside or small), (4, beside or small)):
+        for place, hidden in ((2, beside or small), (3, beside or small), (4, beside or small)):
             self.table.setColumnHidden(place, hidden)
         self.table.setColumnWidth(0, 130 if beside or small else 220)
         for box in self.choices.values():

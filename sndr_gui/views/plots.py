@@ -34,7 +34,7 @@ class _ValueAxis(pg.AxisItem):  # type: ignore[misc]
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
         digits = 0 if spacing >= 1 else 1 if spacing >= 0.1 else 2
-        return [f"{value:.{digits}f}" for value in values]
+        return [f"{value:,.{digits}f}" for value in values]
 
 
 def _ago(seconds: float) -> str:

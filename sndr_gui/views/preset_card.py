@@ -182,7 +182,7 @@ class PresetFacts(Card):
         if not entries:
             self._lines.addWidget(text("Nobody measured it yet.", "muted"))
         for entry in entries:
-            value = f"{entry.value:g} {entry.unit}".strip() if entry.value is not None else ""
+            value = f"{entry.value:,g} {entry.unit}".strip() if entry.value is not None else ""
             what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
             who = "measured by us" if entry.by == "us" else "measured by others"
             parts = (entry.machine, entry.pin, who, entry.conditions)

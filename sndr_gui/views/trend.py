@@ -57,7 +57,7 @@ class Trend(QWidget):
             painter.drawLine(QPointF(area.left(), y), QPointF(area.right(), y))
             if step in (0, 2, 4):
                 painter.setPen(muted)
-                label = f"{top * step / 4:g}"
+                label = f"{top * step / 4:,g}"
                 place = QRectF(0, y - 9, area.left() - 8, 18)
                 painter.drawText(place, Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter, label)
         painter.setPen(muted)

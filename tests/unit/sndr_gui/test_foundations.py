@@ -102,10 +102,13 @@ def test_numbers_read_well_and_unknown_is_never_zero() -> None:
     assert formats.size(21.4 * 2**30) == "21.4 GiB"
     assert formats.used_of(21.4 * 2**30, 24 * 2**30) == "21.4 / 24 GiB"
     assert formats.rate(142.6) == "142.6 tok/s"
+    assert formats.rate(4743.6) == "4,744 tok/s"
+    assert formats.rate(999.96) == "1,000 tok/s"
+    assert formats.plural(1200, "request") == "1,200 requests"
     assert formats.share(0.63) == "63 %"
     assert [formats.count(n) for n in (512, 8192, 32768, 11_500_000, 35e9)] == [
         "512",
-        "8192",
+        "8,192",
         "32.8k",
         "11.5M",
         "35B",
