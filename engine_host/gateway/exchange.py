@@ -77,6 +77,7 @@ class Exchange:
     ) -> None:
         self._target = target
         self._call = call
+        self._form = faults.form_of(call.path)
         self._ticket = ticket
         self._entry = entry
         self._admission = admission
@@ -299,9 +300,10 @@ class Exchange:
         if self._stopped is Stop.CLIENT_LEFT:
             return
         if not self._begun:
-            await send_fault(self._send, fault, self._entry.id)
+            await send_fault(self._send, fault, self._entry.id, self._form)
             return
-        await self._put((b"" if self._at_frame_end else b"\n\n") + fault.frame())
+        frame = fault.frame(self._form, self._entry.id)
+        await self._put((b"" if self._at_frame_end else b"\n\n") + frame)
         await self._close()
 
     async def _begin(self, *more: tuple[bytes, bytes]) -> None:
@@ -344,9 +346,11 @@ async def send_json(
     await send({"type": "http.response.body", "body": data})
 
 
-async def send_fault(send: Send, fault: faults.EndpointError, request_id: str) -> None:
+async def send_fault(send: Send, fault: faults.EndpointError, request_id: str, form: faults.Form) -> None:
     """Send an error with its status, and when to try again."""
     headers = list(fault.headers)
     if fault.retry_after is not None:
         headers.append(("retry-after", str(fault.retry_after)))
-    await send_json(send, fault.status, fault.encoded(), request_id, tuple(headers))
+    if form is faults.Form.ANTHROPIC:
+        headers.append(("request-id", request_id))
+    await send_json(send, fault.status, fault.encoded(form, request_id), request_id, tuple(headers))

@@ -1,7 +1,8 @@
-"""Errors in OpenAI's form: our own, and the engine's brought into it."""
+"""Errors in the form that the client reads, OpenAI's or Anthropic's: our own and the engine's."""
 
 import json
 from dataclasses import dataclass, field
+from enum import Enum
 from typing import Any
 
 from engine_host.protocol.errors import Problem, Reason
@@ -14,6 +15,17 @@ _TYPES = {
     405: "invalid_request_error",
     413: "invalid_request_error",
     429: "rate_limit_error",
+}
+# platform.claude.com/docs/en/api/errors
+_ANTHROPIC_TYPES = {
+    400: "invalid_request_error",
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+    405: "invalid_request_error",
+    413: "request_too_large",
+    429: "rate_limit_error",
+    503: "overloaded_error",
 }
 _ENGINE_CODES = {
     "exceed_context_size_error": "context_length_exceeded",
@@ -28,6 +40,18 @@ _REASONS = {
     "engine_not_ready": Reason.ENGINE_NOT_READY,
     "unsupported": Reason.UNSUPPORTED,
 }
+
+
+class Form(Enum):
+    """Whose form an error has."""
+
+    OPENAI = "openai"
+    ANTHROPIC = "anthropic"
+
+
+def form_of(path: str) -> Form:
+    """The form that the clients of a route read."""
+    return Form.ANTHROPIC if path.partition("/v1/")[2].partition("/")[0] == "messages" else Form.OPENAI
 
 
 @dataclass(eq=False)
@@ -65,13 +89,21 @@ class EndpointError(Exception):
         }
         return {"error": {**self.extra, **error}}
 
-    def encoded(self) -> bytes:
-        """The error object as JSON."""
-        return json.dumps(self.body(), ensure_ascii=False, separators=(",", ":")).encode()
+    def anthropic_body(self, request_id: str) -> dict[str, Any]:
+        """The error object as Anthropic's clients read it."""
+        kind = _ANTHROPIC_TYPES.get(self.status, "api_error")
+        error = {"type": kind, "message": self.message, "code": self.code, "src": self.source}
+        return {"type": "error", "error": error, "request_id": request_id}
 
-    def frame(self) -> bytes:
+    def encoded(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
+        """The error object as JSON."""
+        body = self.body() if form is Form.OPENAI else self.anthropic_body(request_id)
+        return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def frame(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
         """The error object as one frame of an event stream, for an answer that has already begun."""
-        return b"data: " + self.encoded() + b"\n\n"
+        event = b"event: error\n" if form is Form.ANTHROPIC else b""
+        return event + b"data: " + self.encoded(form, request_id) + b"\n\n"
 
     def problem(self) -> Problem:
         """The same failure as the control protocol tells it; never holds text of the request."""

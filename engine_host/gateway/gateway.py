@@ -123,14 +123,14 @@ class Gateway:
                 check_key(headers, keys)
             await self._route(scope, headers, receive, send, request_id)
         except faults.EndpointError as fault:
-            await send_fault(send, fault, request_id)
+            await send_fault(send, fault, request_id, faults.form_of(_path(scope)))
         except ClientGoneError:
             return
 
     async def _route(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send, request_id: str
     ) -> None:
-        path = str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
+        path = _path(scope)
         method = scope["method"]
         if path in _ASKS:
             _need(method, path, "POST")
@@ -211,6 +211,10 @@ class _Door:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await self._serve(scope, receive, send, self._trusted)
+
+
+def _path(scope: Scope) -> str:
+    return str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
 
 
 def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_id: str) -> Call:

@@ -1,7 +1,8 @@
-"""Every error is OpenAI's object with a status, a code and who says so."""
+"""Every error is OpenAI's object, or Anthropic's on its route, with a status, a code and who says so."""
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -360,6 +361,73 @@ def test_engine_errors_in_openais_form(status: int, body: bytes, code: str, mess
     fault = engine_fault(status, body)
     assert (fault.status, fault.code, fault.source) == (status, code, "engine")
     assert message in fault.message
+
+
+MESSAGES = "/v1/messages"
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "body", "expected"),
+    [
+        ("POST", MESSAGES, {}, {**HELLO, "model": "claude-x"}, (404, "not_found_error")),
+        ("POST", MESSAGES, {}, HELLO, (404, "not_found_error")),
+        ("POST", MESSAGES, {}, {"messages": []}, (400, "invalid_request_error")),
+        ("GET", MESSAGES, {}, None, (405, "invalid_request_error")),
+        ("POST", f"{MESSAGES}/count_tokens", {"x-api-key": "no"}, HELLO, (401, "authentication_error")),
+        ("POST", MESSAGES, {"host": "evil.example"}, HELLO, (403, "permission_error")),
+    ],
+)
+def test_on_anthropics_route_errors_have_anthropics_form(
+    world: Any, method: str, path: str, headers: dict[str, str], body: Any, expected: tuple[int, str]
+) -> None:
+    def lock(made: Any) -> None:
+        made.keys = frozenset({"key-a"})
+
+    answer = ask(world, method, path, lock, headers={"x-api-key": "key-a", **headers}, json=body)
+    said = answer.json()
+    assert said["type"] == "error"
+    assert (answer.status_code, said["error"]["type"]) == expected
+    assert said["error"]["message"]
+    assert said["request_id"] == answer.headers["request-id"] == answer.headers["x-request-id"]
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_an_engines_refusal_has_the_form_of_the_route_too(world: Any, scripts: Any, stream: bool) -> None:
+    error = {"type": "error", "error": {"type": "invalid_request_error", "message": "too long"}}
+
+    async def go() -> None:
+        async with (
+            world(scripts.answers(400, json.dumps(error).encode())) as made,
+            httpx.AsyncClient(base_url=made.url) as client,
+        ):
+            made.running[:] = [replace(made.running[0], agent_routes=True)]
+            answer = await client.post(MESSAGES, json={**HELLO, "stream": stream})
+            said = answer.json()
+            assert (answer.status_code, said["type"], said["error"]["type"]) == (
+                400,
+                "error",
+                "invalid_request_error",
+            )
+            assert (said["error"]["message"], said["error"]["src"]) == ("too long", "engine")
+
+    asyncio.run(go())
+
+
+def test_a_stream_on_anthropics_route_ends_with_its_error_event(world: Any, scripts: Any) -> None:
+    async def breaks(engine: Any, asked: Any, writer: Any) -> None:
+        writer.write(scripts.stream_head + scripts.http_chunk(b'event: ping\ndata: {"type": "ping"}\n\n'))
+
+    async def go() -> None:
+        async with world(breaks) as made, httpx.AsyncClient(base_url=made.url) as client:
+            made.running[:] = [replace(made.running[0], agent_routes=True)]
+            answer = await client.post(MESSAGES, json={**HELLO, "stream": True})
+            event, data = answer.text.rstrip().rpartition("\n\n")[2].split("\n")
+            assert event == "event: error"
+            said = json.loads(data.removeprefix("data: "))
+            assert (said["type"], said["error"]["type"]) == ("error", "api_error")
+            assert said["request_id"] == answer.headers["x-request-id"]
+
+    asyncio.run(go())
 
 
 def test_models_tell_only_what_is_known(world: Any) -> None:
