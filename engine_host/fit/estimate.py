@@ -142,7 +142,12 @@ def most_streams(model: Model, start: Start, corrections: Corrections | None = N
 
 def _most(limit: int, room: Callable[[int], bool]) -> int:
     """The largest number up to `limit` that there is room for, where less never needs more; 0 for none."""
-    fits, fails = 0, limit + 1
+    # Mostly there is room for all or for none: that takes one or two questions, not eighteen.
+    if limit < 1 or not room(1):
+        return 0
+    if room(limit):
+        return limit
+    fits, fails = 1, limit
     while fails - fits > 1:
         middle = (fits + fails) // 2
         if room(middle):
