@@ -72,6 +72,7 @@ from sndr_gui.sse import SseMessage, messages
 
 Answer = TypeVar("Answer", bound=Wire)
 HEARTBEAT_LIMIT = 25.0
+USER_AGENT = "sndr-window"
 
 
 class HostClient:
@@ -81,7 +82,7 @@ class HostClient:
         self._http = httpx.AsyncClient(
             transport=LocalTransport(socket),
             base_url="http://sndr",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": "sndr-window"},
+            headers={"Authorization": f"Bearer {token}", "User-Agent": USER_AGENT},
             timeout=httpx.Timeout(10, connect=5),
             trust_env=False,
         )

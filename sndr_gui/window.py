@@ -27,6 +27,7 @@ from sndr_gui.views.parts import Dot, Page, button, row, set_text, text, tip
 from sndr_gui.views.toasts import Toasts
 
 if TYPE_CHECKING:
+    from sndr_gui.leaving import Leaving
     from sndr_gui.link import Link
     from sndr_gui.pages import Pages
 
@@ -80,6 +81,8 @@ class Window(QMainWindow):
         self.resize(_SIZE.boundedTo(room))
         self.setMinimumSize(_LEAST.boundedTo(room))
         self._file = file
+        self._notices = notices
+        self._leaving: Leaving | None = None
         self._pages: Pages | None = None
         self._built: dict[str, Page] = {}
         self._current = "home"
@@ -179,7 +182,10 @@ class Window(QMainWindow):
 
     def attach(self, pages: Pages) -> None:
         """Show real pages from now on."""
+        from sndr_gui.leaving import Leaving  # Knows the host's client, which the first picture does without.
+
         self._pages = pages
+        self._leaving = Leaving(pages.session)
         placeholder = self._stack.currentWidget()
         pages.session.link.changed.connect(self._on_link)
         for changed in (
@@ -302,8 +308,14 @@ class Window(QMainWindow):
         return done
 
     def closeEvent(self, event: QCloseEvent) -> None:
-        # The program ends in order: the engine host first, then the loop, then this window.
         event.ignore()
+        if self._leaving is not None and (question := self._leaving.question()):
+            self._notices.warning("leaving", question, action_text="Close anyway", action=self._leave)
+            return
+        self._leave()
+
+    def _leave(self) -> None:
+        # The program ends in order: the engine host first, then the loop, then this window.
         self.hide()
         self.closing.emit()
 

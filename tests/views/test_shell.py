@@ -24,11 +24,19 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import EngineState, JobKind, JobState, Severity
-from engine_host.protocol.events import HostStateEvent, JobDoneEvent, NoticeEvent, TelemetryEvent
+from engine_host.protocol import EngineState, JobKind, JobState, RequestState, Severity
+from engine_host.protocol.events import (
+    EngineRequestEvent,
+    HostStateEvent,
+    JobDoneEvent,
+    NoticeEvent,
+    TelemetryEvent,
+)
 from engine_host.protocol.telemetry import Sample
 from sndr_gui import theme
+from sndr_gui.client import USER_AGENT
 from sndr_gui.link import Phase
+from sndr_gui.notices import Notice
 from sndr_gui.settings import ThemeChoice
 from sndr_gui.window import PAGES, Window
 from tests.views import samples
@@ -61,6 +69,39 @@ async def test_reconnects_and_reads_the_snapshot_again(stage: Stage) -> None:
     assert stage.state.run_id == "run-2"
     assert stage.state.running is not None
     assert stage.link.lost_at is None
+
+
+async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) -> None:
+    left: list[bool] = []
+    stage.window.closing.connect(lambda: left.append(True))
+    said: list[Notice] = []
+    stage.notices.posted.connect(said.append)
+    stage.link.owned = True
+    own = samples.request(RequestState.DECODE, 1, client=USER_AGENT)
+    stage.host.publish(EngineRequestEvent(request=own))
+    stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE, 2)))
+    await stage.until(lambda: len(stage.state.requests) == 2)
+
+    stage.window.close()
+    assert (left, stage.window.isVisible()) == ([], True)
+    assert "One request of another program" in said[-1].text
+    stage.window.close()
+    assert left == [True]
+
+    stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DONE, 2)))
+    await stage.until(lambda: stage.state.open_requests("engine-1") == 1)
+    stage.window.show()
+    stage.window.close()
+    assert left == [True, True], "its own chat is no reason to ask"
+    stage.link.owned = False
+
+
+async def test_a_host_that_was_handed_over_is_not_taken_along(stage: Stage) -> None:
+    assert not stage.state.outlives_window
+    for stays in (True, False):
+        event = HostStateEvent(state="serving", endpoint=samples.endpoint(), ends_with_window=not stays)
+        stage.host.publish(event)
+        await stage.until(lambda stays=stays: stage.state.outlives_window is stays)
 
 
 async def test_reset_reads_everything_again(stage: Stage) -> None:
