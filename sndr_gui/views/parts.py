@@ -287,9 +287,11 @@ class ValueCard(Card):
         self.body.setSpacing(4)
         self.caption = text(caption, "muted")
         self.value = text("—", name="value")
-        self.note = Elided("", "muted")
+        self.note = text("", "muted", wrap=True)
         for label in (self.caption, self.value, self.note):
             self.body.addWidget(label)
+        # Beside a card whose note takes two lines the numbers stay on one height.
+        self.body.addStretch(1)
 
     def show_value(self, caption: str, value: str, note: str, why: str = "") -> None:
         """Show a value; told to screen readers as one sentence. `why`: its source, or why there is none."""

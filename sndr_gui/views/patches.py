@@ -117,7 +117,8 @@ class PatchesView(Page):
         beside = self.model.patch is not None and not small and self.width() < 1300
         for place, hidden in ((2, beside or small), (3, beside or small), (4, beside or small)):
             self.table.setColumnHidden(place, hidden)
-        self.table.setColumnWidth(0, 130 if beside or small else 220)
+        roomy = self.model.patch is None or self.width() >= 1300
+        self.table.setColumnWidth(0, 220 if roomy else 130 if small else 180)
         for box in self.choices.values():
             box.setFixedWidth(128 if small else 150)
         way = Qt.Orientation.Vertical if small else Qt.Orientation.Horizontal

@@ -90,7 +90,7 @@ async def test_vllm_shows_what_it_reports(stage: Stage) -> None:
     found = values(page)
     assert found["Requests"] == ("2 of 4", "1 waiting")
     assert found["KV cache"] == ("25 %", "25k of 100k tokens")
-    assert found["Prefix cache"] == ("40 %", "400 of 1000 prompt tokens")
+    assert found["Prefix cache"] == ("40 %", "400 of 1,000 prompt tokens")
     assert found["Preemptions"] == ("3", "for want of KV blocks")
     assert found["First token"] == ("40 ms", "median of 12 requests")
     assert "Ready 40.0 s after it was started" in words(page)
@@ -184,7 +184,7 @@ async def test_llama_cpp_shows_what_the_endpoint_measured(stage: Stage) -> None:
         )
         stage.host.publish(EngineRequestEvent(request=done))
     await stage.until(lambda: values(page)["First token"] == ("55 ms", "median of 10 requests"))
-    assert values(page)["Prefix cache"] == ("25 %", "250 of 1000 prompt tokens")
+    assert values(page)["Prefix cache"] == ("25 %", "250 of 1,000 prompt tokens")
     assert values(page)["Preemptions"] == ("—", "llama.cpp has none")
     rows = {row.name: (row.p50, row.p95) for row in page.model.latencies()}
     assert rows["First token"] == ("55 ms", "100 ms")

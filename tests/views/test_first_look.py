@@ -44,6 +44,21 @@ async def test_composer_grows_with_typed_and_wrapped_lines(stage: Stage) -> None
     assert edit.height() == one
 
 
+async def test_what_stands_on_a_tile_is_whole_in_a_small_window(stage: Stage) -> None:
+    stage.window.resize(1000, 640)
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    stage.window.go("home")
+    page = stage.window.page
+    assert isinstance(page, HomeView)
+    await stage.until(lambda: page._cards_row.isVisible())
+    card = page._cards[0]
+    card.show_value("Decode, one request", "1,234 tok/s", "median of 12 requests in 60 s")
+    stage.window.grab()
+    note = card.note
+    assert note.width() < note.fontMetrics().horizontalAdvance(note.text()), "it takes two lines here"
+    await stage.until(lambda: note.height() >= note.heightForWidth(note.width()))
+
+
 async def test_a_wrong_number_is_said_at_the_field_and_stops_the_start(stage: Stage) -> None:
     stage.window.go("launch")
     page = stage.window.page
