@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import hypothesis
 import platformdirs
 import pytest
 
@@ -17,6 +18,10 @@ import pytest
 # process of its own, on a display of its own.
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ["QT_API"] = "pyside6"
+
+# How long an example takes says how busy the machine is; timings belong in the bench.
+hypothesis.settings.register_profile("here", deadline=None)
+hypothesis.settings.load_profile("here")
 
 TESTS = Path(__file__).resolve().parent
 # Built engines take minutes: integration tests share the user's, everything else has its own cache.

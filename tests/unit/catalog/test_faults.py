@@ -263,7 +263,7 @@ _JUNK = (
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=150)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=150)
 @given(
     st.lists(st.tuples(st.integers(0, len(_LINES)), st.sampled_from((*_JUNK, *_LINES))), max_size=3),
     st.data(),

@@ -1,7 +1,7 @@
 """Rates from counters: none is better than a wrong one."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from engine_host.engines.rates import with_rates
@@ -54,7 +54,6 @@ def test_a_counter_that_went_back_gives_no_rate() -> None:
     assert (now.prefill_rate, now.decode_rate) == (None, 5.0)
 
 
-@settings(deadline=None)
 @given(before=st.tuples(TIMES, COUNTERS, COUNTERS), now=st.tuples(TIMES, COUNTERS, COUNTERS))
 def test_a_rate_is_never_negative_and_only_between_two_times(
     before: tuple[float, int | None, int | None], now: tuple[float, int | None, int | None]

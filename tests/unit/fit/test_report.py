@@ -55,7 +55,7 @@ CONTEXTS = st.integers(1, 262_144)
 STREAMS = st.integers(1, 64)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(ENGINES, NAMES, CONTEXTS, STREAMS, st.integers(0, 100_000), st.integers(0, 32), st.booleans())
 def test_more_is_never_less(
     engine: EngineKind, name: str, context: int, streams: int, longer: int, more: int, drafting: bool
@@ -70,7 +70,7 @@ def test_more_is_never_less(
     assert estimate(read, replace(asked, streams=streams + more)).needed >= here.needed
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(NAMES, CONTEXTS, STREAMS, st.sampled_from(["fp8", "turboquant_k8v4", "turboquant_4bit_nc"]))
 def test_coarser_is_never_more(name: str, context: int, streams: int, kind: str) -> None:
     read, asked = model(name), start(context=context, streams=streams)
@@ -79,7 +79,7 @@ def test_coarser_is_never_more(name: str, context: int, streams: int, kind: str)
         assert kv_token_bytes(read.shape, coarse) <= kv_token_bytes(read.shape, asked)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(ENGINES, NAMES, st.floats(2, 16), st.floats(0, 8), CONTEXTS)
 def test_more_bits_a_weight_are_never_less(
     engine: EngineKind, name: str, bits: float, more: float, context: int
@@ -94,7 +94,7 @@ def test_more_bits_a_weight_are_never_less(
     assert fine.kv_room <= coarse.kv_room
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(NAMES, st.integers(1, 64), st.integers(0, 8192), st.booleans(), st.sampled_from(["0.26.0", "0.32.0"]))
 def test_larger_steps_and_graphs_never_leave_more(
     name: str, streams: int, more: int, eager: bool, version: str
@@ -105,7 +105,7 @@ def test_larger_steps_and_graphs_never_leave_more(
     assert estimate(read, replace(asked, eager=True)).kv_room >= room
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(NAMES, st.sampled_from([2, 4, 8]))
 def test_shares_of_gpus_sum_to_the_whole(name: str, gpus: int) -> None:
     read = model(name)
@@ -120,7 +120,7 @@ def test_shares_of_gpus_sum_to_the_whole(name: str, gpus: int) -> None:
         assert each * gpus == one
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(ENGINES, NAMES, st.integers(1, 32))
 def test_the_bounds_are_where_it_stops_to_fit(engine: EngineKind, name: str, streams: int) -> None:
     read = model(name, gguf=engine is EngineKind.LLAMA_CPP)

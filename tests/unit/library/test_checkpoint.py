@@ -243,7 +243,7 @@ def test_a_file_that_is_something_else_is_damaged(tmp_path: Path, content: bytes
     assert raised.value.reason is Reason.MODEL_FILE_DAMAGED
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(content=st.binary(max_size=200))
 @example(content=b"")
 def test_any_bytes_give_a_shard_or_a_problem(tmp_path: Path, content: bytes) -> None:

@@ -215,7 +215,7 @@ def test_counts_that_no_file_has(path: Path, content: bytes) -> None:
     assert time.perf_counter() - began < 1
 
 
-FUZZ = settings(max_examples=400, deadline=1000, suppress_health_check=[HealthCheck.function_scoped_fixture])
+FUZZ = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 def survives(path: Path, content: bytes) -> None:
