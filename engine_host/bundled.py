@@ -1,6 +1,7 @@
 """What ships with the program: the demo model and the catalogue."""
 
 import sys
+from functools import cache
 from pathlib import Path
 
 from engine_host._errors import HostError
@@ -12,17 +13,17 @@ def resources() -> Path:
 
     Raises HostError(not_found) when the installation is incomplete.
     """
-    return _shipped("resources", "sndr_gui/resources")
+    return _shipped("resources", "sndr_gui/resources", getattr(sys, "_MEIPASS", None))
 
 
 def presets() -> Path:
     """The folder of the catalogue's files. Raises HostError(not_found) as `resources` does."""
-    return _shipped("presets", "engine_host/presets")
+    return _shipped("presets", "engine_host/presets", getattr(sys, "_MEIPASS", None))
 
 
-def _shipped(in_sources: str, installed: str) -> Path:
+@cache
+def _shipped(in_sources: str, installed: str, frozen: str | None) -> Path:
     here = Path(__file__).resolve().parent.parent
-    frozen = getattr(sys, "_MEIPASS", None)
     candidates = [here / in_sources, here / installed]
     if frozen:
         candidates.insert(0, Path(frozen) / in_sources)

@@ -32,8 +32,13 @@ def test_a_file_is_called_after_its_id(path: Path) -> None:
     assert f"id: {path.stem}" in path.read_text(encoding="utf-8").splitlines()
 
 
-def test_the_gpus_of_the_issue_are_there() -> None:
+def test_the_gpus_that_people_have_are_there() -> None:
     assert set(CATALOG.hardware) == {
+        "rtx-3080-10gb",
+        "rtx-4070",
+        "rtx-4070-ti-super",
+        "rtx-4080",
+        "rtx-5060-ti-16gb",
         "rtx-3060-12gb",
         "rtx-3090",
         "rtx-4060-ti-16gb",
