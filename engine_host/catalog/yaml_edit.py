@@ -213,7 +213,7 @@ def _inline(value: Any) -> str:
             inner = ", ".join(f"{_inline(key)}: {_inline(one)}" for key, one in value.items())
             return f"{{{inner}}}"
         return "[" + ", ".join(map(_inline_item, value)) + "]"
-    return dump({"k": value}).removeprefix("k:").strip() if not _long(value) else json.dumps(value)
+    return dump({"k": value}).removeprefix("k:").strip(" \n") if not _long(value) else json.dumps(value)
 
 
 def _inline_item(value: Any) -> str:
