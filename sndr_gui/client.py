@@ -356,6 +356,7 @@ class HostClient:
         quiet: float | None = None,
     ) -> AsyncIterator[SseMessage]:
         timeout = httpx.Timeout(10, connect=5, read=quiet)
+        self._check_open()
         try:
             async with self._http.stream(
                 method, path, params=params, json=json_body, timeout=timeout
@@ -376,9 +377,15 @@ class HostClient:
 
     # One request and its answer.
 
+    def _check_open(self) -> None:
+        # The link closes a client that lost its host, also between two tries of what is under way.
+        if self._http.is_closed:
+            raise HostGone("The connection to the engine host ended.")
+
     async def _get(
         self, path: str, answer: type[Answer], params: Mapping[str, str | float] | None = None
     ) -> Answer:
+        self._check_open()
         try:
             response = await self._http.get(path, params=params)
         except httpx.ConnectError as error:
@@ -395,6 +402,7 @@ class HostClient:
     async def _send(self, method: str, path: str, body: Any, timeout: float = 10) -> httpx.Response:
         headers = {"Idempotency-Key": uuid.uuid4().hex}
         for last in (False, True):
+            self._check_open()
             try:
                 response = await self._http.request(
                     method, path, json=body, headers=headers, timeout=httpx.Timeout(timeout, connect=5)
