@@ -322,7 +322,7 @@ def _live(out: Output, engine: str | None, path: str, *, post: bool) -> Exit | N
         name = engine or _newest(client)
         where = f"/v1/engines/{quote(name, safe='')}/patches{path}"
         found = client.post(where, EnginePatches) if post else client.get(where, EnginePatches)
-    lines = [found.summary or "No process of this engine has said anything of patches."]
+    lines = [found.summary or "No process of this engine has said anything of patches; only vLLM has any."]
     rows = []
     dead = False
     for process in found.processes:

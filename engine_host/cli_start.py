@@ -18,6 +18,7 @@ from engine_host.cli_plan import exit_of, plan_lines
 from engine_host.cli_watch import endpoint_text
 from engine_host.control_client import ControlClient
 from engine_host.host_start import HostHold, find_or_start
+from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
@@ -63,7 +64,10 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
             if not wish.replace:
                 _refuse_second(hold, plan, detach=detach)
             if wish.about is None:
-                shown = [f"{finding.severity.value}: {finding.message}" for finding in plan.findings]
+                # The first error is what the start is refused with: it is said there, once.
+                stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
+                told = [finding for finding in plan.findings if finding is not stopping]
+                shown = [f"{finding.severity.value}: {finding.message}" for finding in told]
             elif out.as_json:
                 out.record(plan)
             for line in shown:

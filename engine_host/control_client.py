@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
+from engine_host import __version__
 from engine_host._errors import HostError
 from engine_host.folders import Folders
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
@@ -68,7 +69,7 @@ class ControlClient:
         self._http = httpx.Client(
             transport=httpx.HTTPTransport(uds=str(self.folders.socket), verify=False, trust_env=False),
             base_url="http://sndr.local",
-            headers={"Authorization": f"Bearer {token}"},
+            headers={"Authorization": f"Bearer {token}", "User-Agent": f"sndr/{__version__}"},
             timeout=httpx.Timeout(_ANSWER, connect=_CONNECT),
             trust_env=False,
             verify=False,

@@ -101,8 +101,10 @@ class Catalogue:
         return HostError(
             Reason.PATCH_UNKNOWN,
             f"There is no patch or family {name!r}.",
-            cause=f"Did you mean {', '.join(near)}?" if near else "",
-            fix=Fix(text="See which there are.", command="sndr patches list"),
+            fix=Fix(
+                text=f"Did you mean {' or '.join(near)}?" if near else "See which there are.",
+                command="sndr patches list",
+            ),
             evidence={"name": name, "near": near},
         )
 

@@ -216,7 +216,8 @@ def test_status_is_of_the_newest_engine(host: FakeHost, sndr: Sndr) -> None:
 def test_status_of_an_engine_that_said_nothing_and_without_an_engine(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/engines/engine-1/patches"] = live()
     assert (
-        "No process of this engine has said anything of patches." in sndr("patches", "status", "engine-1")[1]
+        "No process of this engine has said anything of patches; only vLLM has any."
+        in sndr("patches", "status", "engine-1")[1]
     )
     host.answers["GET /v1/engines"] = engines()
     code, _, err = sndr("patches", "status")

@@ -264,3 +264,14 @@ def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:
     overrides = {name: value for name, value in asked["overrides"].items() if value not in (None, [])}
     assert overrides == {"kv_cache_dtype": "fp8", "speculation": "mtp", "eager": False}
     assert asked["patches"] == {"off": ["a", "family.b"], "on": ["c"], "only": ["d"]}
+
+
+def test_why_a_start_is_refused_is_said_once(ready: FakeHost, sndr: Sndr) -> None:
+    reason, said = "out_of_memory", "190.8 GiB are wanted."
+    finding = {"id": "memory_short", "severity": "error", "reason": reason, "message": said}
+    note = {"id": "tip", "severity": "info", "message": "It could be faster."}
+    ready.answers["POST /v1/plans"] = (201, {**PLAN, "findings": [note, finding]})
+    ready.answers["POST /v1/engines"] = (422, {"error": {"reason": reason, "message": said}})
+    code, _, err = sndr("run", "demo")
+    assert (code, err.count(said), "It could be faster." in err) == (5, 1, True)
+    assert all(headers["user-agent"].startswith("sndr/") for _, headers, _ in ready.asked)

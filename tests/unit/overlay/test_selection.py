@@ -205,7 +205,9 @@ def test_a_name_that_means_nothing_is_refused_with_what_is_near(
     with pytest.raises(HostError) as raised:
         chosen(tmp_path, PatchChoice(**choice))
     assert raised.value.reason is Reason.PATCH_UNKNOWN
-    assert raised.value.problem.cause == "Did you mean one?"
+    fix = raised.value.problem.fix
+    assert fix is not None
+    assert (fix.text, fix.command) == ("Did you mean one?", "sndr patches list")
 
 
 def test_a_required_patch_that_is_switched_off_refuses_the_start(tmp_path: Path) -> None:
