@@ -5,7 +5,7 @@ from dataclasses import replace
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
-from engine_host.fit.estimate import Estimate, estimate
+from engine_host.fit.estimate import Estimate, estimate, largest_context
 from engine_host.fit.gguf_shape import gguf_shape
 from engine_host.fit.parts import Basis
 from engine_host.fit.shape import ModelShape, read_shape
@@ -40,6 +40,35 @@ def llamacpp_needs(
 
     `shape` is the model's where more is known of it than its file says.
     """
+    found = _llamacpp(info, resolved, devices, server, streams, cpu=cpu, shape=shape, longest=False)
+    return None if found is None else found[0]
+
+
+def llamacpp_longest(
+    info: GgufInfo,
+    resolved: Resolution,
+    devices: Sequence[Device],
+    server: ServerChoice,
+    *,
+    cpu: bool = True,
+    shape: ModelShape | None = None,
+) -> int:
+    """The longest context that all streams of such a start can have; 0 where none fits or it is not known."""
+    found = _llamacpp(info, resolved, devices, server, None, cpu=cpu, shape=shape, longest=True)
+    return 0 if found is None else found[1]
+
+
+def _llamacpp(
+    info: GgufInfo,
+    resolved: Resolution,
+    devices: Sequence[Device],
+    server: ServerChoice,
+    streams: int | None,
+    *,
+    cpu: bool,
+    shape: ModelShape | None,
+    longest: bool,
+) -> tuple[Estimate, int] | None:
     try:
         shape = gguf_shape(info) if shape is None else replace(shape, mtp_layers=info.mtp_layers)
         model = Model(info.name, "GGUF", shape, _whole(info.tensor_bytes or info.size), info.context)
@@ -55,7 +84,7 @@ def llamacpp_needs(
             draft_tokens=int(resolved["draft_tokens"]),
             server=server,
         )
-        return estimate(model, start)
+        return estimate(model, start), largest_context(model, start) if longest else 0
     except HostError as error:
         if error.reason in _NOT_KNOWN:
             return None

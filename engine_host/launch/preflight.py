@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from engine_host.engines.llamacpp_servers import ServerCapabilities, build_fix
 from engine_host.fit.shape import ModelShape
 from engine_host.fit.start import Device
-from engine_host.launch.memory import llamacpp_needs, main_memory
+from engine_host.launch.memory import llamacpp_longest, llamacpp_needs, main_memory
 from engine_host.launch.preflight_machine import MachineState, free_vram, held_by
 from engine_host.launch.resolve import Resolution
 from engine_host.library.gguf import GgufInfo
@@ -62,6 +62,7 @@ def _memory(
         return []
     # Other programs may give memory back; what this machine does not have, nobody can.
     hopeless = needed > total_memory
+    longest = llamacpp_longest(model, resolved, memory, server.choice, shape=shape)
     return [
         Finding(
             id="memory_short",
@@ -73,7 +74,10 @@ def _memory(
                 f"{free_memory / 2**30:.1f} GiB are free"
                 + (f", and this machine has {total_memory / 2**30:.1f} GiB in all." if hopeless else ".")
             ),
-            fix=Fix(text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."),
+            fix=Fix(
+                text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."
+                + (f" A context of {longest:,} tokens fits." if longest else "")
+            ),
             evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory, "total": total_memory},
         )
     ]

@@ -32,6 +32,7 @@ def test_memory_that_is_short_is_told_with_its_numbers(free: int, short: bool) -
         )
         assert finding.evidence == {"weights": 1 << 30, "kv_estimate": KV, "free": free, "total": PLENTY}
         assert finding.fix is not None
+        assert " A context of 3,840 tokens fits." in finding.fix.text, "cells come in 256"
 
 
 def test_memory_that_the_machine_does_not_have_stops_the_start() -> None:
@@ -44,6 +45,8 @@ def test_memory_that_the_machine_does_not_have_stops_the_start() -> None:
 def test_a_cache_that_cannot_be_estimated_is_not_called_nothing() -> None:
     (finding,) = findings(model(layers=None), resolved(), server(), 1 << 20, PLENTY)
     assert finding.evidence["kv_estimate"] is None
+    assert finding.fix is not None
+    assert "context of" not in finding.fix.text
 
 
 def test_memory_is_not_counted_where_a_device_holds_it() -> None:
