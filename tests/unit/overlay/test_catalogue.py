@@ -199,7 +199,10 @@ def test_a_name_means_a_patch_a_family_with_those_below_or_all(tmp_path: Path) -
     with pytest.raises(HostError) as raised:
         catalogue.named("atention")
     assert raised.value.reason is Reason.PATCH_UNKNOWN
-    assert "attention" in raised.value.problem.cause
+    problem = raised.value.problem
+    assert problem.evidence["near"] == ["attention", "attentions"]
+    assert problem.fix is not None
+    assert "attention" in problem.fix.text
 
 
 def test_the_page_tells_of_every_patch_what_it_is_and_how_it_is_switched(tmp_path: Path) -> None:
