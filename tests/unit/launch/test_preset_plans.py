@@ -33,8 +33,8 @@ from engine_host.protocol.plans import (
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.test_planner import Desk
-from tests.unit.launch.test_vllm_plan import Desk as VllmDesk
-from tests.unit.launch.test_vllm_plan import gpu
+from tests.unit.launch.vllm_desk import Desk as VllmDesk
+from tests.unit.launch.vllm_desk import gpu
 
 GIB = 1 << 30
 CATALOG = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()

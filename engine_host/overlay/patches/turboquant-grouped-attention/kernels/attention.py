@@ -208,10 +208,7 @@ def attend(
         rotate(query, rotated)
         query = rotated
     group = shape.heads // shape.kv_heads
-    if shape.on_hopper:
-        _hopper_shares(planned, query, cache, table, lengths, starts, scale)
-    else:
-        _shares(planned, query, cache, table, lengths, starts, scale, uniform)
+    _shares(planned, query, cache, table, lengths, starts, scale, uniform)
     # Many shares mean few requests: then narrower programs fill the GPU.
     channels = 32 if planned.splits > 32 else 64
     grid = (planned.batch * shape.kv_heads, group * shape.query_rows, layout.head_size // channels)
@@ -233,13 +230,6 @@ def attend(
     )
 
 
-def _options(tuning: Tuning) -> dict[str, Any]:
-    options: dict[str, Any] = {"num_warps": tuning.warps}
-    if tuning.registers is not None:
-        options["maxnreg"] = tuning.registers
-    return options
-
-
 def _shares(
     planned: Plan,
     query: torch.Tensor,
@@ -252,10 +242,11 @@ def _shares(
 ) -> None:
     """The first pass: what each share of each context finds."""
     shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
-    decode_kernel[(shape.kv_heads, planned.batch, planned.splits)](
+    grid = (shape.kv_heads, planned.batch, planned.splits)
+    given = (
         query,
         cache.view(torch.float8_e4m3fn) if shape.native_fp8 else cache,
-        cache,
+        cache.view(torch.int16) if shape.on_hopper else cache,
         cache.view(torch.int32),
         table,
         lengths,
@@ -266,55 +257,30 @@ def _shares(
         query.stride(0),
         query.stride(1),
         table.stride(0),
+    )
+    sizes: dict[str, Any] = {
+        "group": shape.heads // shape.kv_heads,
+        "rows": shape.rows,
+        "kv_heads": shape.kv_heads,
+        "head_size": layout.head_size,
+        "block_size": layout.block_size,
+        "block_stride": cache.stride(0),
+        "fixed_share": shape.fixed_share,
+        "num_warps": tuning.warps,
+    }
+    if tuning.registers is not None:
+        sizes["maxnreg"] = tuning.registers
+    if shape.on_hopper:
+        hopper_kernel[grid](*given, **sizes)
+        return
+    decode_kernel[grid](
+        *given,
         # Measured: at 256 a known number spares registers, at 128 it is slower (docs/kernels.md).
         query_rows=shape.query_rows if uniform and layout.head_size > 128 else 0,
-        group=shape.heads // shape.kv_heads,
-        rows=shape.rows,
-        kv_heads=shape.kv_heads,
-        head_size=layout.head_size,
-        block_size=layout.block_size,
-        block_stride=cache.stride(0),
         fp8_keys=layout.fp8_keys,
         native_fp8=shape.native_fp8,
         tile=TILE,
         whole_values=tuning.whole_values,
         stages=tuning.stages,
-        fixed_share=shape.fixed_share,
-        **_options(tuning),
-    )
-
-
-def _hopper_shares(
-    planned: Plan,
-    query: torch.Tensor,
-    cache: torch.Tensor,
-    table: torch.Tensor,
-    lengths: torch.Tensor,
-    starts: torch.Tensor,
-    scale: float,
-) -> None:
-    """The first pass by the kernel for Hopper."""
-    shape, tuning, layout = planned.shape, planned.tuning, planned.shape.layout
-    hopper_kernel[(shape.kv_heads, planned.batch, planned.splits)](
-        query,
-        cache.view(torch.float8_e4m3fn),
-        cache.view(torch.int16),
-        cache.view(torch.int32),
-        table,
-        lengths,
-        starts,
-        planned.partial,
-        planned.partial_lse,
-        scale * math.log2(math.e),
-        query.stride(0),
-        query.stride(1),
-        table.stride(0),
-        group=shape.heads // shape.kv_heads,
-        rows=shape.rows,
-        kv_heads=shape.kv_heads,
-        head_size=layout.head_size,
-        block_size=layout.block_size,
-        block_stride=cache.stride(0),
-        fixed_share=shape.fixed_share,
-        **_options(tuning),
+        **sizes,
     )
