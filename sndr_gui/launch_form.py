@@ -173,7 +173,7 @@ def choices_of(entry: Field, build: str, subject: Subject | None) -> tuple[Choic
         return entry.choices
     found: list[Choice] = [("Off", "off")]
     if subject is not None and subject.drafts:
-        found.append(("MTP: the model drafts for itself", "mtp"))
+        found.append(("MTP: by the model itself", "mtp"))
     found.append(("n-gram: drafts from the prompt", "ngram"))
     if build == "cuda":
         found.append(("n-gram on the GPU", "ngram_gpu"))
