@@ -122,8 +122,7 @@ async def test_a_variation_is_made_saved_listed_and_its_save_undone(
     await stage.until(lambda: view.model.item("my-demo-llamacpp") is not None)
     await stage.until(lambda: view.subtitle.text().startswith("your own, saved"))
     view.pane.undo_save.click()
-    await stage.until(lambda: not file.exists())
-    assert editor.dirty
+    await stage.until(lambda: not file.exists() and editor.dirty)
     assert editor.is_new
 
 
@@ -272,6 +271,7 @@ async def test_removing_can_be_undone(stage: Stage, catalogue: RealCatalogue) ->
     file = catalogue.own / "mine.yaml"
     await stage.until(lambda: not file.exists() and not view.model.editor.is_open)
     await stage.until(lambda: view.model.item("mine") is None)
+    await stage.until(lambda: "preset removed" in [notice.key for notice in stage.window.toasts.shown])
     notice = next(notice for notice in stage.window.toasts.shown if notice.key == "preset removed")
     assert notice.action is not None
     notice.action()
@@ -291,6 +291,7 @@ async def test_a_file_that_cannot_be_used_is_listed_and_mended(
     assert "line 6" in view.lesson.text()
     view.remove.click()
     await stage.until(lambda: not (catalogue.own / "broken.yaml").exists())
+    await stage.until(lambda: "preset removed" in [notice.key for notice in stage.window.toasts.shown])
     notice = next(notice for notice in stage.window.toasts.shown if notice.key == "preset removed")
     assert notice.action is not None
     notice.action()
