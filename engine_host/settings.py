@@ -2,12 +2,12 @@
 
 import os
 import stat
-import tomllib
 from pathlib import Path
 from typing import Any, Literal
 
-import tomli_w
+import tomlkit
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tomlkit.exceptions import TOMLKitError
 
 from engine_host import atomic_file
 from engine_host._errors import HostError
@@ -86,16 +86,17 @@ class SettingsFile:
 
         Raises HostError(setting_invalid) that names the key and the file, and leaves the file alone.
         """
-        written = self._read()
+        written = self._read().unwrap()
         self.current = self._check(written)
         self._written = written
 
-    def _read(self) -> dict[str, Any]:
+    def _read(self) -> tomlkit.TOMLDocument:
+        """The file as a document that keeps comments and order."""
         try:
-            return tomllib.loads(self.path.read_text(encoding="utf-8"))
+            return tomlkit.parse(self.path.read_text(encoding="utf-8"))
         except FileNotFoundError:
-            return {}
-        except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+            return tomlkit.document()
+        except (TOMLKitError, ValueError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
                 f"{self.path} is not valid TOML: {error}.",
@@ -119,7 +120,7 @@ class SettingsFile:
         HostError(disk_full), HostError(not_writable); but for that one case nothing changed then.
         """
         # Read anew: what was written into the file by hand meanwhile must not be lost.
-        written = self._read()
+        document = self._read()
         lists = {name for name, default in _flat(Settings()) if isinstance(default, list)}
         # One entry is what most lists hold, and brackets are hard to write in a shell.
         values = {
@@ -127,13 +128,8 @@ class SettingsFile:
             for name, value in values.items()
         }
         for name, value in values.items():
-            group, _, key = name.partition(".")
-            if not isinstance(written.get(group, {}), dict):
-                del written[group]
-            if value is None:
-                written.get(group, {}).pop(key, None)
-            else:
-                written.setdefault(group, {})[key] = value
+            _put(document, name, value)
+        written = document.unwrap()
         still_wrong: HostError | None = None
         try:
             checked = Settings.model_validate(written)
@@ -147,8 +143,7 @@ class SettingsFile:
         else:
             if "endpoint.host" in values:
                 _check_reach(checked.endpoint.host, self.path.parent)
-        written = {group: entries for group, entries in written.items() if entries != {}}
-        atomic_file.write(self.path, tomli_w.dumps(written))
+        atomic_file.write(self.path, tomlkit.dumps(document))
         if still_wrong is not None:
             raise still_wrong
         before = dict(_flat(self.current))
@@ -195,6 +190,22 @@ class SettingsFile:
             fix=Fix(text=advice, command=f"sndr settings unset {name}"),
             evidence={"key": key, "file": str(self.path), "errors": error.error_count()},
         )
+
+
+def _put(document: tomlkit.TOMLDocument, name: str, value: Any) -> None:
+    """Set a dotted name, or take it away; a table without entries goes, unless it holds comments."""
+    group, _, key = name.partition(".")
+    if not isinstance(document.get(group, {}), dict):
+        del document[group]
+    if value is not None:
+        if group not in document:
+            document[group] = tomlkit.table()
+        document[group][key] = value
+    elif group in document:
+        entries = document[group]
+        entries.pop(key, None)
+        if not entries.unwrap() and "#" not in entries.as_string():
+            del document[group]
 
 
 def _refused(name: str, entry: Any) -> HostError:

@@ -215,3 +215,62 @@ def test_the_network_may_reach_the_endpoint_only_with_a_key(path: Path) -> None:
     keys.write_text("secret\n", encoding="utf-8")
     keys.chmod(0o600)
     assert settings.change({"endpoint.host": "0.0.0.0"}) == ("endpoint.host",)
+
+
+COMMENTED = """\
+# My machine in the cellar.
+[endpoint]
+port = 9000  # 8020 is taken
+
+[models]
+folders = [
+    "/data/a",  # the fast disk
+    "/data/b",
+]
+
+[engine]
+# Two people use it.
+streams = 2
+"""
+
+
+def test_comments_and_order_survive_every_change(path: Path) -> None:
+    settings = written(path, COMMENTED)
+    settings.load()
+    settings.change({"endpoint.port": 9001, "host.log_level": "debug"})
+    settings.change({"engine.streams": None, "engine.keep": True})
+    assert path.read_text() == (
+        COMMENTED.replace("9000", "9001").replace("streams = 2", "keep = true")
+        + '\n[host]\nlog_level = "debug"\n'
+    )
+    settings.change({"engine.keep": None, "host.log_level": None})
+    assert "# Two people use it." in path.read_text()
+    assert "[host]" not in path.read_text()
+    settings.load()
+    assert settings.current.models.folders == ("/data/a", "/data/b")
+    assert settings.current.engine.streams == 8
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "engine.streams = 2\nengine.threads = 3\n",
+        "engine = {streams = 2, threads = 3}\n",
+        "[engine]\r\nstreams = 2\r\nthreads = 3\r\n",
+        '["engine"]\n"streams" = 2\nthreads = 0x3\n',
+    ],
+)
+def test_every_way_to_write_a_group_can_be_changed(path: Path, text: str) -> None:
+    settings = written(path, text)
+    settings.load()
+    assert settings.change({"engine.streams": 5, "endpoint.port": 9000}) == (
+        "endpoint.port",
+        "engine.streams",
+    )
+    again = SettingsFile(path)
+    again.load()
+    assert (again.current.engine.streams, again.current.engine.threads) == (5, 3)
+    assert again.current.endpoint.port == 9000
+    again.change({"engine.streams": None, "engine.threads": None, "endpoint.port": None})
+    again.load()
+    assert not any(again.is_set(name) for name in ("engine.streams", "engine.threads", "endpoint.port"))
