@@ -44,7 +44,7 @@ lock: ## Write requirements/*.lock anew from pyproject.toml
 	@packaging/setup.sh run
 	@packaging/lock.sh
 
-install-desktop: ## Put the program into this user's application menu
+install-desktop: ## Put the program into this user's application menu, and `sndr` into ~/.local/bin
 	@packaging/setup.sh window
 	@packaging/linux/install-desktop.sh
 

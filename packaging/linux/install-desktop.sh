@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Puts this clone into the user's application menu; `--remove` takes it out again.
+# Puts this clone into the user's application menu and `sndr` where shells find it; `--remove` takes both out again.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -7,9 +7,17 @@ share=${XDG_DATA_HOME:-$HOME/.local/share}
 entry=$share/applications/sndr.desktop
 icon=$share/icons/hicolor/scalable/apps/sndr.svg
 
+programs=$HOME/.local/bin
+
 if [ "${1:-}" = --remove ]; then
     rm -f "$entry" "$icon"
     echo "Removed from the application menu."
+    for name in sndr sndr-gui; do
+        if [ "$(readlink "$programs/$name")" = "$PWD/.venv/bin/$name" ]; then
+            rm "$programs/$name"
+            echo "Removed $programs/$name."
+        fi
+    done
     exit 0
 fi
 
@@ -26,3 +34,19 @@ if command -v update-desktop-database >/dev/null; then
     update-desktop-database -q "$(dirname "$entry")"
 fi
 echo "SNDR Control Center is in the application menu ($entry)."
+
+mkdir -p "$programs"
+for name in sndr sndr-gui; do
+    link=$programs/$name target=$PWD/.venv/bin/$name
+    # A link into another clone is replaced; anything else is somebody's own.
+    if [ -e "$link" ] && [[ $(readlink "$link") != */.venv/bin/$name ]]; then
+        echo "$link is something else and was left alone; the program is $target." >&2
+    else
+        ln -sfn "$target" "$link"
+        echo "$link is this program."
+    fi
+done
+case :$PATH: in
+*:"$programs":*) ;;
+*) echo "$programs is not in PATH yet; a new login adds it on most systems, or: export PATH=\"$programs:\$PATH\"" ;;
+esac

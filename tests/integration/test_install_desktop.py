@@ -1,0 +1,46 @@
+"""The program in the application menu and on the PATH: put there, and taken out; what is not ours stays."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="other systems have no such entries")
+
+
+def install(home: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("XDG_")}
+    return subprocess.run(
+        [ROOT / "packaging/linux/install-desktop.sh", *arguments],
+        env=environment | {"HOME": str(home)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+
+
+def test_it_is_put_there_twice_and_taken_out(tmp_path: Path) -> None:
+    for _ in range(2):
+        said = install(tmp_path)
+    programs = tmp_path / ".local/bin"
+    assert (programs / "sndr").readlink() == ROOT / ".venv/bin/sndr"
+    assert (programs / "sndr-gui").readlink() == ROOT / ".venv/bin/sndr-gui"
+    assert "is not in PATH yet" in said.stdout
+    entry = tmp_path / ".local/share/applications/sndr.desktop"
+    assert f'Exec="{ROOT}/.venv/bin/sndr-gui"' in entry.read_text()
+    install(tmp_path, "--remove")
+    assert not [path for path in tmp_path.rglob("*sndr*") if not path.is_dir()]
+
+
+def test_a_program_of_somebody_else_stays(tmp_path: Path) -> None:
+    other = tmp_path / ".local/bin/sndr"
+    other.parent.mkdir(parents=True)
+    other.write_text("mine")
+    assert "was left alone" in install(tmp_path).stderr
+    install(tmp_path, "--remove")
+    assert other.read_text() == "mine"
