@@ -9,7 +9,14 @@ from engine_host.cli_output import Exit, Output, command, duration, size, table
 from engine_host.control_client import ControlClient, connected
 from engine_host.host_start import find_or_start
 from engine_host.job_watch import follow
-from engine_host.protocol.engines import Installation, InstallationPage, ServerPage, SpeedComparison
+from engine_host.protocol.engines import (
+    Backend,
+    Installation,
+    InstallationPage,
+    ServerBuild,
+    ServerPage,
+    SpeedComparison,
+)
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobPage, JobState
 
@@ -31,12 +38,13 @@ def list_servers(out: Output) -> Exit | None:
             "→" if server.choice is page.next_start else "",
             server.choice.value,
             server.version or "-",
+            ", ".join(server.devices) or ("processor" if server.present else "-"),
             ", ".join(server.kv_types) or "-",
             server.problem.message if server.problem else "ready",
         )
         for server in page.servers
     ]
-    lines = table(("", "server", "version", "KV types", "state"), rows)
+    lines = table(("", "server", "version", "computes on", "KV types", "state"), rows)
     if page.comparison is not None:
         lines += ["", *_compared(page.comparison)]
     lines += ["", *_environments(environments)]
@@ -69,10 +77,27 @@ def _state(one: Installation) -> str:
 
 @engine.command("build")
 @click.argument("name", type=click.Choice(["llama.cpp"]))
+@click.option(
+    "--backend",
+    type=click.Choice([backend.value for backend in Backend]),
+    default=Backend.AUTO.value,
+    show_default=True,
+    help="What it computes on; auto: an NVIDIA GPU with CUDA, else Vulkan, where there is one, else the "
+    "processor. vulkan also serves GPUs of AMD and Intel.",
+)
 @command
-def build(out: Output, name: str) -> Exit | None:
-    """Compile the engine for this machine's processor; done once a machine, Ctrl+C cancels."""
-    return _job(out, "/v1/servers/build", f"{name} is built")
+def build(out: Output, name: str, backend: str) -> Exit | None:
+    """Compile the engine for this machine's GPU or processor; done once a machine, Ctrl+C cancels.
+
+    The build that was asked for last is the one that runs: one that was finished before comes from the
+    cache, in seconds.
+    """
+    asked = ServerBuild(backend=Backend(backend))
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post("/v1/servers/build", Job, asked), out)
+    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    out.result(job, [f"{name} is built ({duration(took)}).", *_details(job.result)])
+    return None
 
 
 @engine.command("install")
@@ -138,14 +163,6 @@ def compare(out: Output) -> Exit | None:
     return None
 
 
-def _job(out: Output, path: str, done: str) -> Exit | None:
-    with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post(path, Job), out)
-    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
-    out.result(job, [f"{done} ({duration(took)}).", *_details(job.result)])
-    return None
-
-
 def _details(result: dict[str, Any]) -> list[str]:
     """The result of a job as lines; the seconds of its steps in the order of the steps."""
     lines = []
@@ -153,6 +170,8 @@ def _details(result: dict[str, Any]) -> list[str]:
         label = "from the cache" if name == "from_cache" else name.replace("_", " ")
         if isinstance(value, bool):
             lines.append(f"  {label}: {'yes' if value else 'no'}")
+        elif isinstance(value, list):
+            lines += [f"  {label}: {', '.join(map(str, value))}"] if value else []
         elif name == "seconds" and isinstance(value, dict):
             lines += [f"  {step}: {duration(seconds)}" for step, seconds in value.items()]
         else:

@@ -253,6 +253,7 @@ class Host:
                 self.servers,
                 self._demo_model,
                 lambda: self._settings.current.engine.server,
+                lambda: self._gpus.read().gpus,
             ),
             installations=installations,
             host_info=self.info,

@@ -104,18 +104,18 @@ class PresetVerdictServices:
     async def _engines(self, *, gpus: bool) -> _Engines:
         """What is missing to start each engine; `gpus`: this machine has some."""
         return {
-            PresetEngine.LLAMA_CPP: await self._llama_cpp(),
+            PresetEngine.LLAMA_CPP: await self._llama_cpp(gpus=gpus),
             PresetEngine.VLLM: await self._vllm(gpus=gpus),
         }
 
-    async def _llama_cpp(self) -> _Missing:
+    async def _llama_cpp(self, *, gpus: bool) -> _Missing:
         try:
             server = await self._find_server()
         except HostError as error:
             absent = _absent(error)
             return lambda _preset: absent
         return lambda preset: (
-            without_gpu(preset, server.label) if preset.needs.gpus and not server.devices else None
+            without_gpu(preset, server.label, gpus=gpus) if preset.needs.gpus and not server.devices else None
         )
 
     async def _vllm(self, *, gpus: bool) -> _Missing:

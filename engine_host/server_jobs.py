@@ -1,5 +1,6 @@
 """Jobs on llama.cpp's servers: build one for this machine, and measure it against the prebuilt one."""
 
+import asyncio
 import time
 from collections.abc import Callable
 from functools import partial
@@ -16,9 +17,10 @@ from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.jobs import JobControl, JobRunner
 from engine_host.log_book import LogBook
-from engine_host.protocol.engines import ServerPage, SpeedComparison, SpeedRow
+from engine_host.protocol.engines import Backend, ServerPage, SpeedComparison, SpeedRow
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import ServersChangedEvent
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
 from engine_host.protocol.plans import ServerChoice
 from engine_host.store import Store
@@ -40,6 +42,7 @@ class ServerJobs:
         servers: LlamaCppServers,
         demo_model: Callable[[], Path | None],
         wanted: Callable[[], ServerChoice],
+        gpus: Callable[[], tuple[Gpu, ...]],
     ) -> None:
         self._folders = folders
         self._jobs = jobs
@@ -49,6 +52,7 @@ class ServerJobs:
         self._servers = servers
         self._demo_model = demo_model
         self._wanted = wanted
+        self._gpus = gpus
 
     async def page(self) -> ServerPage:
         """The servers, which of them runs next, and the last measured comparison."""
@@ -60,7 +64,7 @@ class ServerJobs:
             comparison=SpeedComparison.model_validate_json(kept) if kept else None,
         )
 
-    def build(self) -> Job:
+    def build(self, backend: Backend = Backend.AUTO) -> Job:
         """Build llama.cpp for this machine; one that is under way is answered as it is."""
         for job in self._jobs.all():
             if job.kind is JobKind.ENGINE_BUILD and job.state in {JobState.QUEUED, JobState.RUNNING}:
@@ -69,8 +73,9 @@ class ServerJobs:
             JobKind.ENGINE_BUILD,
             "Build llama.cpp for this machine",
             "llama.cpp build",
-            "sndr engine build llama.cpp",
-            self._build,
+            "sndr engine build llama.cpp"
+            + ("" if backend is Backend.AUTO else f" --backend {backend.value}"),
+            partial(self._build, backend),
         )
 
     def compare(self) -> Job:
@@ -83,7 +88,7 @@ class ServerJobs:
             self._compare,
         )
 
-    async def _build(self, control: JobControl) -> dict[str, Any]:
+    async def _build(self, backend: Backend, control: JobControl) -> dict[str, Any]:
         said = 0
 
         def tell(step: JobStep) -> None:
@@ -95,12 +100,22 @@ class ServerJobs:
 
         control.left = "Downloads stay in the cache, so that the next try starts from them."
         control.undone = "The compiler was ended and its half-built files were removed."
-        result = await build(BuildRequest(self._folders.cache, self._folders.data, self._demo_model()), tell)
+        gpus = await asyncio.to_thread(self._gpus)
+        request = BuildRequest(
+            self._folders.cache,
+            self._folders.data,
+            self._demo_model(),
+            backend,
+            tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
+        )
+        result = await build(request, tell)
         control.left = control.undone = ""
         self._log_book.add("build", [f"installed {result.version} in {result.folder}"])
         self._events.publish(ServersChangedEvent())
         return {
             "version": result.version,
+            "backend": result.backend.value,
+            "devices": list(result.devices),
             "folder": str(result.folder),
             "from_cache": result.from_cache,
             "seconds": result.seconds,

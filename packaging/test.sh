@@ -10,7 +10,7 @@ note "style and types"
 packaging/lint.sh
 
 note "the llama.cpp engine (compiled once a machine)"
-.venv/bin/sndr engine build llama.cpp
+.venv/bin/sndr engine build llama.cpp --backend cpu
 
 note "vLLM's CPU build (installed once a machine)"
 .venv/bin/sndr engine install vllm --build cpu

@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import (
+    Backend,
     Engine,
     EngineKind,
     Finding,
@@ -118,11 +119,11 @@ class Actions(QObject):
 
         self._send("stop", work)
 
-    def build(self) -> None:
+    def build(self, backend: Backend = Backend.AUTO) -> None:
         """Build the engine for this machine."""
 
         async def work(client: HostClient) -> None:
-            self._session.state.set_job(await client.build_server())
+            self._session.state.set_job(await client.build_server(backend))
 
         self._send("build", work)
 

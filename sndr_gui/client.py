@@ -15,6 +15,7 @@ from engine_host.protocol import (
     EVENT,
     PROTOCOL_MAJOR,
     Action,
+    Backend,
     BisectRequest,
     CatalogPage,
     EditedPreset,
@@ -55,6 +56,7 @@ from engine_host.protocol import (
     ResolvePreset,
     SavedPreset,
     SavePreset,
+    ServerBuild,
     ServerPage,
     SettingPage,
     SettingsChange,
@@ -240,9 +242,10 @@ class HostClient:
         """Look through the model folders again."""
         return await self._command("POST", "/v1/models/scan", ModelPage, timeout=60)
 
-    async def build_server(self) -> Job:
+    async def build_server(self, backend: Backend = Backend.AUTO) -> Job:
         """Build the engine for this machine."""
-        return await self._command("POST", "/v1/servers/build", Job)
+        asked = ServerBuild(backend=backend).model_dump(mode="json")
+        return await self._command("POST", "/v1/servers/build", Job, asked)
 
     async def compare_servers(self) -> Job:
         """Measure the prebuilt server against the built one."""

@@ -6,6 +6,7 @@ import time
 from dataclasses import dataclass
 
 from engine_host.protocol import (
+    Backend,
     Endpoint,
     Engine,
     EngineKind,
@@ -254,7 +255,8 @@ class HomeModel(LiveModel):
             if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
                 continue
             state, tone = self._server_state(server, page, runs)
-            about = server.version or server.path
+            devices = ", ".join(server.devices) or "computes on the processor"
+            about = f"{server.version or server.path}  ·  {devices}" if server.present else ""
             if server.problem is not None:
                 fix = f" {server.problem.fix.text}" if server.problem.fix else ""
                 about = server.problem.message + fix
@@ -304,6 +306,16 @@ class HomeModel(LiveModel):
         newest = state.newest_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
         ended_badly = newest is not None and newest.state in (JobState.FAILED, JobState.CANCELLED)
         return newest if ended_badly else None
+
+    @property
+    def backends(self) -> tuple[tuple[str, Backend], ...]:
+        """What the engine can be built for, in words."""
+        return (
+            ("For this machine", Backend.AUTO),
+            ("For NVIDIA GPUs, with CUDA", Backend.CUDA),
+            ("For GPUs, with Vulkan", Backend.VULKAN),
+            ("For the processor alone", Backend.CPU),
+        )
 
     @property
     def can_build(self) -> bool:

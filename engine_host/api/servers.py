@@ -4,8 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine_host.api.answers import answer
+from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
+from engine_host.protocol.engines import ServerBuild
 
 
 def routes(services: Services) -> list[Route]:
@@ -14,8 +15,9 @@ def routes(services: Services) -> list[Route]:
     async def known(_request: Request) -> Response:
         return answer(await services.servers.page())
 
-    async def build(_request: Request) -> Response:
-        return answer(services.servers.build(), 202)
+    async def build(request: Request) -> Response:
+        asked = await body(request, ServerBuild)
+        return answer(services.servers.build(asked.backend), 202)
 
     async def compare(_request: Request) -> Response:
         return answer(services.servers.compare(), 202)

@@ -12,7 +12,7 @@ from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.log_book import LogBook
 from engine_host.protocol.deploy import Rendering, RenderRequest
-from engine_host.protocol.engines import Engine, InstallationPage, Request, ServerPage
+from engine_host.protocol.engines import Backend, Engine, InstallationPage, Request, ServerPage
 from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
 from engine_host.protocol.host import Endpoint, HostInfo
 from engine_host.protocol.jobs import Job
@@ -66,7 +66,7 @@ class Servers(Protocol):
     async def page(self) -> ServerPage:
         """Which are there, and which runs next."""
 
-    def build(self) -> Job:
+    def build(self, backend: Backend = Backend.AUTO) -> Job:
         """Build llama.cpp for this machine."""
 
     def compare(self) -> Job:

@@ -17,6 +17,7 @@ from pathlib import Path
 
 import platformdirs
 
+from engine_host import atomic_file
 from engine_host._errors import HostError
 from engine_host.engines.build_process import is_disk_full
 from engine_host.engines.llamacpp_install import install_wheel, installed_build, verify_build
@@ -30,6 +31,7 @@ from engine_host.engines.llamacpp_toolchain import (
     find_toolchain,
 )
 from engine_host.engines.llamacpp_wheel import compile_wheel, download_source, prepare_tools, unpack_source
+from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
 
@@ -51,11 +53,16 @@ StepProgress = JobStep
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """Where to build and to install; `model`, a GGUF file, makes the verification generate with it."""
+    """Where to build and to install; `model`, a GGUF file, makes the verification generate with it.
+
+    `architectures` are the compute capabilities of the NVIDIA GPUs of this machine, such as "8.6".
+    """
 
     cache: Path
     data: Path
     model: Path | None = None
+    backend: Backend = Backend.AUTO
+    architectures: tuple[str, ...] = ()
     keep_build: bool = False
     patches: tuple[Path, ...] = field(default_factory=patch_files)
     python: str = sys.executable
@@ -68,9 +75,14 @@ class BuildRequest:
 
 @dataclass(frozen=True, slots=True)
 class BuildResult:
-    """An engine that is installed and verified; `seconds` a step, for the steps that ran."""
+    """An engine that is installed and verified; `seconds` a step, for the steps that ran.
+
+    `devices` are the GPUs that its server sees, as it names them.
+    """
 
     key: str
+    backend: Backend
+    devices: tuple[str, ...]
     folder: Path
     server: Path
     version: str
@@ -126,13 +138,13 @@ async def build(request: BuildRequest, progress: Callable[[StepProgress], None])
         )
     steps = _Steps(progress)
     steps.begin(STEPS[0])
-    toolchain = await asyncio.to_thread(find_toolchain)
+    toolchain = await asyncio.to_thread(find_toolchain, request.backend, request.architectures)
     key = build_key(toolchain, request.patches)
     log_path = request.cache / "logs" / f"llama.cpp-{key}.log"
     try:
         async with _locked(request.cache, steps):
             wheel, from_cache = await _wheel(request, toolchain, key, log_path, steps)
-            return await _installed(request, key, wheel, log_path, steps, from_cache)
+            return await _installed(request, toolchain, key, wheel, log_path, steps, from_cache)
     except OSError as error:
         if is_disk_full(error):
             raise disk_full(request.cache, _free(request.cache)) from error
@@ -152,7 +164,7 @@ async def _wheel(
     if there is not None:
         await asyncio.to_thread(check_disk, request.data, INSTALL_BYTES)
         return there, True
-    await asyncio.to_thread(check_disk, request.cache, NEEDED_BYTES)
+    await asyncio.to_thread(check_disk, request.cache, NEEDED_BYTES + toolchain.backend.disk)
     work = request.cache / "llama.cpp" / "work" / key
     ready = work / "patched"
     log_path.parent.mkdir(parents=True, exist_ok=True)
@@ -182,7 +194,13 @@ async def _wheel(
 
 
 async def _installed(
-    request: BuildRequest, key: str, wheel: Path, log_path: Path, steps: _Steps, from_cache: bool
+    request: BuildRequest,
+    toolchain: Toolchain,
+    key: str,
+    wheel: Path,
+    log_path: Path,
+    steps: _Steps,
+    from_cache: bool,
 ) -> BuildResult:
     target = request.engines / key
     steps.begin("Install")
@@ -194,10 +212,18 @@ async def _installed(
         await asyncio.to_thread(install_wheel, wheel, partial, steps.tell)
     try:
         steps.begin("Verify")
-        version = await verify_build(folder, request.model, steps.tell)
+        backend = toolchain.backend.backend
+        version, devices = await verify_build(folder, request.model, backend, steps.tell)
+        # Written each time: what was asked for last is what the next start takes.
+        record = {
+            "key": key,
+            "version": version,
+            "wheel": wheel.name,
+            "built_at": time.time(),
+            "backend": backend.value,
+        }
+        atomic_file.write(folder / "build.json", json.dumps(record, indent=1))
         if partial is not None:
-            record = {"key": key, "version": version, "wheel": wheel.name, "built_at": time.time()}
-            (partial / "build.json").write_text(json.dumps(record, indent=1), encoding="utf-8")
             # A folder of that name without a record is a leftover of something else.
             await asyncio.to_thread(shutil.rmtree, target, ignore_errors=True)
             partial.rename(target)
@@ -209,6 +235,8 @@ async def _installed(
         key=key,
         folder=target,
         server=target / "bin" / "llama-server",
+        backend=backend,
+        devices=devices,
         version=version,
         from_cache=from_cache,
         seconds=steps.seconds,
@@ -278,6 +306,8 @@ async def _main(request: BuildRequest) -> int:
             {
                 "server": str(result.server),
                 "version": result.version,
+                "backend": result.backend.value,
+                "devices": result.devices,
                 "key": result.key,
                 "from_cache": result.from_cache,
                 "seconds": result.seconds,
@@ -294,12 +324,18 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="the data folder to install into")
     parser.add_argument("--cache", type=Path, default=platformdirs.user_cache_path("sndr", appauthor=False))
     parser.add_argument("--model", type=Path, help="a GGUF file to generate with at the end")
+    parser.add_argument("--backend", type=Backend, choices=tuple(Backend), default=Backend.CPU)
+    parser.add_argument(
+        "--architecture", action="append", default=[], help="the GPU's compute capability, such as 8.6"
+    )
     parser.add_argument("--keep-build", action="store_true", help="keep the build folder for the next time")
     given = parser.parse_args()
     request = BuildRequest(
         cache=given.cache.absolute(),
         data=given.out.absolute(),
         model=given.model.absolute() if given.model else None,
+        backend=given.backend,
+        architectures=tuple(given.architecture),
         keep_build=given.keep_build,
     )
     try:

@@ -15,8 +15,10 @@ from typing import Any
 
 from engine_host._errors import HostError
 from engine_host.engines.build_process import ToolError, run_tool
+from engine_host.engines.llamacpp_servers import parse_devices
 from engine_host.engines.llamacpp_toolchain import LLAMA_COMMIT, processor_has_amx
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.engines import Backend
+from engine_host.protocol.errors import Fix, Reason
 
 Tell = Callable[[float | None, str], None]
 
@@ -73,10 +75,13 @@ def _wanted(name: str) -> bool:
     return not name.startswith(_LEFT_OUT)
 
 
-async def verify_build(folder: Path, model: Path | None, tell: Tell) -> str:
-    """Proves that the server starts, uses the libraries of its own folder, and computes.
+async def verify_build(
+    folder: Path, model: Path | None, backend: Backend, tell: Tell
+) -> tuple[str, tuple[str, ...]]:
+    """Proves that the server starts, uses the libraries of its own folder, sees its GPU, and computes.
 
-    Gives its version. Raises `HostError`: `engine_unusable`, `illegal_instruction`, `build_failed`.
+    Gives its version, and the GPUs as it names them. Raises `HostError`: `engine_unusable`,
+    `illegal_instruction`, `build_failed`.
     """
     server = folder / "bin" / "llama-server"
     environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
@@ -96,11 +101,33 @@ async def verify_build(folder: Path, model: Path | None, tell: Tell) -> str:
         _check_libraries(
             await _run([str(server)], folder, {**environment, "LD_TRACE_LOADED_OBJECTS": "1"}), folder
         )
+    devices: tuple[str, ...] = ()
+    if backend is not Backend.CPU:
+        tell(None, "llama-server --list-devices")
+        listing = await _run([str(server), "--list-devices"], folder, environment)
+        devices = parse_devices("\n".join(listing))
+        if not devices:
+            raise _no_device(backend, listing)
     if model is not None:
         tell(None, f"generates with {model.name}")
         bench = [str(folder / "bin" / "llama-bench"), "-m", str(model), "-p", "32", "-n", "8", "-r", "1"]
         await _run(bench, folder, environment)
-    return version
+    return version, devices
+
+
+def _no_device(backend: Backend, listing: list[str]) -> HostError:
+    driver = "NVIDIA's driver" if backend is Backend.CUDA else "the GPU's Vulkan driver"
+    return HostError(
+        Reason.ENGINE_UNUSABLE,
+        f"The server that was built for {backend.value} finds no GPU.",
+        cause=f"Most likely {driver} is missing here, or older than what the server was built with.",
+        fix=Fix(
+            text="Install or update the driver and build again (the finished build is in the cache), or "
+            "build for the processor.",
+            command="sndr engine build llama.cpp --backend cpu",
+        ),
+        evidence={"backend": backend.value, "output": listing[-20:]},
+    )
 
 
 def _check_libraries(lines: list[str], folder: Path) -> None:

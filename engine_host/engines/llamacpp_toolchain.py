@@ -9,12 +9,15 @@ import shutil
 import subprocess
 import sys
 import sysconfig
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import psutil
 
 from engine_host._errors import HostError
+from engine_host.engines.llamacpp_gpu import BackendTools, find_backend
+from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 
 PACKAGE = "llama-cpp-python"
@@ -66,10 +69,15 @@ class Toolchain:
     ninja: str | None
     ccache: str | None
     jobs: int
+    backend: BackendTools
 
 
-def find_toolchain() -> Toolchain:
-    """Finds the compilers and tools. Raises `compiler_missing` with the command that installs them."""
+def find_toolchain(wanted: Backend = Backend.CPU, architectures: Sequence[str] = ()) -> Toolchain:
+    """Finds the compilers and tools of a build for `wanted`.
+
+    `architectures` are the compute capabilities of the NVIDIA GPUs here. Raises `compiler_missing` with the
+    command that installs them, `engine_unusable` for CUDA without a GPU.
+    """
     cxx = next(filter(None, map(shutil.which, (os.environ.get("CXX", ""), "g++", "c++", "clang++"))), None)
     c = next(filter(None, map(shutil.which, (os.environ.get("CC", ""), "gcc", "cc", "clang"))), None)
     version = _answer(cxx, "--version") if cxx else None
@@ -81,6 +89,7 @@ def find_toolchain() -> Toolchain:
             fix=Fix(text="Install them, or use the prebuilt server.", command=_install_command()),
             evidence={"c": c, "c++": cxx},
         )
+    backend = find_backend(wanted, architectures, cxx)
     return Toolchain(
         c_compiler=c,
         cxx_compiler=cxx,
@@ -88,7 +97,8 @@ def find_toolchain() -> Toolchain:
         cmake=_usable_cmake(),
         ninja=shutil.which("ninja"),
         ccache=shutil.which("ccache"),
-        jobs=_jobs(),
+        jobs=_jobs(JOB_BYTES + backend.job),
+        backend=backend,
     )
 
 
@@ -115,6 +125,7 @@ def disk_full(folder: Path, free: int, needed: int = NEEDED_BYTES) -> HostError:
 
 def build_key(toolchain: Toolchain, patches: tuple[Path, ...]) -> str:
     """Names everything that changes the result: source, patches, processor, compiler, options, platform."""
+    tools = toolchain.backend
     parts = {
         "source": [PACKAGE_VERSION, SDIST_SHA256],
         "patches": [[patch.name, hashlib.sha256(patch.read_bytes()).hexdigest()] for patch in patches],
@@ -122,11 +133,14 @@ def build_key(toolchain: Toolchain, patches: tuple[Path, ...]) -> str:
         "processor": processor_features(),
         "compiler": toolchain.compiler_version,
         "arguments": CMAKE_ARGUMENTS,
+        # Only where it is for a GPU: builds for the processor keep the key that they had.
+        **({"backend": [*tools.arguments, tools.version]} if tools.backend is not Backend.CPU else {}),
         # The bindings are pure Python over C: the wheel is `py3-none`, whichever Python drives the build.
         "platform": sysconfig.get_platform(),
     }
     digest = hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
-    return f"{PACKAGE_VERSION}-{LLAMA_COMMIT}-{digest[:12]}"
+    suffix = "" if tools.backend is Backend.CPU else f"-{tools.backend.value}"
+    return f"{PACKAGE_VERSION}-{LLAMA_COMMIT}-{digest[:12]}{suffix}"
 
 
 def processor_features() -> list[str]:
@@ -150,11 +164,11 @@ def _usable_cmake() -> str | None:
     return cmake if found and (int(found[1]), int(found[2])) >= OLDEST_CMAKE else None
 
 
-def _jobs() -> int:
+def _jobs(job_bytes: int) -> int:
     cores = psutil.cpu_count(logical=False) or os.cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         cores = min(cores, len(os.sched_getaffinity(0)))
-    by_memory = psutil.virtual_memory().available // JOB_BYTES
+    by_memory = psutil.virtual_memory().available // job_bytes
     return max(1, min(cores, int(by_memory)))
 
 

@@ -27,6 +27,7 @@ from engine_host.engines.llamacpp_toolchain import (
     Toolchain,
     disk_full,
 )
+from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 
 Tell = Callable[[float | None, str], None]
@@ -171,7 +172,11 @@ async def compile_wheel(
         *CMAKE_ARGUMENTS,
         f"-DCMAKE_C_COMPILER={toolchain.c_compiler}",
         f"-DCMAKE_CXX_COMPILER={toolchain.cxx_compiler}",
+        *toolchain.backend.arguments,
     ]
+    if toolchain.backend.backend is Backend.CUDA:
+        # CUDA's headers refuse compilers that are too new for them: the one that was found is named.
+        arguments.append(f"-DCMAKE_CUDA_HOST_COMPILER={toolchain.cxx_compiler}")
     if toolchain.ccache:
         arguments += [f"-DCMAKE_{language}_COMPILER_LAUNCHER={toolchain.ccache}" for language in ("C", "CXX")]
     environment = {

@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from engine_host._errors import HostError
@@ -22,6 +23,7 @@ from engine_host.launch.twin import twin
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.shelf import ShelvedModel
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import (
     VLLM_ONLY,
@@ -53,7 +55,8 @@ class LlamaCppPlans:
         info, asked = _gguf(model), asked_of(request, preset)
         _refuse_foreign(request, asked)
         server = await self._around.find_server(self._server_choice(request))
-        _refuse_processor(server, preset)
+        gpus = await asyncio.to_thread(self._around.gpus)
+        _refuse_processor(server, preset, gpus)
         shape = _shape(preset, request)
         resolved = self._resolve(request, asked, model, server, shape)
         argv, environment = command(
@@ -69,9 +72,9 @@ class LlamaCppPlans:
             self._around.free_memory() + memory_of(running),
             self._around.total_memory,
             shape,
+            gpus,
         )
         if server.devices:
-            gpus = await asyncio.to_thread(self._around.gpus)
             state = await asyncio.to_thread(self._around.machine)
             findings += preflight.video_memory(info, resolved, server, gpus, state, shape)
         marks = await asyncio.to_thread(_marks, info, server)
@@ -198,11 +201,11 @@ def _gguf(model: ShelvedModel) -> GgufInfo:
     )
 
 
-def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None) -> None:
+def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None, gpus: Sequence[Gpu]) -> None:
     """Raise HostError(engine_unusable) when a preset for GPUs would run on the processor."""
     if preset is None or not preset.resolved.preset.needs.gpus or server.devices:
         return
-    finding = without_gpu(preset.resolved.preset, server.label)
+    finding = without_gpu(preset.resolved.preset, server.label, gpus=bool(gpus))
     raise HostError(Reason.ENGINE_UNUSABLE, finding.message, fix=finding.fix, evidence=finding.evidence)
 
 

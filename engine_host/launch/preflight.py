@@ -14,6 +14,8 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding, ServerChoice
 
+_SMALL = 1 << 30
+
 
 def findings(
     model: GgufInfo,
@@ -22,17 +24,20 @@ def findings(
     free_memory: int,
     total_memory: int,
     shape: ModelShape | None = None,
+    gpus: Sequence[Gpu] = (),
 ) -> list[Finding]:
     """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free.
 
-    `shape` is the model's where more is known of it than its file says.
+    `shape` is the model's where more is known of it than its file says, `gpus` are those of this machine.
     """
     found = [
         *_memory(model, resolved, server, free_memory, total_memory, shape),
         *_context(model, resolved),
         *_speculation(model, resolved),
     ]
-    if server.choice is ServerChoice.PREBUILT:
+    if gpus and not server.devices and resolved["gpu_layers"] != 0:
+        found.append(_gpu_unused(model, server, gpus))
+    elif server.choice is ServerChoice.PREBUILT:
         found.append(
             Finding(
                 id="prebuilt_server",
@@ -42,6 +47,19 @@ def findings(
             )
         )
     return found
+
+
+def _gpu_unused(model: GgufInfo, server: ServerCapabilities, gpus: Sequence[Gpu]) -> Finding:
+    own = " Or set engine.server to built." if server.choice is ServerChoice.OWN else ""
+    return Finding(
+        id="gpu_unused",
+        # A small model answers at once from anywhere.
+        severity=Severity.WARNING if model.size >= _SMALL else Severity.INFO,
+        message=f"{gpus[0].name} stays idle: this llama.cpp ({server.choice.value}, {server.label}) was "
+        "built for the processor alone.",
+        fix=build_fix(f"Build llama.cpp for the GPU once.{own}"),
+        evidence={"gpus": len(gpus), "server": server.label},
+    )
 
 
 def _memory(

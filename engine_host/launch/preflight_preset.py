@@ -3,23 +3,26 @@
 import re
 from collections.abc import Iterator
 
+from engine_host.engines.llamacpp_servers import build_fix
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEntry
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 
 
-def without_gpu(preset: PresetEntry, server: str) -> Finding:
-    """A preset for GPUs, and a llama.cpp that uses none."""
+def without_gpu(preset: PresetEntry, server: str, *, gpus: bool) -> Finding:
+    """A preset for GPUs, and a llama.cpp that uses none; `gpus`: this machine has NVIDIA's."""
+    container = f"run it in a container: sndr launch {preset.id} --render docker"
     return Finding(
         id="engine.without_gpu",
         severity=Severity.ERROR,
         reason=Reason.ENGINE_UNUSABLE,
         message=f"{preset.id} is for GPUs, and this llama.cpp ({server}) was built without them.",
-        fix=Fix(
-            text="Name a llama-server of your own that was built with CUDA, and set engine.server to own; or "
-            f"run it in a container: sndr launch {preset.id} --render docker",
-            command="sndr settings set engine.own_server PATH",
+        fix=build_fix(f"Build llama.cpp for the GPU of this machine, or {container}")
+        if gpus
+        else Fix(
+            text=f"Build llama.cpp for the GPU (AMD's and Intel's compute with Vulkan), or {container}",
+            command="sndr engine build llama.cpp --backend vulkan",
         ),
         evidence={"preset": preset.id, "server": server},
     )

@@ -26,6 +26,7 @@ from engine_host.protocol.catalog import (
     Workload,
 )
 from engine_host.protocol.engines import (
+    Backend,
     Engine,
     EnginePage,
     EngineState,
@@ -36,6 +37,7 @@ from engine_host.protocol.engines import (
     Request,
     RequestPage,
     RequestState,
+    ServerBuild,
     ServerInfo,
     ServerPage,
     SpeedComparison,
@@ -127,6 +129,7 @@ __all__ = [
     "PROTOCOL_MINOR",
     "Action",
     "AppliesTo",
+    "Backend",
     "BisectCheck",
     "BisectRequest",
     "BisectResult",
@@ -235,6 +238,7 @@ __all__ = [
     "SavePreset",
     "SavedPreset",
     "Series",
+    "ServerBuild",
     "ServerChoice",
     "ServerInfo",
     "ServerPage",

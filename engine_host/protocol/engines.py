@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from engine_host.protocol.base import Page, Seconds, Wire
+from engine_host.protocol.base import Command, Page, Seconds, Wire
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
 
@@ -195,6 +195,21 @@ class SpeedRow(Wire):
     low: float
     high: float
     ttft: float
+
+
+class Backend(StrEnum):
+    """What a build of llama.cpp computes on; `auto` is the GPU where there is an NVIDIA one."""
+
+    AUTO = "auto"
+    CPU = "cpu"
+    CUDA = "cuda"
+    VULKAN = "vulkan"
+
+
+class ServerBuild(Command):
+    """How llama.cpp is to be built."""
+
+    backend: Backend = Backend.AUTO
 
 
 class Installation(Wire):

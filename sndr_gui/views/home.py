@@ -5,12 +5,13 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QWidget
 
-from engine_host.protocol import Problem
+from engine_host.protocol import Backend, Problem
 from sndr_gui import formats
 from sndr_gui.home import HomeModel, ServerRow
 from sndr_gui.link import Phase
 from sndr_gui.trends import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
+from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.parts import (
     GAP,
     Card,
@@ -26,6 +27,7 @@ from sndr_gui.views.parts import (
     set_text,
     set_tone,
     text,
+    tip,
 )
 from sndr_gui.views.problems import ProblemBox
 from sndr_gui.views.stages import JobView, StageList
@@ -269,25 +271,36 @@ class _ServersCard(Card):
         self._gain = text("", "muted", wrap=True)
         self._job = JobView("job")
         self._job.cancel.clicked.connect(self._on_cancel)
-        self.build: QPushButton = button(
-            "Build the faster engine",
-            model.actions.build,
-            icon="hammer",
-            hint="Compile llama.cpp for this processor",
-            command="sndr engine build llama.cpp",
-        )
+        self.target = ChoiceBox("What llama.cpp is built for")
+        self.target.fill(model.backends, Backend.AUTO)
+        self.target.currentIndexChanged.connect(self._on_target)
+        self.build: QPushButton = button("Build the faster engine", self._on_build, icon="hammer")
+        self._on_target()
         self.measure = button(
             "Measure",
             model.actions.measure,
             icon="timer",
             hint="Run both servers on the same prompts and compare",
-            command="sndr engine compare llama.cpp",
+            command="sndr engine compare",
         )
         self.body.addLayout(self._grid)
         self.body.addWidget(self._gain)
         self.body.addWidget(self._job)
         self.body.addStretch(1)
-        self.body.addLayout(row(self.build, self.measure, None))
+        self.body.addLayout(row(self.target, self.build, self.measure, None))
+
+    @property
+    def _backend(self) -> Backend:
+        return Backend(self.target.currentData())
+
+    def _on_target(self) -> None:
+        chosen = "" if self._backend is Backend.AUTO else f" --backend {self._backend.value}"
+        hint = "Compile llama.cpp; an NVIDIA GPU is used where there is one"
+        hint = hint if self._backend is Backend.AUTO else f"Compile llama.cpp: {self.target.currentText()}"
+        self.build.setToolTip(tip(hint, "", f"sndr engine build llama.cpp{chosen}"))
+
+    def _on_build(self) -> None:
+        self._model.actions.build(self._backend)
 
     def _on_cancel(self) -> None:
         if (job := self._model.job()) is not None:

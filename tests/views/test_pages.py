@@ -135,6 +135,18 @@ async def test_home_failed_says_what_why_and_what_to_do(stage: Stage) -> None:
     await stage.until(lambda: logs.lines.textCursor().selectedText().endswith("out of memory"))
 
 
+async def test_home_builds_for_what_is_chosen(stage: Stage) -> None:
+    page = home(stage)
+    assert "sndr engine build llama.cpp" in page.servers.build.toolTip()
+    page.servers.target.setFocus()
+    QTest.keyClick(page.servers.target, Qt.Key.Key_End)
+    assert page.servers.target.currentText() == "For the processor alone"
+    assert "sndr engine build llama.cpp --backend cpu" in page.servers.build.toolTip()
+    QTest.mouseClick(page.servers.build, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))
+    assert stage.host.sent("POST", "/v1/servers/build") == [{"backend": "cpu"}]
+
+
 async def test_home_build_measure_and_gain(stage: Stage) -> None:
     page = home(stage)
     assert page.model.gain() == "Not measured on this machine."

@@ -1,8 +1,10 @@
 """The build of llama.cpp: from its cached wheel, cancelled, and on machines that lack something."""
 
 import asyncio
+import json
 import os
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,7 +14,9 @@ import pytest
 
 from engine_host._errors import HostError
 from engine_host.engines.llamacpp_build import STEPS, BuildRequest, build, installed
+from engine_host.engines.llamacpp_install import verify_build
 from engine_host.engines.llamacpp_source.patching import patch_files
+from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
 
@@ -47,13 +51,33 @@ def test_the_cached_wheel_is_installed_and_verified(
     assert result.from_cache
     assert result.server.is_file()
     assert installed(tmp_path) == (result.folder,)
+    assert (result.backend, result.devices) == (Backend.CPU, ())
+    other = request.engines / "another"
+    shutil.copytree(result.folder, other)
+    (other / "build.json").write_text(json.dumps({"built_at": time.time()}))
+    assert installed(tmp_path) == (other, result.folder)
     assert [step.name for step in seen if step.progress is None][-1] == "Verify"
     assert {step.of for step in seen} == {len(STEPS)}
     # A second time there is nothing to do but to look.
     again = asyncio.run(build(request, seen.append))
     assert again.folder == result.folder
+    assert installed(tmp_path) == (result.folder, other), "what was asked for last runs next"
     # The libraries that a wheel holds six times are on the disk once.
     assert (result.folder / "lib/libllama.so").samefile(result.folder / "llama_cpp/lib/libllama.so")
+
+
+def test_a_build_for_gpus_that_sees_none_is_refused(built_folder: Path) -> None:
+    """The server that was built for the processor stands for one without its GPU's driver."""
+
+    async def verify() -> None:
+        await verify_build(built_folder, None, Backend.VULKAN, lambda _share, _detail: None)
+
+    with pytest.raises(HostError) as caught:
+        asyncio.run(verify())
+    assert caught.value.reason is Reason.ENGINE_UNUSABLE
+    assert "finds no GPU" in caught.value.problem.message
+    assert caught.value.problem.fix is not None
+    assert caught.value.problem.fix.command == "sndr engine build llama.cpp --backend cpu"
 
 
 def test_a_cancelled_build_leaves_no_compiler_and_no_folder(request_: BuildRequest) -> None:

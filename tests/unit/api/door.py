@@ -35,7 +35,7 @@ from engine_host.patch_services import PatchServices
 from engine_host.preset_checks import PresetChecks
 from engine_host.preset_services import PresetServices
 from engine_host.preset_verdicts import PresetVerdictServices
-from engine_host.protocol.engines import Request, ServerPage
+from engine_host.protocol.engines import Backend, Request, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Endpoint, HostInfo, Reach
 from engine_host.protocol.jobs import Job, JobKind
@@ -55,12 +55,14 @@ class FakeServers:
     def __init__(self, built: Rig) -> None:
         self._rig = built
         self.asked = 0
+        self.backends: list[Backend] = []
 
     async def page(self) -> ServerPage:
         return ServerPage(seq=0, servers=(), next_start=None)
 
-    def build(self) -> Job:
+    def build(self, backend: Backend = Backend.AUTO) -> Job:
         self.asked += 1
+        self.backends.append(backend)
 
         async def work(_control: object) -> dict[str, Any]:
             await asyncio.Event().wait()

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from engine_host.protocol.base import Version
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Backend, Engine, EnginePage, EngineState
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 from engine_host.protocol.jobs import Job, JobPage, JobState
 from engine_host.protocol.logs import LogPage
@@ -154,6 +154,18 @@ def test_a_command_is_done_once_however_often_it_arrives() -> None:
         assert len(jobs) == door.servers.asked == 1
         assert (await door.client.post("/v1/servers/build")).status_code == 202
         assert door.servers.asked == 2
+
+    through(work)
+
+
+def test_a_build_is_for_what_was_asked() -> None:
+    async def work(door: Door) -> None:
+        await door.client.post("/v1/servers/build")
+        await door.client.post("/v1/servers/build", json={"backend": "vulkan"})
+        assert door.servers.backends == [Backend.AUTO, Backend.VULKAN]
+        refused = await door.client.post("/v1/servers/build", json={"backend": "metal"})
+        assert refused.status_code == 400
+        assert "backend" in refused.json()["error"]["message"]
 
     through(work)
 

@@ -81,6 +81,7 @@ def resolved(**values: Any) -> Resolution:
         "kv_type_v": "f16",
         "speculation": "off",
         "draft_tokens": 3,
+        "gpu_layers": None,
     }
     found = Resolution()
     for name, value in (known | values).items():

@@ -5,8 +5,11 @@ import pytest
 from engine_host.launch.preflight import findings
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import ServerChoice
 from tests.unit.launch.models import model, resolved, server
+
+GPU = Gpu(index=0, uuid="GPU-0", name="RTX 3090", memory_total=24 << 30, memory_used=0)
 
 PLENTY = 1 << 40
 KV = 16 * 4 * 256 * 4096
@@ -84,3 +87,22 @@ def test_the_prebuilt_server_offers_the_build() -> None:
     assert finding.fix is not None
     assert finding.fix.action is not None
     assert finding.fix.action.path == "/v1/servers/build"
+
+
+@pytest.mark.parametrize("choice", [ServerChoice.PREBUILT, ServerChoice.BUILT, ServerChoice.OWN])
+def test_a_gpu_that_stays_idle_is_told_with_the_build_that_uses_it(choice: ServerChoice) -> None:
+    (finding,) = findings(model(), resolved(), server(choice), PLENTY, PLENTY, gpus=(GPU,))
+    assert (finding.id, finding.severity) == ("gpu_unused", Severity.WARNING)
+    assert finding.message.startswith("RTX 3090 stays idle")
+    assert finding.fix is not None
+    assert finding.fix.action is not None
+    assert finding.fix.action.path == "/v1/servers/build"
+    assert ("engine.server" in finding.fix.text) is (choice is ServerChoice.OWN)
+    (small,) = findings(model(size=1 << 20), resolved(), server(choice), PLENTY, PLENTY, gpus=(GPU,))
+    assert small.severity is Severity.INFO
+
+
+def test_a_gpu_that_is_used_or_not_wanted_is_not_called_idle() -> None:
+    used = server(devices=("CUDA0: RTX 3090",))
+    assert findings(model(), resolved(), used, PLENTY, PLENTY, gpus=(GPU,)) == []
+    assert findings(model(), resolved(gpu_layers=0), server(), PLENTY, PLENTY, gpus=(GPU,)) == []

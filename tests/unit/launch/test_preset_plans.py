@@ -226,6 +226,15 @@ def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: Prese
     with pytest.raises(HostError) as raised:
         llama.plan("qwen3.6-27b-q4-24")
     assert raised.value.reason is Reason.ENGINE_UNUSABLE
+    fix = raised.value.problem.fix
+    assert fix is not None
+    assert (fix.action, fix.command) == (None, "sndr engine build llama.cpp --backend vulkan")
+    llama.gpus = (gpu(0, total=24 * GIB),)
+    with pytest.raises(HostError) as raised:
+        llama.plan("qwen3.6-27b-q4-24")
+    fix = raised.value.problem.fix
+    assert fix is not None
+    assert fix.action is not None, "one click builds for the GPU that is here"
     llama.desk.server = {"devices": ("CUDA0",)}  # type: ignore[union-attr]
     llama.gpus = (gpu(0, total=24 * GIB),)
     plan = llama.plan("qwen3.6-27b-q4-24")
