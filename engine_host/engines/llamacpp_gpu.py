@@ -22,6 +22,12 @@ _VULKAN_PROGRAM = """\
 #include <spirv/unified1/spirv.hpp>
 int main() { vk::LayerSettingEXT setting; return vk::enumerateInstanceVersion() == 0 && &setting; }
 """
+# ggml-cuda links cublas, which some packages of the compiler leave out; nvcc also refuses C++ compilers that
+# are too new for it.
+_CUDA_PROGRAM = """\
+#include <cublas_v2.h>
+int main() { cublasHandle_t handle; return cublasCreate(&handle); }
+"""
 _DOWNLOADS = "developer.nvidia.com/cuda-downloads"
 
 
@@ -47,13 +53,13 @@ def find_backend(wanted: Backend, architectures: Sequence[str], cxx: str) -> Bac
     seconds: call it in a thread. Raises HostError(compiler_missing) that says what is missing for it.
     """
     if wanted is Backend.CUDA:
-        return _cuda(architectures)
+        return _cuda(architectures, cxx)
     if wanted is Backend.VULKAN:
         return _vulkan(cxx)
     if wanted is Backend.CPU or not architectures:
         return BackendTools(Backend.CPU)
     lacking = []
-    for tools in (functools.partial(_cuda, architectures), functools.partial(_vulkan, cxx)):
+    for tools in (functools.partial(_cuda, architectures, cxx), functools.partial(_vulkan, cxx)):
         try:
             return tools()
         except HostError as error:
@@ -71,7 +77,7 @@ def find_backend(wanted: Backend, architectures: Sequence[str], cxx: str) -> Bac
     )
 
 
-def _cuda(architectures: Sequence[str]) -> BackendTools:
+def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
     if not architectures:
         raise HostError(
             Reason.ENGINE_UNUSABLE,
@@ -102,6 +108,15 @@ def _cuda(architectures: Sequence[str]) -> BackendTools:
             cause="It is older than the GPU, or has given up on one so old.",
             fix=f"Install another version of the toolkit from {_DOWNLOADS}.",
             evidence={"backend": Backend.CUDA.value, "nvcc": nvcc, "version": found[1], "lacking": unknown},
+        )
+    failure = _failure(nvcc, _CUDA_PROGRAM, ".cu", "-ccbin", cxx, "-lcublas")
+    if failure:
+        raise HostError(
+            Reason.COMPILER_MISSING,
+            f"CUDA's compiler here, {found[1]}, cannot be used: {failure}",
+            cause=f"The toolkit is not installed whole, or too old for {cxx}.",
+            fix=f"Install the toolkit from {_DOWNLOADS}, or set CXX to an older C++ compiler.",
+            evidence={"backend": Backend.CUDA.value, "nvcc": nvcc, "version": found[1], "tried": failure},
         )
     return BackendTools(
         Backend.CUDA,
@@ -136,7 +151,7 @@ def _vulkan(cxx: str) -> BackendTools:
     glslc = (shutil.which(f"{sdk}/bin/glslc") if sdk else None) or shutil.which("glslc")
     said = _output(glslc, "--version") if glslc else None
     places = (f"-I{sdk}/include", f"-L{sdk}/lib") if sdk else ()
-    if said is None or not _compiles(cxx, _VULKAN_PROGRAM, *places, "-lvulkan"):
+    if said is None or _failure(cxx, _VULKAN_PROGRAM, ".cpp", "-std=c++17", *places, "-lvulkan"):
         is_missing = "shader compiler, glslc, is not here"
         raise HostError(
             Reason.COMPILER_MISSING,
@@ -163,26 +178,36 @@ def _vulkan_packages() -> str:
     return "apt-get install libvulkan-dev spirv-headers glslc"
 
 
-def _compiles(cxx: str, program: str, *options: str) -> bool:
+def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
+    """Why a program of a few lines does not compile and link; empty when it does."""
     with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder) / "try.cpp"
+        source = Path(folder) / f"try{suffix}"
         source.write_text(program, encoding="utf-8")
-        return (
-            _output(cxx, "-std=c++17", str(source), "-o", str(source.with_suffix("")), *options) is not None
-        )
+        code, said = _run([compiler, str(source), "-o", str(Path(folder) / "tried"), *options])
+    lines = [line.strip().replace(f"{source}:", "") for line in said.splitlines() if line.strip()]
+    telling = (line for line in lines if "error" in line or "cannot find" in line)
+    if code == 0:
+        return ""
+    first = next(telling, lines[-1] if lines else f"it ended with code {code}.")
+    return re.sub(r"^\d+:\d+: (fatal )?error: ", "", first)
 
 
 def _output(program: str, *arguments: str) -> str | None:
     """What a tool prints, or None when it cannot be run or fails."""
+    code, said = _run([program, *arguments])
+    return said if code == 0 else None
+
+
+def _run(argv: Sequence[str]) -> tuple[int | None, str]:
     try:
         done = subprocess.run(
-            [program, *arguments],
+            argv,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             stdin=subprocess.DEVNULL,
             timeout=_TRY_SECONDS,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    return done.stdout.decode("utf-8", "replace") if done.returncode == 0 else None
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, str(error)
+    return done.returncode, done.stdout.decode("utf-8", "replace")

@@ -74,6 +74,13 @@ def test_a_gpu_that_cuda_does_not_know_is_named(tools: Path) -> None:
     assert error.problem.evidence["lacking"] == ["120"]
 
 
+def test_a_toolkit_that_lacks_a_part_says_which(tools: Path) -> None:
+    fails = "*) echo '/usr/bin/ld: cannot find -lcublas' ; exit 1 ;;\nesac"
+    program(tools, "nvcc", NVCC.format(release="12.4").replace("esac", fails))
+    error = refused(Backend.CUDA, ("8.6",), "g++")
+    assert "12.4, cannot be used: /usr/bin/ld: cannot find -lcublas" in error.problem.message
+
+
 def test_auto_takes_vulkan_where_cuda_cannot(tools: Path) -> None:
     program(tools, "nvcc", NVCC.format(release="11.8"))
     program(tools, "glslc", GLSLC)
