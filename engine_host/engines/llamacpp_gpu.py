@@ -123,6 +123,8 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
         (
             "-DGGML_CUDA=ON",
             f"-DCMAKE_CUDA_COMPILER={nvcc}",
+            # ggml looks for the libraries before it looks for the compiler, and takes those of PATH's nvcc.
+            f"-DCUDAToolkit_ROOT={_root(nvcc)}",
             # Code for the GPUs that are here and no others: all of them together take hours.
             "-DCMAKE_CUDA_ARCHITECTURES=" + ";".join(f"{number}-real" for number in numbers),
         ),
@@ -143,6 +145,13 @@ def _compilers() -> list[str]:
 
 def _numbers(folder: Path) -> tuple[int, ...]:
     return tuple(map(int, re.findall(r"\d+", folder.name)))
+
+
+def _root(nvcc: str) -> Path:
+    """The toolkit's folder as nvcc itself names it: nvcc may be a script that calls the real one."""
+    said = _output(nvcc, "--dryrun", "-x", "cu", os.devnull) or ""
+    top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    return Path(top[1].strip() if top else Path(nvcc).resolve().parent.parent).resolve()
 
 
 def _vulkan(cxx: str) -> BackendTools:

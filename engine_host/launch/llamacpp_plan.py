@@ -153,7 +153,8 @@ class LlamaCppPlans:
         asked.set(resolved, "gpu_layers")
         resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
         asked.set(resolved, "flash_attention")
-        resolved.set("speculation", "off", Layer.ENGINE, "on a CPU it often slows small models")
+        why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
+        resolved.set("speculation", "off", Layer.ENGINE, why)
         asked.set(resolved, "speculation")
         resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
         asked.set(resolved, "draft_tokens")

@@ -14,6 +14,7 @@ from engine_host.protocol.errors import Reason
 NVCC = """#!/bin/sh
 case "$1" in
     --version) echo "Cuda compilation tools, release {release}, V{release}.88" ;;
+    --dryrun) echo '#$ TOP=/opt/cuda-12.4/bin/..' ;;
     --list-gpu-arch) printf 'compute_80\\ncompute_86\\ncompute_89\\n' ;;
 esac
 """
@@ -64,6 +65,7 @@ def test_cuda_compiles_for_the_gpus_that_are_here(tools: Path) -> None:
     assert found.version == "12.4.88"
     assert "-DCMAKE_CUDA_ARCHITECTURES=86-real;89-real" in found.arguments
     assert f"-DCMAKE_CUDA_COMPILER={nvcc}" in found.arguments
+    assert "-DCUDAToolkit_ROOT=/opt/cuda-12.4" in found.arguments, "not that of a wrapper"
 
 
 def test_a_gpu_that_cuda_does_not_know_is_named(tools: Path) -> None:
