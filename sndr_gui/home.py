@@ -311,10 +311,10 @@ class HomeModel(LiveModel):
     def backends(self) -> tuple[tuple[str, Backend], ...]:
         """What the engine can be built for, in words."""
         return (
-            ("For this machine", Backend.AUTO),
-            ("For NVIDIA GPUs, with CUDA", Backend.CUDA),
-            ("For GPUs, with Vulkan", Backend.VULKAN),
-            ("For the processor alone", Backend.CPU),
+            ("Automatic", Backend.AUTO),
+            ("CUDA", Backend.CUDA),
+            ("Vulkan", Backend.VULKAN),
+            ("Processor", Backend.CPU),
         )
 
     @property

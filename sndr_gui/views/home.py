@@ -259,6 +259,14 @@ class _EndpointCard(Card):
         self._snippet.set_content(self._model.snippet(("curl", "python")[self._switch.place]))
 
 
+_BUILT_FOR = {
+    Backend.AUTO: "For an NVIDIA GPU where there is one, with CUDA or else Vulkan; else for the processor.",
+    Backend.CUDA: "For the NVIDIA GPUs here; takes NVIDIA's toolkit.",
+    Backend.VULKAN: "For GPUs of any maker; takes Vulkan's headers and shader compiler.",
+    Backend.CPU: "For this processor alone.",
+}
+
+
 class _ServersCard(Card):
     """Which llama.cpp server runs, and what the other would gain."""
 
@@ -295,9 +303,9 @@ class _ServersCard(Card):
 
     def _on_target(self) -> None:
         chosen = "" if self._backend is Backend.AUTO else f" --backend {self._backend.value}"
-        hint = "Compile llama.cpp; an NVIDIA GPU is used where there is one"
-        hint = hint if self._backend is Backend.AUTO else f"Compile llama.cpp: {self.target.currentText()}"
-        self.build.setToolTip(tip(hint, "", f"sndr engine build llama.cpp{chosen}"))
+        hint = _BUILT_FOR[self._backend]
+        self.target.setToolTip(hint)
+        self.build.setToolTip(tip(f"Compile llama.cpp. {hint}", "", f"sndr engine build llama.cpp{chosen}"))
 
     def _on_build(self) -> None:
         self._model.actions.build(self._backend)
