@@ -352,9 +352,9 @@ async def test_actions_stand_above_what_is_to_read_and_nothing_is_cut(stage: Sta
 async def test_four_hundred_rows_are_filtered_within_a_click(stage: Stage) -> None:
     stage.host.patches = samples.patches(400)
     view = await page(stage)
-    began = time.perf_counter()
+    began = time.process_time()
     view.filter.setText("P02")
     # Drawn at once: processEvents() would nest the loop, and a task that is due meanwhile would be lost.
     view.grab()
-    assert time.perf_counter() - began < 0.5
+    assert time.process_time() - began < 0.5
     assert len(view.model.rows.shown) == 100

@@ -4,6 +4,7 @@ import asyncio
 import importlib.util
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -286,17 +287,18 @@ async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
     await stage.until(lambda: stage.state.running)
     worst = {}
     for name in NAMES:
-        clock = asyncio.get_running_loop().time
-        began = clock()
+        # The program's own time, other threads' included: one that holds the interpreter holds the window.
+        clock, wall = time.process_time, asyncio.get_running_loop().time
+        began, before = wall(), clock()
         stage.window.go(name)
-        longest = clock() - began
-        while clock() - began < 1.0:
+        longest = clock() - before
+        while wall() - began < 1.0:
             before = clock()
             await asyncio.sleep(0.005)
             longest = max(longest, clock() - before)
         worst[name] = round(longest, 3)
-    # 100 ms on a quiet machine; test machines are not quiet.
-    assert max(worst.values()) < 0.35, worst
+    # 100 ms on a quiet machine; on a busy one the caches are cold.
+    assert max(worst.values()) < 0.25, worst
 
 
 async def test_pictures_are_taken_of_every_page_in_both_themes(stage: Stage, tmp_path: Path) -> None:

@@ -210,9 +210,9 @@ def test_parts_are_read_together(tmp_path: Path) -> None:
     ids=["tensors", "values", "key", "strings", "numbers", "type", "nesting", "alignment", "shape"],
 )
 def test_counts_that_no_file_has(path: Path, content: bytes) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     assert reason_for(path, content).reason in {Reason.MODEL_FILE_DAMAGED, Reason.GGUF_TRUNCATED}
-    assert time.perf_counter() - began < 1
+    assert time.process_time() - began < 1
 
 
 FUZZ = settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
