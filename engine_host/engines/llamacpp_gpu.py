@@ -161,10 +161,12 @@ def _vulkan(cxx: str) -> BackendTools:
     said = _output(glslc, "--version") if glslc else None
     places = (f"-I{sdk}/include", f"-L{sdk}/lib") if sdk else ()
     if said is None or _failure(cxx, _VULKAN_PROGRAM, ".cpp", "-std=c++17", *places, "-lvulkan"):
-        is_missing = "shader compiler, glslc, is not here"
+        lacking = (
+            "headers are not here, or older than 1.3.272" if said else "shader compiler, glslc, is not here"
+        )
         raise HostError(
             Reason.COMPILER_MISSING,
-            f"Vulkan's {is_missing if said is None else 'headers are not here, or older than 1.3.272'}.",
+            f"Vulkan's {lacking}.",
             cause="The system packages for it are not installed, or this system's are too old.",
             fix=Fix(
                 text="Install them and build again. Before Debian 13 and Ubuntu 24.04 they are too old: "
