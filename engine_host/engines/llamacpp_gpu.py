@@ -118,18 +118,21 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
             fix=f"Install the toolkit from {_DOWNLOADS}, or set CXX to an older C++ compiler.",
             evidence={"backend": Backend.CUDA.value, "nvcc": nvcc, "version": found[1], "tried": failure},
         )
+    root = _root(nvcc)
     return BackendTools(
         Backend.CUDA,
         (
             "-DGGML_CUDA=ON",
             f"-DCMAKE_CUDA_COMPILER={nvcc}",
             # ggml looks for the libraries before it looks for the compiler, and takes those of PATH's nvcc.
-            f"-DCUDAToolkit_ROOT={_root(nvcc)}",
+            f"-DCUDAToolkit_ROOT={root}",
+            # The package lets its libraries search their own folder alone; cublas is not in the linker's.
+            *(f"-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-rpath,{folder}" for folder in _libraries(root)[:1]),
             # Code for the GPUs that are here and no others: all of them together take hours.
             "-DCMAKE_CUDA_ARCHITECTURES=" + ";".join(f"{number}-real" for number in numbers),
         ),
         found[2],
-        disk=2_500_000_000,
+        disk=1_000_000_000,
         job=2_500_000_000,
     )
 
@@ -152,6 +155,12 @@ def _root(nvcc: str) -> Path:
     said = _output(nvcc, "--dryrun", "-x", "cu", os.devnull) or ""
     top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
     return Path(top[1].strip() if top else Path(nvcc).resolve().parent.parent).resolve()
+
+
+def _libraries(root: Path) -> list[Path]:
+    """The toolkit's folders with cublas; none where the system's own package put it among its libraries."""
+    places = (root / "lib64", root / "lib", root / "targets" / f"{os.uname().machine}-linux" / "lib")
+    return [place for place in places if (place / "libcublas.so").exists()]
 
 
 def _vulkan(cxx: str) -> BackendTools:

@@ -84,7 +84,11 @@ async def verify_build(
     `illegal_instruction`, `build_failed`.
     """
     server = folder / "bin" / "llama-server"
-    environment = {name: value for name, value in os.environ.items() if not name.startswith("LD_")}
+    # Where a container has its GPU driver is said by this one variable.
+    kept = () if backend is Backend.CPU else ("LD_LIBRARY_PATH",)
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith("LD_") or name in kept
+    }
     environment["OMP_WAIT_POLICY"] = "passive"
     tell(None, "llama-server --version")
     lines = await _run([str(server), "--version"], folder, environment)

@@ -14,7 +14,7 @@ from engine_host.protocol.errors import Reason
 NVCC = """#!/bin/sh
 case "$1" in
     --version) echo "Cuda compilation tools, release {release}, V{release}.88" ;;
-    --dryrun) echo '#$ TOP=/opt/cuda-12.4/bin/..' ;;
+    --dryrun) echo '#$ TOP={root}/bin/..' ;;
     --list-gpu-arch) printf 'compute_80\\ncompute_86\\ncompute_89\\n' ;;
 esac
 """
@@ -59,17 +59,23 @@ def test_without_a_gpu_it_is_the_processor() -> None:
 
 
 def test_cuda_compiles_for_the_gpus_that_are_here(tools: Path) -> None:
-    nvcc = program(tools, "nvcc", NVCC.format(release="12.4"))
+    nvcc = program(tools, "nvcc", NVCC.format(release="12.4", root=tools.parent))
     found = find_backend(Backend.AUTO, ("8.9", "8.6", "8.6"), "g++")
     assert found.backend is Backend.CUDA
     assert found.version == "12.4.88"
     assert "-DCMAKE_CUDA_ARCHITECTURES=86-real;89-real" in found.arguments
     assert f"-DCMAKE_CUDA_COMPILER={nvcc}" in found.arguments
-    assert "-DCUDAToolkit_ROOT=/opt/cuda-12.4" in found.arguments, "not that of a wrapper"
+    root = tools.parent
+    assert f"-DCUDAToolkit_ROOT={root}" in found.arguments, "not that of a wrapper"
+    assert not any("rpath" in argument for argument in found.arguments)
+    (root / "lib64").mkdir()
+    (root / "lib64" / "libcublas.so").touch()
+    found = find_backend(Backend.CUDA, ("8.6",), "g++")
+    assert f"-DCMAKE_SHARED_LINKER_FLAGS=-Wl,-rpath,{root}/lib64" in found.arguments
 
 
 def test_a_gpu_that_cuda_does_not_know_is_named(tools: Path) -> None:
-    program(tools, "nvcc", NVCC.format(release="11.8"))
+    program(tools, "nvcc", NVCC.format(release="11.8", root=tools.parent))
     error = refused(Backend.CUDA, ("8.6", "12.0"), "g++")
     assert error.reason is Reason.COMPILER_MISSING
     assert "11.8, does not compile for this GPU (SM 12.0)" in error.problem.message
@@ -78,13 +84,13 @@ def test_a_gpu_that_cuda_does_not_know_is_named(tools: Path) -> None:
 
 def test_a_toolkit_that_lacks_a_part_says_which(tools: Path) -> None:
     fails = "*) echo '/usr/bin/ld: cannot find -lcublas' ; exit 1 ;;\nesac"
-    program(tools, "nvcc", NVCC.format(release="12.4").replace("esac", fails))
+    program(tools, "nvcc", NVCC.format(release="12.4", root=tools.parent).replace("esac", fails))
     error = refused(Backend.CUDA, ("8.6",), "g++")
     assert "12.4, cannot be used: /usr/bin/ld: cannot find -lcublas" in error.problem.message
 
 
 def test_auto_takes_vulkan_where_cuda_cannot(tools: Path) -> None:
-    program(tools, "nvcc", NVCC.format(release="11.8"))
+    program(tools, "nvcc", NVCC.format(release="11.8", root=tools.parent))
     program(tools, "glslc", GLSLC)
     found = find_backend(Backend.AUTO, ("12.0",), compiler(tools, has_vulkan=True))
     assert (found.backend, found.version) == (Backend.VULKAN, "shaderc v2023.8")
@@ -121,7 +127,7 @@ def test_vulkan_of_an_sdk(tools: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_cuda_without_a_gpu_is_refused(tools: Path) -> None:
-    program(tools, "nvcc", NVCC.format(release="12.4"))
+    program(tools, "nvcc", NVCC.format(release="12.4", root=tools.parent))
     assert refused(Backend.CUDA, (), "g++").reason is Reason.ENGINE_UNUSABLE
 
 
