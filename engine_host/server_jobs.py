@@ -10,7 +10,7 @@ from typing import Any
 from engine_host._errors import HostError
 from engine_host.bench.engine_speed import REPEATS, measure
 from engine_host.engines.llamacpp import LlamaCppSettings
-from engine_host.engines.llamacpp_build import BuildRequest, build
+from engine_host.engines.llamacpp_build import BuildRequest, build, installed
 from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.temporary_server import temporary_server
 from engine_host.events import EventLog
@@ -108,8 +108,12 @@ class ServerJobs:
             backend,
             tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
         )
+        before = installed(self._folders.data)[:1]
         result = await build(request, tell)
         control.left = control.undone = ""
+        if (result.folder,) != before:
+            # What was measured is the build that ran before, which had the same name and version.
+            self._store.remove("comparison", "llama.cpp")
         self._log_book.add("build", [f"installed {result.version} in {result.folder}"])
         self._events.publish(ServersChangedEvent())
         return {

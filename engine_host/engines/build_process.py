@@ -5,6 +5,7 @@ import contextlib
 import errno
 import os
 import signal
+import subprocess
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -17,6 +18,25 @@ from engine_host.protocol.errors import Reason
 
 TAIL_LINES = 60
 _GRACE = 2.0
+
+
+def ask_tool(*argv: str, seconds: float = 20.0) -> tuple[int | None, str]:
+    """What a tool that ends by itself prints, with its exit code; None where it cannot be run or hangs.
+
+    It blocks: call it in a thread.
+    """
+    try:
+        done = subprocess.run(
+            argv,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return None, str(error)
+    return done.returncode, done.stdout.decode("utf-8", "replace")
 
 
 class ToolError(Exception):

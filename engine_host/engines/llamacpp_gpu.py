@@ -4,7 +4,6 @@ import functools
 import os
 import re
 import shutil
-import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host._errors import HostError
+from engine_host.engines.build_process import ask_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 
@@ -203,7 +203,8 @@ def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"try{suffix}"
         source.write_text(program, encoding="utf-8")
-        code, said = _run([compiler, str(source), "-o", str(Path(folder) / "tried"), *options])
+        made = str(Path(folder) / "tried")
+        code, said = ask_tool(compiler, str(source), "-o", made, *options, seconds=_TRY_SECONDS)
     lines = [line.strip().replace(f"{source}:", "") for line in said.splitlines() if line.strip()]
     telling = (line for line in lines if "error" in line or "cannot find" in line)
     if code == 0:
@@ -214,20 +215,5 @@ def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
 
 def _output(program: str, *arguments: str) -> str | None:
     """What a tool prints, or None when it cannot be run or fails."""
-    code, said = _run([program, *arguments])
+    code, said = ask_tool(program, *arguments)
     return said if code == 0 else None
-
-
-def _run(argv: Sequence[str]) -> tuple[int | None, str]:
-    try:
-        done = subprocess.run(
-            argv,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            stdin=subprocess.DEVNULL,
-            timeout=_TRY_SECONDS,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return None, str(error)
-    return done.returncode, done.stdout.decode("utf-8", "replace")

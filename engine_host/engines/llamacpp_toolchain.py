@@ -6,7 +6,6 @@ import os
 import platform
 import re
 import shutil
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Sequence
@@ -16,6 +15,7 @@ from pathlib import Path
 import psutil
 
 from engine_host._errors import HostError
+from engine_host.engines.build_process import ask_tool
 from engine_host.engines.llamacpp_gpu import BackendTools, find_backend
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
@@ -80,7 +80,7 @@ def find_toolchain(wanted: Backend = Backend.CPU, architectures: Sequence[str] =
     """
     cxx = next(filter(None, map(shutil.which, (os.environ.get("CXX", ""), "g++", "c++", "clang++"))), None)
     c = next(filter(None, map(shutil.which, (os.environ.get("CC", ""), "gcc", "cc", "clang"))), None)
-    version = _answer(cxx, "--version") if cxx else None
+    version = _first_line(cxx, "--version") if cxx else None
     if cxx is None or c is None or version is None:
         raise HostError(
             Reason.COMPILER_MISSING,
@@ -160,7 +160,7 @@ def processor_has_amx() -> bool:
 
 def _usable_cmake() -> str | None:
     cmake = shutil.which("cmake")
-    found = re.search(r"version (\d+)\.(\d+)", (_answer(cmake, "--version") if cmake else None) or "")
+    found = re.search(r"version (\d+)\.(\d+)", (_first_line(cmake, "--version") if cmake else None) or "")
     return cmake if found and (int(found[1]), int(found[2])) >= OLDEST_CMAKE else None
 
 
@@ -172,16 +172,10 @@ def _jobs(job_bytes: int) -> int:
     return max(1, min(cores, int(by_memory)))
 
 
-def _answer(program: str, argument: str) -> str | None:
-    """The first line a tool prints. It blocks for some milliseconds: call it in a thread."""
-    try:
-        done = subprocess.run(
-            [program, argument], capture_output=True, timeout=20, check=False, stdin=subprocess.DEVNULL
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return None
-    lines = done.stdout.decode("utf-8", "replace").splitlines()
-    return lines[0] if done.returncode == 0 and lines else None
+def _first_line(program: str, argument: str) -> str | None:
+    code, said = ask_tool(program, argument)
+    lines = said.splitlines()
+    return lines[0] if code == 0 and lines else None
 
 
 def _install_command() -> str:
