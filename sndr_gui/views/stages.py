@@ -4,6 +4,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QW
 
 from engine_host.protocol import Job, JobState
 from sndr_gui.home import StageRow
+from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
 
 _ICONS = {
@@ -54,6 +55,7 @@ class JobView(QWidget):
         super().__init__()
         self._title = text("", name="h2", wrap=True)
         self._step = text("", "muted", wrap=True)
+        self.command = CommandLine(what="the command that mends it", wraps=True)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
@@ -65,6 +67,7 @@ class JobView(QWidget):
         body.setSpacing(8)
         body.addLayout(row(self._title, self.cancel))
         body.addWidget(self._step)
+        body.addWidget(self.command)
         body.addWidget(self._bar)
 
     def show_job(self, job: Job, cancelling: bool) -> None:
@@ -77,6 +80,9 @@ class JobView(QWidget):
             self.cancel.setText(set_text_of_button)
         set_text(self._step, _story(job))
         set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
+        fix = job.error.fix if job.error is not None else None
+        self.command.set_content((fix.command if fix else None) or "")
+        self.command.setVisible(bool(fix and fix.command))
         self._bar.setVisible(not job.ended)
         step = job.step
         if step is None or job.state is JobState.QUEUED:

@@ -147,6 +147,19 @@ async def test_home_builds_for_what_is_chosen(stage: Stage) -> None:
     assert stage.host.sent("POST", "/v1/servers/build") == [{"backend": "cpu"}]
 
 
+async def test_a_build_that_fails_names_the_command_that_mends_it(stage: Stage) -> None:
+    page = home(stage)
+    fix = Fix(text="Install them.", command="apt-get install libvulkan-dev")
+    lacking = Problem(reason=Reason.COMPILER_MISSING, message="Vulkan is not here.", fix=fix)
+    failed = samples.job(JobKind.ENGINE_BUILD, JobState.FAILED).model_copy(update={"error": lacking})
+    stage.host.publish(JobStepEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)))
+    await stage.until(page.servers._job.isVisible)
+    assert not page.servers._job.command.isVisible()
+    stage.host.publish(JobStepEvent(job=failed))
+    await stage.until(page.servers._job.command.isVisible)
+    assert page.servers._job.command.label.text() == "apt-get install libvulkan-dev"
+
+
 async def test_home_build_measure_and_gain(stage: Stage) -> None:
     page = home(stage)
     assert page.model.gain() == "Not measured on this machine."
