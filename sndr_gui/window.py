@@ -22,6 +22,7 @@ from sndr_gui import theme
 from sndr_gui.notices import Notices
 from sndr_gui.palette import Entry
 from sndr_gui.settings import SettingsFile, ThemeChoice
+from sndr_gui.views.focus import FocusKeeper
 from sndr_gui.views.palette import Palette
 from sndr_gui.views.parts import Dot, Page, button, row, set_text, text, tip
 from sndr_gui.views.toasts import Toasts
@@ -89,6 +90,7 @@ class Window(QMainWindow):
         self._was_painted = False
         self._stack = QStackedWidget()
         self._stack.setObjectName("pages")
+        FocusKeeper(self._stack)
         self._nav: dict[str, QPushButton] = {}
         self._nav_icons: dict[str, theme.ButtonIcon] = {}
         middle = QHBoxLayout()
