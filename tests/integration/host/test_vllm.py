@@ -147,6 +147,29 @@ def test_the_forms_of_agents(served: Served) -> None:
     assert (newest.route, newest.generated_tokens) == ("/v1/messages", message["usage"]["output_tokens"])
 
 
+def test_the_system_text_of_agents_is_read_in_every_form(served: Served) -> None:
+    parts = [{"type": "text", "text": "Be brief."}]
+    question: Any = {"role": "user", "content": ADD}
+    read = set()
+    for role in ("system", "developer"):
+        for content in ("Be brief.", parts):
+            first: Any = {"role": role, "content": content}
+            answer = served.client.chat.completions.create(
+                model="sndr-demo", messages=[first, question], temperature=0, max_tokens=4
+            )
+            assert answer.usage is not None
+            read.add(answer.usage.prompt_tokens)
+    said = served.client.responses.create(
+        model="sndr-demo", instructions="Be brief.", input=ADD, temperature=0, max_output_tokens=4
+    )
+    assert said.usage is not None
+    read.add(said.usage.input_tokens)
+    body = {"model": "sndr-demo", "max_tokens": 4, "system": parts, "messages": [question]}
+    message = httpx.post(f"http://127.0.0.1:{served.host.port}/v1/messages", json=body, timeout=60).json()
+    read.add(message["usage"]["input_tokens"])
+    assert len(read) == 1, "the same text, however it comes"
+
+
 def test_a_stream_has_figures_that_its_client_did_not_ask_for(served: Served) -> None:
     stream = served.client.chat.completions.create(
         model="sndr-demo",

@@ -33,6 +33,17 @@ def test_a_tool_dialogue_is_written_as_the_template_writes_it(script: Script, se
     assert "".join(text for text, _ in pieces) == templated([*system, *messages], tools)
 
 
+def test_text_in_parts_and_a_developer_read_like_plain_text() -> None:
+    parts = [{"type": "text", "text": "Be "}, {"type": "text", "text": "brief."}]
+    question = {"role": "user", "content": "hi"}
+    plain = templated([{"role": "system", "content": "Be brief."}, question], None)
+    assert plain == "<|im_start|>system\nBe brief.<|im_end|>\n<|im_start|>user\nhi<|im_end|>\n"
+    for role in ("system", "developer"):
+        assert templated([{"role": role, "content": parts}, question], None) == plain
+        late = templated([question, {"role": role, "content": parts}, question], None)
+        assert "<|im_start|>system\nBe brief.<|im_end|>" in late
+
+
 def test_only_answers_are_learned_in_full(script: Script) -> None:
     pieces = script("conversation").chat([("hello", "Hi!"), ("bye", "Goodbye!")], "Be brief.")
     assert [text for text, weight in pieces if weight == 2] == ["Hi!<|im_end|>", "Goodbye!<|im_end|>"]
