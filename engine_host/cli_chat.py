@@ -48,6 +48,9 @@ def chat(
             text = sys.stdin.read()
         if text is None:
             return _interactive(out, talk)
+        # Without a template, a space is a text to go on from.
+        if not (text if raw else text.strip()):
+            raise click.UsageError("The message is empty. Give a text, or none at all to talk line by line.")
         answer = talk.say(out, text)
     if out.as_json:
         out.record(answer.as_json())

@@ -118,6 +118,9 @@ _OPTIONS = (
 )
 
 
+_FLAGS = {"kv_type_k": "--kv-type", "kv_type_v": "--kv-type"}
+
+
 def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     """The overrides of a start; a repeated list setting grows, any other may be given once."""
     values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
@@ -131,6 +134,12 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
         if name == "extra_arguments":
             values.setdefault(name, [])
             values[name] = [*cast(list[str], values[name]), value]
+        elif name in values and str(values[name]) != value:
+            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}") if named.get(name) is not None else "--set"
+            raise click.UsageError(
+                f"{flag} says that {name} is {values[name]}, and --set {name}={value} says another value: "
+                "give one of them."
+            )
         else:
             values[name] = value
     try:

@@ -43,7 +43,7 @@ MEANINGS = {
     Exit.NO_HOST: "no engine host runs, it stopped answering, or it refused this program",
     Exit.NOT_FOUND: "there is no such model, engine, job or file",
     Exit.ENGINE: "the engine could not be built, started or used with this model, or it does not fit",
-    Exit.CONFLICT: "something is in the way: a second host, a running engine, a port in use, a full queue",
+    Exit.CONFLICT: "something is in the way: a second host, a running engine, no free port, a full queue",
     Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",
     Exit.NO_DISPLAY: "the window has no display to be shown on (sndr-gui)",
     Exit.INTERRUPTED: "interrupted before it was done",

@@ -1,5 +1,7 @@
 """A launch plan as text: what would run, each setting with its layer, findings with what to do."""
 
+import shlex
+
 from engine_host.cli_output import CODES, Exit
 from engine_host.protocol.plans import Finding, LaunchPlan
 
@@ -10,7 +12,7 @@ def plan_lines(plan: LaunchPlan) -> list[str]:
     return [
         f"{plan.name}: {of}{plan.model_path}",
         f"engine: {plan.engine}, {plan.server.value} {plan.server_version}",
-        f"command: {' '.join(plan.argv)}",
+        f"command: {shlex.join(plan.argv)}",
         *(
             f"  {one.name} = {_shown(one.value)}  ({one.layer.value}{': ' + one.why if one.why else ''})"
             for one in plan.settings

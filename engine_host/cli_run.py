@@ -8,9 +8,9 @@ from engine_host.cli_output import Exit, Output, command
 from engine_host.cli_start import GONE, Wish, start, stop_engine
 from engine_host.control_client import ControlClient, connected
 from engine_host.protocol.engines import EnginePage
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.plans import EngineKind, LaunchRequest
 
 
 @click.command()
@@ -48,7 +48,7 @@ def run(
     def asked(client: ControlClient) -> LaunchRequest:
         if model is not None:
             return request
-        return request.model_copy(update={"model": _demo_model(client)})
+        return request.model_copy(update={"model": _demo_model(client, request.engine)})
 
     return start(out, Wish(dry_run=dry_run, detach=detach, replace=replace, asks=demo), asked)
 
@@ -84,10 +84,20 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     return None
 
 
-def _demo_model(client: ControlClient) -> str:
-    for model in client.get("/v1/models", ModelPage).models:
-        if model.origin is ModelOrigin.BUNDLED and model.format == "GGUF":
+def _demo_model(client: ControlClient, engine: EngineKind) -> str:
+    """The bundled model in the form that the engine reads."""
+    form = "safetensors" if engine is EngineKind.VLLM else "GGUF"
+    bundled = [one for one in client.get("/v1/models", ModelPage).models if one.origin is ModelOrigin.BUNDLED]
+    for model in bundled:
+        if model.format == form:
             return model.id
+    if form == "safetensors" and bundled:
+        raise HostError(
+            Reason.MODEL_FILE_MISSING,
+            "The bundled model is here as GGUF alone, and vLLM reads safetensors.",
+            cause="Its safetensors are made from the GGUF when the program is set up.",
+            fix=Fix(text="Set the program up again, in its folder.", command="make setup"),
+        )
     raise HostError(
         Reason.MODEL_FILE_MISSING,
         "The model that ships with the program is not there.",

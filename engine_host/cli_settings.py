@@ -1,6 +1,8 @@
 """`sndr settings`: read and change what the program remembers, with or without a running host."""
 
 import json
+import re
+from pathlib import Path
 from typing import Any
 
 import click
@@ -9,10 +11,22 @@ from engine_host._errors import HostError
 from engine_host.cli_output import Exit, Output, command, table
 from engine_host.control_client import connected
 from engine_host.folders import Folders
+from engine_host.near_names import near_names
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.settings import SettingsFile
+
+_NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")
+
+
+class _NumberTaking(click.Command):
+    """A command whose values may be negative numbers, which look like options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let what looks like a number through to its argument; a wrong option is refused as ever."""
+        ctx.ignore_unknown_options = any(_NEGATIVE.fullmatch(word) for word in args)
+        return super().parse_args(ctx, args)
 
 
 @click.group()
@@ -34,14 +48,10 @@ def get(out: Output, name: str | None) -> Exit | None:
         if entry.name == name:
             out.result(entry, entry.value if isinstance(entry.value, str) else json.dumps(entry.value))
             return None
-    raise HostError(
-        Reason.NOT_FOUND,
-        f"There is no setting {name}.",
-        fix="See all of them with `sndr settings get`.",
-    )
+    raise _unknown(name, page)
 
 
-@settings.command("set")
+@settings.command("set", cls=_NumberTaking)
 @click.argument("name")
 @click.argument("value")
 @command
@@ -80,6 +90,7 @@ def _read() -> SettingPage:
 
 def _change(out: Output, name: str, value: Any) -> Exit | None:
     folders = Folders.resolve()
+    before = _written(folders.settings)
     try:
         with connected(folders) as client:
             page = client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
@@ -95,11 +106,36 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
         page = _page(file, doubts({name: value}, folders.config / "patches"))
     now = next((entry for entry in page.settings if entry.name == name), None)
     if now is None:
-        raise HostError(Reason.NOT_FOUND, f"There is no setting {name}.")
+        if _written(folders.settings) == before:
+            raise _unknown(name, page)
+        # What the file held and nothing knows; the error about it advises to take it out so.
+        out.result(page, f"{name} is out of {page.file}.")
+        return None
     out.result(now, f"{name} is {json.dumps(now.value)} ({now.layer.value}).")
     for warning in page.warnings:
         out.note(f"{warning.severity.value}: {warning.message}")
     return None
+
+
+def _written(file: Path) -> bytes:
+    """What a file holds; nothing where it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def _unknown(name: str, page: SettingPage) -> HostError:
+    """There is no such setting: what may have been meant, and all there are."""
+    known = [entry.name for entry in page.settings]
+    near = near_names(name, known, 3)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"There is no setting {name}.",
+        fix=f"{meant}Known settings: {', '.join(known)}.",
+        evidence={"key": name},
+    )
 
 
 def _page(file: SettingsFile, warnings: tuple[Finding, ...] = ()) -> SettingPage:

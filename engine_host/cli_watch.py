@@ -15,9 +15,10 @@ from engine_host.control_client import ControlClient, connected
 from engine_host.event_text import summary
 from engine_host.folders import Folders
 from engine_host.host_start import find_or_start
+from engine_host.near_names import near_names
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.events import LogLineEvent
+from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.logs import LogLine, LogPage
 from engine_host.protocol.models import ModelFile, ModelPage
@@ -29,6 +30,7 @@ _NO_GPU = {
     GpuAbsence.NO_DEVICE: "the NVIDIA driver lists none",
     GpuAbsence.DRIVER_ERROR: "the NVIDIA driver does not answer",
 }
+_KINDS = sorted(str(one.model_fields["kind"].default) for one in EventBase.__subclasses__())
 _SHOWN = 20
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000
@@ -169,6 +171,11 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
 
     Measurements (telemetry.sample) and log lines (log.line) are left out: there is one of them a second.
     """
+    for kind in kinds:
+        if kind not in _KINDS:
+            near = near_names(kind, _KINDS, 3)
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"There is no kind of event {kind!r}.{meant} Kinds: {', '.join(_KINDS)}.")
     with connected() as client:
         assert client.version is not None
         latest = client.version.seq
@@ -205,7 +212,7 @@ def _event_line(event: dict[str, Any]) -> str:
 @click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
 @command
 def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
-    """Print log lines of SOURCE (host, build or an engine), or of all.
+    """Print log lines of SOURCE (host, build, an engine's id or a model's name), or of all.
 
     Of engines of earlier hosts, and when no host runs, the lines are read from the files in the data folder.
     """
@@ -225,6 +232,9 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
         assert client.version is not None
         after = client.version.seq
         page = _tail(client, source, level, count)
+        if source is not None and not page.lines and (named := _newest_of(client, source)) is not None:
+            source = named
+            page = _tail(client, source, level, count)
         if source is not None and not page.lines:
             files = lines_of_files(client.folders, source, level, count)
             _check_source(client, source, {*page.sources, *files.sources})
@@ -262,6 +272,13 @@ def _show_files(out: Output, page: LogPage) -> None:
         click.echo(f"{line.source:<14} {line.text}")
     if not page.lines:
         out.note(f"No lines. Sources: {', '.join(page.sources)}.")
+
+
+def _newest_of(client: ControlClient, model: str) -> str | None:
+    """The id of the newest engine that runs or ran under a model's name."""
+    engines = [one for one in client.get("/v1/engines", EnginePage).engines if one.name == model]
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    return newest.id if newest is not None else None
 
 
 def _check_source(client: ControlClient, source: str, speaking: Collection[str]) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 _HIDDEN = {"seq", "at", "host", "kind"}
+_LONGEST = 160
+_NAMED = 5
 
 
 def summary(event: dict[str, Any]) -> str:
@@ -28,6 +30,15 @@ def summary(event: dict[str, Any]) -> str:
             return "  ".join(f"{name}={value:g}" for name, value in event["sample"]["values"].items())
         case "job.step" | "job.done":
             return _job(event["job"])
+        case "engine.readings":
+            return _readings(event["engine"], event["readings"])
+        case "patch.result":
+            result = event["result"]
+            detail = f": {result['detail']}" if result.get("detail") else ""
+            process = f"{event['role']} {event['pid']}"
+            return f"{event['engine']} {process}: {result['patch']} {result['outcome']}{detail}"
+        case "patch.summary":
+            return _patches(event["patches"])
         case "host.state":
             return f"{event['state']} {event['endpoint'].get('url') or ''}".rstrip()
         case "log.line":
@@ -35,6 +46,12 @@ def summary(event: dict[str, Any]) -> str:
             return f"{lines[0]['source']}: {lines[0]['text']}" + (
                 f" (+{len(lines) - 1})" if len(lines) > 1 else ""
             )
+        case "models.changed" | "servers.changed" | "patches.changed" | "presets.changed":
+            return f"the {event['kind'].partition('.')[0]} changed"
+        case "settings.changed":
+            return ", ".join(event["names"])
+        case "heartbeat":
+            return f"nothing new; the newest is {event['latest']}"
         case "finding":
             return f"{event['finding']['severity']}: {event['finding']['message']}"
         case "notice":
@@ -43,7 +60,8 @@ def summary(event: dict[str, Any]) -> str:
             return f"older events are gone; the newest is {event['latest']}"
         case "missed":
             return f"{event['first']} to {event['last']} were not sent"
-    return "  ".join(f"{name}={value}" for name, value in event.items() if name not in _HIDDEN)
+    told = "  ".join(f"{name}={_brief(value)}" for name, value in event.items() if name not in _HIDDEN)
+    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"
 
 
 def _job(job: dict[str, Any]) -> str:
@@ -55,3 +73,41 @@ def _job(job: dict[str, Any]) -> str:
     if job.get("error"):
         text += f" ({job['error']['message']})"
     return text
+
+
+def _readings(engine: str, readings: dict[str, Any]) -> str:
+    """How busy an engine is, as far as it was measured."""
+    told = [
+        f"{readings[name]:,.{digits}f} {unit}"
+        for name, digits, unit in (
+            ("slots_busy", 0, "streams busy"),
+            ("requests_waiting", 0, "waiting"),
+            ("kv_tokens", 0, "KV tokens"),
+            ("prefill_rate", 0, "tokens/s read"),
+            ("decode_rate", 1, "tokens/s written"),
+        )
+        if readings.get(name) is not None
+    ]
+    return f"{engine} {', '.join(told)}".rstrip()
+
+
+def _patches(patches: dict[str, Any]) -> str:
+    """How many patches were applied, and which failed; one of several processes is enough for either."""
+    results = [result for process in patches.get("processes", ()) for result in process.get("results", ())]
+    failed = sorted({result["patch"] for result in results if result["outcome"] == "failed"})
+    applied = {result["patch"] for result in results if result["outcome"] == "applied"}.difference(failed)
+    text = f"{patches['engine']} {len(applied)} {'patch' if len(applied) == 1 else 'patches'} applied"
+    if not failed:
+        return text
+    more = f" and {len(failed) - _NAMED} more" if len(failed) > _NAMED else ""
+    return f"{text}, {len(failed)} failed: {', '.join(failed[:_NAMED])}{more}"
+
+
+def _brief(value: Any) -> str:
+    """A value of a kind that has no sentence: what it holds is counted, not listed."""
+    if isinstance(value, dict):
+        name = value.get("id") or value.get("name")
+        return str(name) if isinstance(name, str) else f"({len(value)} fields)"
+    if isinstance(value, list):
+        return ", ".join(value) if all(isinstance(one, str) for one in value) else f"({len(value)} entries)"
+    return str(value).replace("\n", " ")

@@ -39,6 +39,10 @@ class ServerChoice(StrEnum):
     OWN = "own"
     VENV = "venv"
 
+    def __repr__(self) -> str:
+        """The value: pydantic lists the members of a Literal so where another was given."""
+        return repr(self.value)
+
 
 class Overrides(Command):
     """Settings of one start; None keeps what the layers below say."""

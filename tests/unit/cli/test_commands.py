@@ -345,6 +345,45 @@ def test_wrong_setting_is_refused_and_nothing_is_saved(sndr: Sndr, home: Path) -
     assert not (home / "config" / "settings.toml").exists()
 
 
+@pytest.mark.parametrize("number", ["-3", "-0.5"])
+def test_a_negative_number_is_judged_by_its_setting(sndr: Sndr, number: str) -> None:
+    code, out, _ = sndr("settings", "set", "engine.threads", number, "--json")
+    assert code == 2
+    assert f"engine.threads cannot be {number}" in json.loads(out)["error"]["message"]
+    code, _, err = sndr("settings", "set", "engine.threads", "--three")
+    assert code == 2
+    assert "No such option" in err
+
+
+def test_the_choices_of_a_setting_are_listed_by_their_values(sndr: Sndr) -> None:
+    _, _, err = sndr("settings", "set", "engine.server", "frob")
+    assert "'auto', 'built', 'prebuilt' or 'own'" in err
+
+
+@pytest.mark.parametrize("words", [("set", "engine.thread", "3"), ("unset", "engine.thread")])
+def test_an_unknown_setting_is_answered_with_those_there_are(sndr: Sndr, words: tuple[str, ...]) -> None:
+    code, _, err = sndr("settings", *words)
+    assert code == 2
+    assert "There is no setting engine.thread." in err
+    assert "Known settings: endpoint.host, " in err
+
+
+def test_what_only_the_file_knows_can_be_taken_out(sndr: Sndr, home: Path) -> None:
+    file = home / "config" / "settings.toml"
+    file.parent.mkdir()
+    file.write_text("[endpoint]\nprot = 1\n", encoding="utf-8")
+    assert sndr("settings", "unset", "endpoint.prot")[0] == 0
+    assert "prot" not in file.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("text", ["", " \n"])
+def test_an_empty_message_is_not_sent(host: FakeHost, sndr: Sndr, text: str) -> None:
+    code, _, err = sndr("chat", "--model", "demo", text)
+    assert code == 2
+    assert "The message is empty" in err
+    assert not [request for request, _, _ in host.asked if request.startswith("POST")]
+
+
 @pytest.mark.parametrize(
     ("wrong", "arguments"),
     [

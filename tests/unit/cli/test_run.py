@@ -1,6 +1,7 @@
 """`sndr run` beside an engine that runs, with a key, and detached, against a host of canned answers."""
 
 import json
+import shlex
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -275,3 +276,40 @@ def test_why_a_start_is_refused_is_said_once(ready: FakeHost, sndr: Sndr) -> Non
     code, _, err = sndr("run", "demo")
     assert (code, err.count(said), "It could be faster." in err) == (5, 1, True)
     assert all(headers["user-agent"].startswith("sndr/") for _, headers, _ in ready.asked)
+
+
+def test_the_demo_of_an_engine_is_the_form_that_it_reads(ready: FakeHost, sndr: Sndr) -> None:
+    listed = ready.answers["GET /v1/models"][1]
+    (gguf,) = listed["models"]
+    code, _, err = sndr("run", "--demo", "--engine", "vllm", "--dry-run")
+    assert code == 4
+    assert "$ make setup" in err, "the bundled safetensors are made by it"
+    listed["models"] = [gguf, {**gguf, "id": "demo-safetensors", "format": "safetensors"}]
+    for engine, model in (("vllm", "demo-safetensors"), ("auto", "demo"), ("llama.cpp", "demo")):
+        assert sndr("run", "--demo", "--engine", engine, "--dry-run")[0] == 0
+        asked = [body for request, _, body in ready.asked if request == "POST /v1/plans"]
+        assert asked[-1]["model"] == model
+
+
+def test_the_command_of_a_plan_can_be_pasted(ready: FakeHost, sndr: Sndr) -> None:
+    argv = ["/a folder/vllm", "serve", "--alias", 'a b/c"', "--config", '{"sndr_patches": ["$x"]}']
+    ready.answers["POST /v1/plans"] = (201, {**PLAN, "argv": argv})
+    _, out, _ = sndr("run", "demo", "--dry-run")
+    (line,) = [line for line in out.splitlines() if line.startswith("command: ")]
+    assert shlex.split(line.removeprefix("command: ")) == argv
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        (("--context", "2048", "--set", "context=4096"), ("--context", "--set context=4096")),
+        (("--kv-type", "q8_0", "--set", "kv_type_k=f16"), ("--kv-type", "--set kv_type_k=f16")),
+        (("--set", "threads=2", "--set", "threads=3"), ("--set", "--set threads=3")),
+    ],
+)
+def test_a_setting_that_is_given_twice_is_refused(
+    sndr: Sndr, words: tuple[str, ...], names: tuple[str, str]
+) -> None:
+    code, _, err = sndr("run", "demo", "--dry-run", *words)
+    assert code == 2
+    assert all(name in err for name in names)

@@ -121,3 +121,28 @@ def test_the_log_of_an_engine_of_an_earlier_host_is_read_from_its_file(
     assert "Sources: host, engine-3." in sndr("logs")[2]
     code, _, err = sndr("logs", "engine-9")
     assert (code, "engine-3" in err) == (4, True)
+
+
+def test_an_unknown_kind_of_event_is_refused(sndr: Sndr) -> None:
+    code, _, err = sndr("events", "--kind", "engine.stat")
+    assert code == 2
+    said = " ".join(err.split())
+    assert "engine.stat" in said
+    assert "Did you mean engine.state" in said
+    assert "telemetry.sample" in said
+
+
+def test_the_log_of_a_model_is_that_of_its_newest_engine(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/engines"] = engines(started(1, "failed"), started(2, "ready"))
+    line = {"source": "engine-2", "number": 1, "at": 1.0, "severity": "info", "text": "loaded"}
+
+    def asked() -> tuple[int, Any]:
+        of_engine = "source=engine-2" in host.asked[-1][0]
+        return 200, {"seq": 0, "lines": [line] if of_engine else [], "sources": ["engine-1", "engine-2"]}
+
+    host.answers["GET /v1/logs"] = asked
+    code, out, err = sndr("logs", "demo")
+    assert (code, "loaded" in out) == (0, True), err
+    code, _, err = sndr("logs", "demon")
+    assert code == 4
+    assert "engine-2" in err
