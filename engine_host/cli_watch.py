@@ -30,7 +30,7 @@ _NO_GPU = {
     GpuAbsence.NO_DEVICE: "the NVIDIA driver lists none",
     GpuAbsence.DRIVER_ERROR: "the NVIDIA driver does not answer",
 }
-_KINDS = sorted(str(one.model_fields["kind"].default) for one in EventBase.__subclasses__())
+_KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
 _SHOWN = 20
 # Well within what the host keeps, so that the place is still there when it is read.
 _LOOK_BACK = 10_000

@@ -36,6 +36,7 @@ from engine_host.launch.planner import Planner
 from engine_host.launch.preflight_machine import Holder, MachineState
 from engine_host.launch.surroundings import Environment, Surroundings
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.gguf import GgufInfo
 from engine_host.library.hub import Hub
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
@@ -365,6 +366,7 @@ class Host:
         model = self.shelf.known(engine.plan.model_path)
         of_vllm = engine.engine == EngineKind.VLLM
         tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
+        templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
         return Target(
             engine=engine.id,
             name=engine.name,
@@ -385,7 +387,7 @@ class Host:
             agent_routes=of_vllm,
             tokens_only="--skip-tokenizer-init" in engine.plan.argv,
             owned_by="vllm" if of_vllm else "llamacpp",
-            tools="--tool-call-parser" in engine.plan.argv if of_vllm else None,
+            tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
         )
 
     def _engine_changed(self, event: EventBase) -> None:

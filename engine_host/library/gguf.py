@@ -21,6 +21,8 @@ _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$
 _SSM = ("conv_kernel", "inner_size", "state_size", "time_step_rank", "group_count")
 # Architectures whose models only embed, whatever their metadata says of pooling.
 _EMBEDDING_ONLY = ("bert", "t5encoder", "gemma-embedding")
+# A template that takes tools reads the variable of this name.
+_TOOLS = re.compile(r"\btools\b")
 MAX_PARTS = 1_000
 
 
@@ -55,6 +57,7 @@ class GgufInfo:
     expert_feed_forward: int | None = None
     vocabulary: int | None = None
     chat_template: bool = False
+    tools: bool = False
     tokenizer: str | None = None
     tokenizer_pre: str | None = None
     fim: bool = False
@@ -121,6 +124,7 @@ def read_gguf(path: Path) -> GgufInfo:
         vocabulary=header.lengths.get("tokenizer.ggml.tokens")
         or _count(header, f"{architecture}.vocab_size"),
         chat_template=bool(_text(header, "tokenizer.chat_template")),
+        tools=_TOOLS.search(_text(header, "tokenizer.chat_template") or "") is not None,
         tokenizer=_text(header, "tokenizer.ggml.model"),
         tokenizer_pre=_text(header, "tokenizer.ggml.pre"),
         fim="tokenizer.ggml.fim_mid_token_id" in header.values

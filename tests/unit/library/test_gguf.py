@@ -112,6 +112,20 @@ def test_a_model_is_read_whole(path: Path) -> None:
     assert not info.embedding_only
 
 
+@pytest.mark.parametrize(
+    ("template", "tools"),
+    [
+        ("{{ messages }}", False),
+        ("{% if my_tools %}{{ x.toolset }}{% endif %}", False),
+        ("{%- if tools %}{{ tools | tojson }}{% endif %}{{ messages }}", True),
+        ("{% for tool in (tools or []) %}{% endfor %}", True),
+    ],
+)
+def test_a_template_that_takes_tools_is_known(path: Path, template: str, tools: bool) -> None:
+    path.write_bytes(gguf([*MODEL[:-1], ("tokenizer.chat_template", STRING, template)]))
+    assert read_gguf(path).tools is tools
+
+
 def test_what_the_file_does_not_say_is_none(path: Path) -> None:
     path.write_bytes(gguf([("general.architecture", STRING, "llama")]))
     info = read_gguf(path)
