@@ -369,7 +369,8 @@ def speed_of(page: ServerPage, choice: ServerChoice) -> str:
     """The measured decode speed of one server, with its spread."""
     rows = [row for row in (page.comparison.rows if page.comparison else ()) if row.server is choice]
     if not rows:
-        return "not measured"
+        # That nothing was measured at all is said once, below the servers.
+        return "not measured" if page.comparison is not None else ""
     row = min(rows, key=lambda entry: entry.streams)
     spread = max(row.high - row.decode_rate, row.decode_rate - row.low)
     return f"{formats.rate(row.decode_rate)} ± {spread:.1f} at {formats.plural(row.streams, 'stream')}"

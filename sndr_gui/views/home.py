@@ -12,6 +12,7 @@ from sndr_gui.link import Phase
 from sndr_gui.trends import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
 from sndr_gui.views.fields import ChoiceBox
+from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import (
     GAP,
     Card,
@@ -295,7 +296,7 @@ class _ServersCard(Card):
         self.body.addWidget(self._gain)
         self.body.addWidget(self._job)
         self.body.addStretch(1)
-        self.body.addLayout(row(self.target, self.build, self.measure, None))
+        self.body.addWidget(Flow(self.target, self.build, self.measure))
 
     @property
     def _backend(self) -> Backend:
@@ -338,6 +339,8 @@ class _ServersCard(Card):
             self.measure.setToolTip("There is one server only: build the other, then measure both.")
 
     def _fill(self, place: int, entry: ServerRow) -> None:
-        line = row(text(entry.name), badge(entry.state, entry.tone), None, text(entry.speed, "muted"))
+        line = Flow(text(entry.name), badge(entry.state, entry.tone))
+        if entry.speed:
+            line.add(text(entry.speed, "muted"))
         about = text(entry.about, "bad" if entry.tone == "bad" else "muted", wrap=True)
         self._grid.addLayout(column(line, about, spacing=2), place, 0)

@@ -28,7 +28,7 @@ from sndr_gui.views.parts import (
 from sndr_gui.views.problems import ProblemBox
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
-_CONTROL_WIDTH = 300
+_CONTROL_WIDTH = 288
 
 
 class SettingsView(Page):
