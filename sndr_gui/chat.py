@@ -26,6 +26,8 @@ EXAMPLES = (
     "How do I read a file in Python?",
     "Tell me a long story about Python.",
 )
+_SHORTEST_TIMED = 0.02
+"""Seconds below which a text came in one go, and its rate would be of the way here."""
 
 
 @dataclass
@@ -48,6 +50,7 @@ class Message:
     status: str = ""
     finish: str = ""
     ttft: float | None = None
+    last: float | None = None
     seconds: float | None = None
     prompt_tokens: int | None = None
     tokens: int | None = None
@@ -72,6 +75,18 @@ class Message:
         elif self.finish == "length":
             parts.append("ended at the token limit")
         return "  ·  ".join(parts)
+
+    def take_piece(self, after: float) -> None:
+        """Note that a piece of the answer came, so many seconds after the question."""
+        self.ttft = after if self.ttft is None else self.ttft
+        self.last = after
+
+    def measure(self) -> None:
+        """Take the rate at which the text came, where the engine told none: vLLM does not, llama.cpp does."""
+        if self.rate is None and self.tokens and self.ttft is not None and self.last is not None:
+            spent = self.last - self.ttft
+            if self.tokens > 1 and spent > _SHORTEST_TIMED:
+                self.rate = (self.tokens - 1) / spent
 
 
 @dataclass(frozen=True)
@@ -286,6 +301,7 @@ class ChatModel(QObject):
         finally:
             message.status = ""
             message.seconds = time.monotonic() - began
+            message.measure()
             self._flush.stop()
             self._emit()
             self._tell(message)
@@ -321,8 +337,8 @@ class ChatModel(QObject):
     def _delta(self, message: Message, delta: dict[str, Any], began: float) -> None:
         text, thought = delta.get("content") or "", delta.get("reasoning_content") or ""
         calls = delta.get("tool_calls") or ()
-        if (text or thought or calls) and message.ttft is None:
-            message.ttft = time.monotonic() - began
+        if text or thought or calls:
+            message.take_piece(time.monotonic() - began)
         if text:
             self._status(message, "Answering…")
             message.text += text

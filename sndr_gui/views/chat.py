@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 from PySide6.QtCore import QEvent, QObject, Qt, QTimer, Signal
-from PySide6.QtGui import QKeyEvent
+from PySide6.QtGui import QKeyEvent, QKeySequence, QShortcut
 from PySide6.QtWidgets import (
     QFrame,
     QHBoxLayout,
@@ -66,6 +66,7 @@ class Composer(QFrame):
         self._can_send = False
         self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
         self.stop = button("Stop", icon="square", shortcut="Ctrl+.", hint="End the answer; what came is kept")
+        self.stop.setToolTip(f"{self.stop.toolTip()}\nEsc does the same")
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 8, 8, 8)
         line.setSpacing(8)
@@ -159,6 +160,9 @@ class ChatView(Page):
         self.composer.sent.connect(self._on_sent)
         self.composer.refused.connect(self._on_refused)
         self.composer.stop.clicked.connect(model.stop)
+        # Only while an answer comes, and only here: Esc closes the command palette, which lies over the page.
+        self._escape = QShortcut(QKeySequence("Escape"), self, model.stop)
+        self._escape.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         lower = row(None, spacing=0)
         lower.setContentsMargins(MARGIN, 0, MARGIN + 10, 0)
         lower.addLayout(column(self.offer, self.composer), 100)
@@ -210,7 +214,7 @@ class ChatView(Page):
         self.model.send(content)
 
     def _on_refused(self) -> None:
-        why = self.model.obstacle or "The last answer is still coming; Ctrl+. stops it."
+        why = self.model.obstacle or "The last answer is still coming; Esc stops it."
         self.model.session.notices.info("chat", why)
 
     def _on_available(self) -> None:
@@ -219,6 +223,7 @@ class ChatView(Page):
         self.composer.set_can_send(model.available and not model.busy)
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
+        self._escape.setEnabled(model.busy)
         set_text(
             self.empty.sentence,
             model.obstacle or "Nothing that you write leaves this machine. Try one of these:",

@@ -174,9 +174,9 @@ class PresetEditorPane(QWidget):
         outer.addLayout(row(self.views, None, self._count))
         outer.addWidget(self._below, 1)
         outer.addWidget(self.twin)
-        QShortcut(
-            QKeySequence("Escape"), self, self._on_back, context=Qt.ShortcutContext.WidgetWithChildrenShortcut
-        )
+        # Set by itself: given to the constructor beside a function, PySide drops it.
+        leave = QShortcut(QKeySequence("Escape"), self, self._on_back)
+        leave.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
         self.editor.opened.connect(self._on_opened)
         self.editor.text_replaced.connect(self._on_replaced)
         self.editor.checked.connect(self._on_checked)

@@ -3,6 +3,7 @@
 import asyncio
 import json
 
+import pytest
 from PySide6.QtCore import Qt, QUrl
 from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
@@ -68,6 +69,49 @@ async def test_stop_keeps_what_came(stage: Stage) -> None:
     assert "stopped by you" in answer.metrics()
     page.model.new_chat()
     assert not page.model.messages
+
+
+async def test_escape_stops_an_answer_and_nothing_else(stage: Stage, qtbot: QtBot) -> None:
+    stage.host.chat = [samples.chunk("Half of "), 20.0, samples.chunk("never")]
+    page = await chat(stage)
+    assert "Esc" in page.composer.stop.toolTip()
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    page.composer.edit.setFocus()
+    QTest.keyClicks(page.composer.edit, "kept")
+    QTest.keyClick(page.composer.edit, Qt.Key.Key_Escape)
+    assert page.composer.edit.toPlainText() == "kept", "with no answer under way it does nothing"
+    page.model.send("Go")
+    await stage.until(lambda: page.model.messages[1].text == "Half of ")
+    stage.window.palette_box.open()
+    QTest.keyClick(stage.window.palette_box.edit, Qt.Key.Key_Escape)
+    assert not stage.window.palette_box.isVisible()
+    await asyncio.sleep(0.05)
+    assert page.model.busy, "Esc closed what lay over the page"
+    QTest.keyClick(page.composer.edit, Qt.Key.Key_Escape)
+    await stage.until(lambda: not page.model.busy)
+    assert page.model.messages[1].state == "stopped"
+
+
+async def test_the_rate_of_an_engine_that_tells_none_is_that_of_its_text(stage: Stage) -> None:
+    usage = {"choices": [], "usage": {"prompt_tokens": 12, "completion_tokens": 9}}
+    stage.host.chat = [
+        samples.chunk("One"),
+        0.1,
+        samples.chunk(" two"),
+        0.2,
+        f"data: {json.dumps(usage)}\n\n",
+        "data: [DONE]\n\n",
+    ]
+    page = await chat(stage)
+    page.model.send("Go")
+    await stage.until(lambda: not page.model.busy)
+    answer = page.model.messages[1]
+    assert answer.ttft is not None
+    assert answer.last is not None
+    # What came after the last piece of text is not of the text.
+    assert answer.rate == pytest.approx(8 / (answer.last - answer.ttft))
+    assert "tok/s" in answer.metrics()
 
 
 async def test_error_in_the_middle_keeps_the_text_and_says_what_happened(stage: Stage) -> None:

@@ -428,6 +428,10 @@ async def test_the_keyboard_opens_and_leaves(stage: Stage) -> None:
     QTest.keyClick(view.table, Qt.Key.Key_Return)
     await stage.until(lambda: view.model.editor.is_open)
     await stage.until(lambda: view.model.editor.resolved is not None)
+    stage.window.palette_box.open()
+    QTest.keyClick(stage.window.palette_box.edit, Qt.Key.Key_Escape)
+    assert view.model.editor.is_open, "Esc closed what lay over the page"
+    view.pane.yaml.setFocus()
     QTest.keyClick(view.pane.yaml, Qt.Key.Key_Escape)
     assert not view.model.editor.is_open
 
