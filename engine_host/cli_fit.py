@@ -52,6 +52,7 @@ VERDICTS = {
 @click.option("--kv", help="KV type: auto, fp8, turboquant_k8v4 …; llama.cpp: f16, q8_0, q4_0 …")
 @click.option("--tp", type=click.IntRange(1, 64), help="GPUs that share each layer (default: all).")
 @click.option("--gpu-memory", type=click.FloatRange(0.05, 1), help="vLLM's share of it (default: 0.9).")
+@click.option("--kv-cache-gib", type=click.FloatRange(0, min_open=True), help="vLLM: size of its KV cache.")
 @click.option("--batched-tokens", type=click.IntRange(1), help="vLLM: tokens of a prompt read in one step.")
 @click.option("--speculation/--no-speculation", default=None, help="The model's own drafting layers run.")
 @click.option("--draft-tokens", type=click.IntRange(1, 64), help="Drafted a step (default: 3).")
@@ -194,7 +195,7 @@ def _count(number: int, what: str) -> str:
 
 
 def _most(report: FitReport) -> str:
-    """The most streams, of which a start can be given 256."""
+    """The most streams, of which a start can be given 256; none where no stream should be as long."""
     return f"{_STREAMS} or more" if report.most_streams >= _STREAMS else f"{report.most_streams}"
 
 

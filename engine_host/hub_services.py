@@ -3,6 +3,7 @@
 import asyncio
 
 from engine_host._errors import HostError
+from engine_host.fit.parts import Basis
 from engine_host.fit.reading import model_of_config
 from engine_host.fit.start import Model
 from engine_host.library.hub import Hub, HubConfig, is_name
@@ -43,6 +44,7 @@ class HubServices:
             bits=bits,
             context=length if isinstance(length, int) else None,
             size=known.size if bits is None else None,
+            told_by=Basis.HUB,
         )
 
 

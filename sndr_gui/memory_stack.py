@@ -16,6 +16,8 @@ VERDICTS = {
 }
 SOURCES = {
     PartSource.FILES: "read from the files",
+    PartSource.CATALOGUE: "told by the catalogue",
+    PartSource.HUB: "told by Hugging Face",
     PartSource.FORMULA: "computed",
     PartSource.MEASURED: "learnt from starts here",
     PartSource.ESTIMATE: "estimated",

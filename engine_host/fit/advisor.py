@@ -7,7 +7,7 @@ published (club-3090's cliffs, Genesis patches, issues of vLLM); `evidence` name
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-from engine_host.fit.estimate import Estimate, blocker, estimate, holds
+from engine_host.fit.estimate import Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.shape import Layer
 from engine_host.fit.start import Model, Start
@@ -127,6 +127,17 @@ def _false_ceiling(s: Situation) -> Iterator[Advice]:
             "reserved.",
             "Take 200,000 tokens, and try it filled before you rely on it.",
             "+7.9 MB for each 1,000 tokens beyond the reserve, reported at 262K",
+        )
+
+
+def _context_beyond_training(s: Situation) -> Iterator[Advice]:
+    if beyond_training(s.model, s.start):
+        yield _advice(
+            "context_beyond_training",
+            Severity.WARNING,
+            f"The model was trained for {s.model.context:,} tokens; answers beyond that are poor.",
+            f"Take a context of {s.model.context:,} tokens or less.",
+            "the model's own metadata",
         )
 
 
@@ -293,6 +304,7 @@ _RULES: tuple[Callable[[Situation], Iterator[Advice]], ...] = (
     _gdn_prefill,
     _reprefill,
     _false_ceiling,
+    _context_beyond_training,
     _drafter_missing,
     _mtp_slows,
     _min_p,

@@ -1,11 +1,13 @@
 """What to change so that a start fits, cheapest first: first what costs nothing, last what costs money."""
 
 import dataclasses
+import math
 from collections.abc import Iterator, Sequence
 
-from engine_host.fit.estimate import Corrections, Estimate, blocker, estimate, holds
+from engine_host.fit.estimate import Corrections, Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.estimate import largest_context as longest
 from engine_host.fit.estimate import most_streams as most
+from engine_host.fit.parts import GIB
 from engine_host.fit.start import Model, Start
 from engine_host.fit.tensors import formula_weights
 from engine_host.protocol.fit import Change
@@ -40,11 +42,12 @@ def changes(
         if blocker(other, start) is not None:
             continue
         after = estimate(other, start, corrections)
-        gained = (after.room - after.needed) - (found.room - found.needed)
+        gained = after.spare - found.spare
         if gained > 0:
             gpus = len(start.devices) if change_id == "gpus" else None
+            enough = holds(after) and not beyond_training(other, start)
             listed.append(
-                Change(id=change_id, text=text, saves=gained, fits=holds(after), option=option, gpus=gpus)
+                Change(id=change_id, text=text, saves=gained, fits=enough, option=option, gpus=gpus)
             )
     return tuple(sorted(listed, key=lambda change: not change.fits))
 
@@ -55,6 +58,20 @@ def _lighter(start: Start, known: Sequence[Model], corrections: Corrections | No
     able.sort(key=lambda other: -other.weights.loaded(drafting=False))
     enough = (other for other in able if holds(estimate(other, start, corrections)))
     return next(enough, able[-1] if able else None)
+
+
+def _caches(
+    model: Model, start: Start, corrections: Corrections | None
+) -> Iterator[tuple[str, str, str, Start, Model]]:
+    """The cache that somebody asked for, as large as its streams need, or as there is room for."""
+    found = estimate(model, start, corrections)
+    wanted, most = math.ceil(found.kv / GIB), (found.room - found.fixed) // GIB
+    least = math.ceil(found.kv_one / GIB)
+    gib = wanted if wanted <= most else most
+    if gib >= max(least, 1):
+        larger = gib * GIB > found.cache
+        text = f"Reserve {'' if larger else 'only '}{gib} GiB for the KV cache."
+        yield "kv_cache", text, f"--kv-cache-gib {gib}", dataclasses.replace(start, kv_cache=gib * GIB), model
 
 
 def _candidates(
@@ -79,6 +96,8 @@ def _candidates(
             replace(start, gpu_memory=0.95),
             model,
         )
+    if vllm and start.kv_cache is not None:
+        yield from _caches(model, start, corrections)
     if vllm and not start.cpu and start.batched_tokens > _LESS_CHUNK:
         yield (
             "batched_tokens",
@@ -97,7 +116,8 @@ def _candidates(
             replace(start, kv=kind, kv_v=kind),
             model,
         )
-    if start.streams > 1 and (streams := most(model, start, corrections)) < start.streams:
+    trained = not beyond_training(model, start)
+    if trained and start.streams > 1 and (streams := most(model, start, corrections)) < start.streams:
         streams = max(streams, 1)
         yield (
             "streams",
@@ -106,7 +126,7 @@ def _candidates(
             replace(start, streams=streams),
             model,
         )
-    context = longest(model, start, corrections) // 256 * 256
+    context = longest(model, start, corrections)
     if _SHORTEST <= context < start.context:
         yield (
             "context",
@@ -116,7 +136,8 @@ def _candidates(
             model,
         )
     if start.drafting and model.shape.mtp_layers:
-        yield "drafting", "Leave the drafting layers out.", "", replace(start, drafting=False), model
+        without = replace(start, drafting=False)
+        yield "drafting", "Leave the drafting layers out.", "--no-speculation", without, model
     if vllm and not start.cpu and not start.eager:
         yield (
             "eager",

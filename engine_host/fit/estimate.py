@@ -32,7 +32,8 @@ class Blocker:
 class Estimate:
     """Bytes on the fullest device: `parts` without the KV cache, `kv` for all streams at full length.
 
-    `kv_room` is what is left for the cache.
+    `kv_room` is what the cache may have; `reserved` of it are taken at the start whatever is needed, None
+    where the cache takes what its streams need.
     """
 
     start: Start
@@ -43,11 +44,28 @@ class Estimate:
     kv_room: int
     verdict: Verdict
     why: str = ""
+    reserved: int | None = None
+
+    @property
+    def fixed(self) -> int:
+        """Bytes of everything but the KV cache."""
+        return sum(part.bytes for part in self.parts)
+
+    @property
+    def cache(self) -> int:
+        """Bytes that the KV cache takes of the device."""
+        return self.kv if self.reserved is None else self.reserved
 
     @property
     def needed(self) -> int:
         """Bytes of everything."""
-        return sum(part.bytes for part in self.parts) + self.kv
+        return self.fixed + self.cache
+
+    @property
+    def spare(self) -> int:
+        """Bytes that are left when all streams are at full length; below 0 what they lack."""
+        left = self.room - self.needed
+        return left if self.reserved is None else min(left, self.reserved - self.kv)
 
 
 def blocker(model: Model, start: Start) -> Blocker | None:
@@ -62,9 +80,8 @@ def blocker(model: Model, start: Start) -> Blocker | None:
         there = len(start.devices) - start.lacking
         are = "there is 1" if there == 1 else f"there are {there}"
         return Blocker(Reason.ENGINE_UNUSABLE, f"It needs {len(start.devices)} GPUs; {are}.")
-    longest = model.context
-    if vllm_runs and longest and start.context > longest and not model.rope_scaled:
-        return Blocker(Reason.CONTEXT_TOO_LONG, f"The model has positions for {longest:,} tokens.")
+    if vllm_runs and beyond_training(model, start):
+        return Blocker(Reason.CONTEXT_TOO_LONG, f"The model has positions for {model.context:,} tokens.")
     if not vllm_runs:
         return None
     gpus = start.tensor_parallel
@@ -93,33 +110,35 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
     kv_one = kv if start.streams == 1 else engine.kv_bytes(model, dataclasses.replace(start, streams=1))
     room = vllm.room(start, parts) if engine is vllm else min(device.free for device in start.devices)
     fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
-    if start.kv_cache is not None and engine is vllm:
-        kv_room = start.kv_cache
-        fixed_fits, all_fits = fixed + start.kv_cache <= room, kv <= start.kv_cache
-        tight = highest + start.kv_cache > room
-    else:
-        kv_room = max(room - fixed, 0)
-        fixed_fits, all_fits = fixed <= room, kv <= kv_room
-        tight = highest + kv > room
+    reserved = vllm.reserved(start, kv) if engine is vllm else None
+    kv_room = max(room - fixed, 0) if reserved is None else reserved
+    # What has to be there at the start: of vLLM's streams one, and what it reserves.
+    least = kv if engine is llamacpp else kv_one
+    short = max(fixed + (least if reserved is None else reserved) - room, least - kv_room)
     verdict, why = Verdict.FITS, ""
-    if not fixed_fits or kv_one > kv_room or (engine is llamacpp and not all_fits):
+    if short > 0:
         verdict = Verdict.DOES_NOT_FIT
-        short = fixed + (kv if engine is llamacpp else kv_one) - room if fixed_fits is False else 0
-        short = max(short, (kv if engine is llamacpp else kv_one) - kv_room)
         why = f"{size_text(short)} are missing."
-    elif not all_fits:
+    elif kv > kv_room:
         # vLLM starts all the same; streams wait for blocks, or are put off.
         verdict = Verdict.TIGHT
-        why = f"At full length {kv_room // max(kv_one, 1)} of {start.streams} streams have room at a time."
-    elif tight:
+        at_once = kv_room // max(kv_one, 1)
+        have = "has" if at_once == 1 else "have"
+        why = f"At full length {at_once} of {start.streams} streams {have} room at a time."
+    elif highest + (kv if reserved is None else reserved) > room:
         verdict = Verdict.TIGHT
         why = "It fits, but not when every estimate is at its upper end."
-    return Estimate(start, parts, kv, kv_one, room, kv_room, verdict, why)
+    return Estimate(start, parts, kv, kv_one, room, kv_room, verdict, why, reserved)
 
 
 def holds(found: Estimate) -> bool:
     """Whether all streams have room at full length."""
     return found.verdict is not Verdict.DOES_NOT_FIT and found.kv <= found.kv_room
+
+
+def beyond_training(model: Model, start: Start) -> bool:
+    """Whether a stream gets more tokens than the model was trained for; llama.cpp starts all the same."""
+    return bool(model.context) and start.context > (model.context or 0) and not model.rope_scaled
 
 
 def largest_context(model: Model, start: Start, corrections: Corrections | None = None) -> int:
@@ -132,7 +151,12 @@ def largest_context(model: Model, start: Start, corrections: Corrections | None 
 
 
 def most_streams(model: Model, start: Start, corrections: Corrections | None = None) -> int:
-    """The most streams of this context, up to 4096; 0 when there is no room for one."""
+    """The most streams of this context, up to 4096; 0 when there is no room for one.
+
+    0 too where the model was trained for less: no number of them is of use.
+    """
+    if beyond_training(model, start):
+        return 0
 
     def room(streams: int) -> bool:
         return holds(estimate(model, dataclasses.replace(start, streams=streams), corrections))

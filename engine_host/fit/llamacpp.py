@@ -1,7 +1,7 @@
 """What llama.cpp allocates on each device: weights, KV cells, states, compute and output buffers."""
 
 from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, ggml_window_cells
-from engine_host.fit.parts import MIB, Basis, Part
+from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.shape import GatedDelta, Layer, ModelShape
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.plans import ServerChoice
@@ -127,18 +127,20 @@ def _compute(shape: ModelShape, start: Start) -> Part:
 def _weights(model: Model, start: Start) -> Part:
     weights = model.weights
     size = weights.loaded(drafting=_drafts(model.shape, start))
+    basis, read = weights.basis, WEIGHTS_FROM[weights.basis]
     if start.cpu:
-        return _exact("weights", size, weights.basis, "every tensor that is loaded")
+        return Part("weights", size, tensors_at_least(size, basis), size, basis, read)
     # The embedding stays in main memory; a head that is tied to it gets a copy on the GPU.
     size -= weights.embedding if weights.head else 0
     each = _share(size, len(start.devices))
+    from_files = "" if basis is Basis.FILES else f"; {read}"
+    low = tensors_at_least(each, basis)
     if len(start.devices) == 1:
-        return _exact("weights", each, weights.basis, "all layers on the GPU")
+        return Part("weights", each, low, each, basis, f"all layers on the GPU{from_files}")
     # Whole layers go to a GPU, so the shares differ by up to one layer, and the last one has the head.
     layer = size // max(len(model.shape.layers), 1)
-    return Part(
-        "weights", each, each - layer, each + layer + weights.head, weights.basis, "whole layers each"
-    )
+    high = each + layer + weights.head
+    return Part("weights", each, low - layer, high, basis, f"whole layers each{from_files}")
 
 
 def _drafts(shape: ModelShape, start: Start) -> bool:

@@ -33,9 +33,22 @@ class Basis(StrEnum):
     """Where a size is from."""
 
     FILES = "files"
+    CATALOGUE = "catalogue"
+    HUB = "hub"
     FORMULA = "formula"
     MEASURED = "measured"
     ESTIMATE = "estimate"
+
+
+# Of weights: what their size is the sum of.
+WEIGHTS_FROM = {
+    Basis.FILES: "every tensor that is loaded",
+    Basis.CATALOGUE: "the catalogue's shape, and the sizes that it tells of the files; none was read here",
+    Basis.HUB: "its config and the sizes of its files on Hugging Face; no weights were read",
+    Basis.FORMULA: "by the formulas of its layers",
+}
+# Files hold headers and a tokenizer, too, which matters where only their sizes are known.
+_TENSORS = 0.98
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +65,11 @@ class Part:
     basis: Basis
     about: str = ""
     beyond: bool = False
+
+
+def tensors_at_least(size: int, basis: Basis) -> int:
+    """The least bytes of tensors in files of this size together; all of it where the tensors were read."""
+    return round(_TENSORS * size) if basis in {Basis.CATALOGUE, Basis.HUB} else size
 
 
 @dataclass(frozen=True, slots=True)

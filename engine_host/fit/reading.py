@@ -60,15 +60,16 @@ def model_of_config(
     quantization: str = "",
     bits: float | None = None,
     size: int | None = None,
+    told_by: Basis = Basis.CATALOGUE,
 ) -> Model:
-    """The model of a config.json; `size` is of its weights' files where that is known.
+    """The model of a config.json; `size` is of its weights' files where `told_by` knows that.
 
     Raises HostError(unsupported) that names what the config does not say.
     """
     shape = read_shape(config)
     weights = formula_weights(shape, bits)
     if size is not None:
-        weights = _scaled(weights, size)
+        weights = _scaled(weights, size, told_by)
     architectures = config.get("architectures")
     return Model(
         name,
@@ -96,7 +97,7 @@ def windowed(config: Mapping[str, Any]) -> ModelShape | None:
     return shape if shape.count(Layer.SLIDING) else None
 
 
-def _scaled(weights: WeightBytes, size: int) -> WeightBytes:
+def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
     """The same groups, as large together as the files are."""
     factor = size / weights.loaded(drafting=True)
     return WeightBytes(
@@ -106,7 +107,7 @@ def _scaled(weights: WeightBytes, size: int) -> WeightBytes:
         experts=round(weights.experts * factor),
         drafting=round(weights.drafting * factor),
         vision=weights.vision,
-        basis=Basis.FILES,
+        basis=basis,
     )
 
 

@@ -36,6 +36,7 @@ from engine_host.protocol.fit import (
     Verdict,
 )
 from engine_host.protocol.plans import EngineKind
+from engine_host.sizes import size_text
 
 _USUAL_CONTEXT = 8192
 # A start can be given no more (protocol.plans.Overrides).
@@ -55,7 +56,8 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
     chosen += chosen[:1] * lacking
     auto = "auto" if engine is EngineKind.VLLM else "f16"
     kind = request.kv or auto
-    kv_cache = None if request.kv_cache_gib is None else round(request.kv_cache_gib * 2**30)
+    said = request.kv_cache_gib if engine is EngineKind.VLLM else None
+    kv_cache = None if said is None else vllm.said_cache(said, cpu=cpu)
     return Start(
         engine=engine,
         devices=tuple(chosen),
@@ -164,7 +166,7 @@ def _cannot(model: Model, start: Start, stopped: Blocker) -> FitReport:
 
 
 def _device(device: Device, found: Estimate) -> DeviceFit:
-    kv = found.kv
+    kv = found.cache
     parts = [_part(part) for part in found.parts]
     parts.append(
         FitPart(
@@ -173,7 +175,7 @@ def _device(device: Device, found: Estimate) -> DeviceFit:
             low=kv,
             high=kv,
             source=PartSource.FORMULA,
-            note=f"{found.start.streams} × {found.start.context:,} tokens",
+            note=_kv_note(found),
         )
     )
     return DeviceFit(
@@ -185,6 +187,13 @@ def _device(device: Device, found: Estimate) -> DeviceFit:
         needed=found.needed,
         free_after=found.room - found.needed,
     )
+
+
+def _kv_note(found: Estimate) -> str:
+    tokens = f"{found.start.streams} × {found.start.context:,} tokens"
+    if found.reserved is None:
+        return tokens
+    return f"reserved at the start; {tokens} need {size_text(found.kv)}"
 
 
 def _part(part: Part) -> FitPart:

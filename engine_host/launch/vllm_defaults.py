@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 from engine_host._errors import HostError
 from engine_host.engines.vllm import speculation_method
+from engine_host.fit.parts import GIB
+from engine_host.fit.vllm import said_cache, usual_cache
 from engine_host.launch.asked import Asked
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight_machine import MachineState, free_vram
@@ -18,11 +20,10 @@ from engine_host.protocol.plans import LaunchRequest, Layer, Overrides
 from engine_host.settings import EngineSettings, SettingsFile
 
 _USUAL_CONTEXT = 8192
-_STREAMS = {"cpu": 8, "cuda": 16}
+# As presets/engines/vllm.yaml tells it, which presets are resolved over.
+_STREAMS = 16
+_CPU_STREAMS = 8
 _METHODS = ("off", "mtp", "ngram", "ngram_gpu")
-_MOST_KV_GIB = 4
-# Of the free memory; weights, three processes and everything else need the rest.
-_KV_SHARE = 0.25
 # vLLM's own share of a GPU's memory, and what it must find free at its start.
 _GPU_SHARE = 0.9
 _GPU_SLACK = 0.02
@@ -111,9 +112,9 @@ def _capacity(
         resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
     resolved.set_given("context", user.context, Layer.USER)
     asked.set(resolved, "context")
-    resolved.set(
-        "streams", _STREAMS[environment.build], Layer.ENGINE, "answered in parallel, batched by vLLM"
-    )
+    resolved.set("streams", _STREAMS, Layer.ENGINE, "answered in parallel, batched by vLLM")
+    if environment.build == "cpu":
+        resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, "more make a processor no faster")
     if settings.is_set("engine.streams"):
         resolved.set("streams", user.streams, Layer.USER)
     asked.set(resolved, "streams")
@@ -180,7 +181,7 @@ def _memory(
         gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
         resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
         if (given := asked.overrides.kv_cache_gib) is not None:
-            whole = max(1, math.floor(given))
+            whole = said_cache(given, cpu=True) // GIB
             asked.set(
                 resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
             )
@@ -203,11 +204,11 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
     context, streams = int(resolved["context"]), int(resolved["streams"])
     model = vllm_model(info)
     needs = vllm_needs(model, vllm_start(resolved, "cpu", (main_memory(free, free),))) if model else None
-    wanted = _MOST_KV_GIB if needs is None else max(1, math.ceil(needs.kv / 2**30))
-    most = max(1, min(_MOST_KV_GIB, math.floor(free * _KV_SHARE / 2**30)))
-    if wanted <= most:
-        return wanted, f"room for {streams} requests of {context} tokens"
-    return most, f"at most {_MOST_KV_GIB} GiB and a quarter of the free memory"
+    kv = None if needs is None else needs.kv
+    gib = usual_cache(kv, free) // GIB
+    if kv is not None and kv <= gib * GIB:
+        return gib, f"room for {streams} requests of {context} tokens"
+    return gib, "at most 4 GiB and a quarter of the free memory"
 
 
 def _check(asked: Overrides, environment: Environment) -> None:

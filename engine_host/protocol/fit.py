@@ -11,9 +11,14 @@ from engine_host.protocol.plans import EngineKind, ServerChoice
 
 
 class PartSource(StrEnum):
-    """Where the bytes of a part are from."""
+    """Where the bytes of a part are from.
+
+    `catalogue` and `hub`: the sizes that it tells of the files, of which none was read here.
+    """
 
     FILES = "files"
+    CATALOGUE = "catalogue"
+    HUB = "hub"
     FORMULA = "formula"
     MEASURED = "measured"
     ESTIMATE = "estimate"

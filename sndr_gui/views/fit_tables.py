@@ -173,6 +173,8 @@ class KnownCard(Card):
         sources = {part.source.value for device in report.devices for part in device.parts}
         words = {
             "files": "sizes of the files",
+            "catalogue": "what the catalogue tells of files that are not here",
+            "hub": "what Hugging Face tells of its files",
             "formula": "formulas",
             "measured": "measurements",
             "estimate": "estimates with a band",

@@ -16,7 +16,7 @@ from engine_host.fit.report import kv_token_bytes, report, start_of
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.checkpoint import read_checkpoint
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.fit import FitRequest, PartSource, Verdict
+from engine_host.protocol.fit import FitReport, FitRequest, PartSource, Verdict
 from engine_host.protocol.plans import EngineKind
 from tests.unit.fit.test_kv import DENSE, HYBRID
 from tests.unit.fit.test_llamacpp import demo_gguf
@@ -248,6 +248,84 @@ def test_the_demo_model_on_a_processor() -> None:
         PartSource.ESTIMATE,
     }
     assert answer.largest_context == 8192
+
+
+def on_a_processor(**asked: Any) -> FitReport:
+    request = FitRequest(model="x", engine=EngineKind.VLLM, **asked)
+    read, memory = model("dense"), Device("memory", 24 * GIB, taken=2 * GIB)
+    read = replace(read, weights=replace(read.weights, body=GIB, embedding=0, head=0))
+    return report(request, read, start_of(request, read, [memory], cpu=True))
+
+
+def cache_of(answer: FitReport) -> int:
+    return next(part.size for part in answer.devices[0].parts if part.name.startswith("KV cache"))
+
+
+def test_on_a_processor_vllm_takes_the_whole_cache_that_it_is_given() -> None:
+    answer = on_a_processor(context=2048, kv_cache_gib=8)
+    assert (cache_of(answer), answer.verdict) == (8 * GIB, Verdict.FITS)
+    assert answer.devices[0].needed == sum(part.size for part in answer.devices[0].parts)
+    assert cache_of(on_a_processor(context=2048, kv_cache_gib=2.7)) == 2 * GIB, "it takes whole GiB there"
+    assert cache_of(on_a_processor(context=128)) == GIB, "at least one, where nobody says how much"
+    assert cache_of(on_a_processor(context=262_144)) == 4 * GIB, "and never more than four"
+
+
+def test_a_cache_that_is_too_large_says_what_is_missing_and_which_one_fits() -> None:
+    answer = on_a_processor(context=2048, kv_cache_gib=40)
+    device = answer.devices[0]
+    assert (answer.verdict, cache_of(answer)) == (Verdict.DOES_NOT_FIT, 40 * GIB)
+    assert answer.why == f"{(device.needed - device.room) / GIB:.1f} GiB are missing."
+    change = next(change for change in answer.changes if change.fits)
+    assert (change.id, change.option) == ("kv_cache", "--kv-cache-gib 1")
+    assert on_a_processor(context=2048, kv_cache_gib=1).verdict is Verdict.FITS
+
+
+def test_a_cache_that_is_too_small_is_made_larger() -> None:
+    answer = on_a_processor(context=65_536, kv_cache_gib=1)
+    assert answer.verdict is Verdict.DOES_NOT_FIT
+    change = next(change for change in answer.changes if change.id == "kv_cache")
+    assert change.fits
+    larger = float(change.option.split()[1])
+    assert on_a_processor(context=65_536, kv_cache_gib=larger).verdict is Verdict.FITS
+
+
+def test_the_longest_context_is_the_one_that_is_advised() -> None:
+    asked = start(context=262_144, streams=4, drafting=True, devices=(CARD, CARD))
+    answer = report(FitRequest(model="x", speculation=True), model("hybrid"), asked)
+    options = {change.id: change.option for change in answer.changes}
+    assert options["context"] == f"--context {answer.largest_context}"
+    assert options.get("drafting", "--no-speculation") == "--no-speculation"
+
+
+def test_beyond_what_a_model_was_trained_for_only_a_shorter_context_is_enough() -> None:
+    read = replace(model("dense", gguf=True), context=8192)
+    asked = start(EngineKind.LLAMA_CPP, context=999_999, streams=64, kv="q4_0", kv_v="q4_0")
+    answer = report(FitRequest(model="x"), read, asked)
+    assert (answer.most_streams, [change.id for change in answer.changes if change.fits]) == (0, ["context"])
+    assert "streams" not in {change.id for change in answer.changes}
+    assert "context_beyond_training" in {one.id for one in answer.advice}
+
+
+def test_one_stream_has_room_and_two_have_it() -> None:
+    read = model("dense")
+    words = {
+        estimate(read, start(context=context, streams=8)).why.split(" streams ")[-1]
+        for context in range(8192, 131_072, 4096)
+    }
+    assert {"has room at a time.", "have room at a time."} <= words
+
+
+def test_sizes_that_are_only_told_are_not_said_to_be_read() -> None:
+    for told_by, source in ((Basis.CATALOGUE, PartSource.CATALOGUE), (Basis.HUB, PartSource.HUB)):
+        for gguf in (True, False):
+            read = model_of_config(DENSE, "x", gguf=gguf, size=8 * GIB, told_by=told_by)
+            for cpu in (True, False):
+                request = FitRequest(model="x")
+                answer = report(request, read, start_of(request, read, [CARD], cpu=cpu))
+                weights = answer.devices[0].parts[0]
+                assert (weights.name, weights.source) == ("weights", source)
+                assert weights.low < weights.size, "files hold more than tensors"
+                assert "read" in weights.note
 
 
 def test_what_was_measured_replaces_an_estimate() -> None:
