@@ -45,8 +45,9 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
 
 _MAY_WORK = {Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN}
 _COUNTED = (
-    "Memory is what every stream takes at full length. What is missing with vLLM is what one stream lacks: "
-    "there further streams wait for room, and where that is tight it takes all that there is."
+    "Memory is what every stream takes at full length, on each GPU where several share a model. What is "
+    "missing with vLLM is what one stream lacks: there further streams wait for room, and where that is "
+    "tight it takes all that there is."
 )
 _SPEEDS = (
     "One stream, ≤: tokens a second that the memory's bandwidth allows one stream that has just begun.",
@@ -115,7 +116,7 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
     headings = (
         "preset",
         "verdict",
-        "memory, all streams",
+        "memory of each GPU, all streams" if elsewhere else "memory, all streams",
         "longest context",
         "one stream, ≤",
         "with drafts, ≤",

@@ -13,6 +13,7 @@ from engine_host.bundled import resources
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.needs import Card, capability
 from engine_host.catalog.resolve import Machine
+from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.fit.hardware import counted
 from engine_host.fit.reading import model_of, model_of_config, windowed
 from engine_host.fit.report import report, start_of
@@ -22,7 +23,7 @@ from engine_host.library.checkpoint import read_json
 from engine_host.library.of_catalog import match
 from engine_host.library.shelf import ModelInfo, ShelvedModel
 from engine_host.near_names import near_names
-from engine_host.preset_fit import ENGINES, judged, overrides_of, question
+from engine_host.preset_fit import ENGINES, judged, overrides_of, question, refuse_other_engine
 from engine_host.preset_services import HERE, PresetServices
 from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
 from engine_host.protocol.engines import Engine
@@ -38,7 +39,7 @@ from engine_host.protocol.fit import (
 )
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile
-from engine_host.protocol.plans import EngineKind, LaunchPlan
+from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
 from engine_host.protocol.presets import ResolvedPreset
 from engine_host.store import Store
 
@@ -61,9 +62,11 @@ class FitServices:
         running: Callable[[], Sequence[Engine]],
         store: Store,
         of_hub: Callable[[str, float | None], Model | None] = lambda _name, _bits: None,
+        find_server: Callable[[], Awaitable[ServerCapabilities]] | None = None,
     ) -> None:
         """`memory` tells total and free bytes of main memory; `given_back` the bytes of VRAM that end with
-        the engine that runs; `of_hub` a model whose config was read from Hugging Face before."""
+        the engine that runs; `of_hub` a model whose config was read from Hugging Face before; `find_server`
+        the llama.cpp of this machine that a start would take."""
         self._find_model = find_model
         self._list_models = list_models
         self._presets = presets
@@ -74,6 +77,7 @@ class FitServices:
         self._running = running
         self._store = store
         self._of_hub = of_hub
+        self._find_server = find_server
         self._read: dict[tuple[str, float | None], tuple[ModelInfo, Model]] = {}
         self._compared: set[str] = set()
         self._remembered: tuple[Measured, ...] | None = None
@@ -93,9 +97,9 @@ class FitServices:
             )
         model = await self._model(request)
         cpu, devices = await self._machine(request)
-        start = start_of(request, model, devices, cpu=cpu)
+        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
         lighter = _lighter(await self._catalog(), model, start)
-        return report(request, model, start, self._learnt(start, model), lighter)
+        return report(request, model, start, self._learnt(start, model, version), lighter)
 
     async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
         machine = await self._machine_meant(asked)
@@ -106,10 +110,12 @@ class FitServices:
         request = question(resolved, asked)
         if resolved.engine not in ENGINES:
             return judged(_of_no_start(request, resolved), resolved)
+        refuse_other_engine(resolved, asked)
         model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
+        refuse_other_engine(resolved, asked, model)
         cpu, devices = await self._machine(request)
-        start = start_of(request, model, devices, cpu=cpu)
-        found = report(request, model, start, self._learnt(start, model))
+        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
+        found = report(request, model, start, self._learnt(start, model, version))
         return judged(found.model_copy(update={"preset": preset}), resolved)
 
     async def model_of_preset(
@@ -300,10 +306,28 @@ class FitServices:
             )
         return devices
 
-    def _learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
+    async def _with_server(self, request: FitRequest, start: Start) -> tuple[Start, str | None]:
+        """The start with the llama.cpp that would run it here, whose builds differ in what they set aside.
+
+        Also that server's version; None of vLLM, of another machine, where a build was named, and where no
+        server works.
+        """
+        elsewhere = request.hardware is not None or request.gpus is not None
+        named = request.server is not ServerChoice.AUTO
+        if self._find_server is None or elsewhere or named or start.engine is not EngineKind.LLAMA_CPP:
+            return start, None
+        try:
+            found = await self._find_server()
+        except HostError:  # The planner tells it; the estimate covers every build.
+            return start, None
+        return replace(start, server=found.choice), found.label
+
+    def _learnt(self, start: Start, model: Model, version: str | None = None) -> tuple[Correction, ...]:
         starts = self._starts()
-        gpu, engine = _gpu_name(start), start.engine.value
-        newest = next((one for one in starts if (one.gpu, one.engine) == (gpu, engine)), None)
+        here = (_gpu_name(start), start.engine.value)
+        newest = next(
+            (one for one in starts if (one.gpu, one.engine) == here and version in {None, one.version}), None
+        )
         if newest is None:
             return ()
         where = Where(

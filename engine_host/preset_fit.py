@@ -90,7 +90,7 @@ def question(resolved: ResolvedPreset, asked: FitRequest) -> FitRequest:
         fields[name] = values.get(settings[0])
     fields["draft_tokens"] = _drafts_said(values.get("speculation")) or fields.get("draft_tokens")
     known = {name: value for name, value in fields.items() if value is not None}
-    set_here = {name: getattr(asked, name) for name in asked.model_fields_set}
+    set_here = {name: getattr(asked, name) for name in asked.model_fields_set - {"engine"}}
     return FitRequest.model_validate(known | set_here)
 
 
@@ -103,6 +103,38 @@ def _drafts_said(speculation: object) -> int | None:
     except ValueError:  # Reported by the preset's own check.
         return None
     return said if isinstance(said, int) and said > 0 else None
+
+
+def refuse_other_engine(resolved: ResolvedPreset, asked: FitRequest, model: Model | None = None) -> None:
+    """Raise HostError where a question is about another engine than its preset's, or `model` needs one.
+
+    setting_invalid for an engine that was asked for, unsupported for a model that was.
+    """
+    kind, preset = ENGINES[resolved.engine], resolved.preset.id
+    if asked.engine not in {EngineKind.AUTO, kind}:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{preset} is for {_NAMES[resolved.engine]}, not for {asked.engine.value}.",
+            cause="Its settings mean something to that engine alone.",
+            fix=Fix(
+                text="Leave the engine out, or choose a preset for it.",
+                command=f"sndr presets list --engine {asked.engine.value}",
+            ),
+            evidence={"preset": preset, "engine": kind.value},
+        )
+    if model is None or (kind is EngineKind.LLAMA_CPP) is (model.format == "GGUF"):
+        return
+    other = PresetEngine.VLLM if kind is EngineKind.LLAMA_CPP else PresetEngine.LLAMA_CPP
+    raise HostError(
+        Reason.UNSUPPORTED,
+        f"{preset} starts {_NAMES[resolved.engine]}, which does not read {model.name}; {_NAMES[other]} does.",
+        cause=f"{_NAMES[PresetEngine.LLAMA_CPP]} reads GGUF files alone, and vLLM everything but those.",
+        fix=Fix(
+            text=f"Take a preset for {_NAMES[other]}, another file of the model, or no preset.",
+            command=f"sndr presets list --engine {other.value}",
+        ),
+        evidence={"preset": preset, "engine": kind.value, "model": model.name},
+    )
 
 
 def judged(report: FitReport, resolved: ResolvedPreset) -> FitReport:

@@ -14,6 +14,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import ResolvedPreset
+from engine_host.sizes import size_text
 
 _HF = "`hf` is Hugging Face's own program: `uv tool install huggingface_hub` installs it."
 
@@ -73,7 +74,7 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
             ),
             evidence={"path": other.path, "size": other.size, "expected": known},
         )
-    size = "" if variant.size is None else f" ({variant.size / 2**30:.1f} GiB)"
+    size = "" if variant.size is None else f" ({size_text(variant.size)})"
     where = variant.repository or "the program's own files"
     return Finding(
         id="weights.missing",

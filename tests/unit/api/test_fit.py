@@ -14,7 +14,7 @@ from engine_host.fit.reading import model_of_config
 from engine_host.fit.report import start_of
 from engine_host.fit_services import device_of
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, Verdict
+from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, PartSource, Verdict
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
@@ -114,6 +114,33 @@ def test_a_name_that_is_no_model_says_what_it_may_be() -> None:
             assert near.fix is not None
             assert "qwen3.6-27b" in near.fix.text
             assert "--preset" in near.fix.text
+
+    run(test())
+
+
+def test_a_preset_of_another_engine_than_the_model_needs_says_so() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            answer = await refused(opened, preset="demo-llamacpp", model="qwen3.6-27b", engine="auto")
+            assert answer.error.reason is Reason.UNSUPPORTED
+            assert "llama.cpp, which does not read qwen3.6-27b/" in answer.error.message
+            assert answer.error.fix is not None
+            assert answer.error.fix.command == "sndr presets list --engine vllm"
+            answer = await refused(opened, preset="demo-llamacpp", engine="vllm")
+            assert answer.error.reason is Reason.SETTING_INVALID
+            assert answer.error.fix is not None
+            assert answer.error.fix.command == "sndr presets list --engine vllm"
+
+    run(test())
+
+
+def test_weights_of_the_catalogue_are_not_said_to_be_read() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            report = await fit(opened, model="qwen3.6-27b/int4-autoround", hardware="l40s")
+            weights = next(part for part in report.devices[0].parts if part.name == "weights")
+            assert weights.source is PartSource.CATALOGUE
+            assert "none was read here" in weights.note
 
     run(test())
 
