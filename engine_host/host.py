@@ -197,6 +197,7 @@ class Host:
             self.engines.alive,
             self._store,
             hub.model,
+            lambda: self.servers.find(self._settings.current.engine.server),
         )
         self._patch_book.stage = self.engines.stage
         installations = InstallationJobs(
