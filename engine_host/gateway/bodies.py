@@ -95,6 +95,15 @@ def check_chat(body: dict[str, Any]) -> None:
             )
 
 
+def check_message(body: dict[str, Any]) -> None:
+    """Refuse a request in Anthropic's form without messages or a length; raises EndpointError 400."""
+    check_chat(body)
+    if body.get("max_tokens") is None:
+        raise invalid("max_tokens is missing: say how long the answer may be.", param="max_tokens")
+    if body["max_tokens"] < 1:
+        raise invalid("max_tokens must be at least 1.", param="max_tokens")
+
+
 def check_completion(body: dict[str, Any]) -> None:
     """Refuse a completion without a prompt; raises EndpointError 400."""
     if not isinstance(body.get("prompt"), str | list):

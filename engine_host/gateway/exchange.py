@@ -20,14 +20,13 @@ from engine_host.gateway.book import Entry
 from engine_host.gateway.directory import Target
 from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
-from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
+from engine_host.gateway.refusals import crash_told, refusal
+from engine_host.gateway.upstream import Upstream, UpstreamLostError
 from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _PING = b": ping\n\n"
-_READING = 5.0
-_UNREAD = {400, 500}
 _LONGEST_BREATH = 0.010
 _BREATH_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
@@ -93,6 +92,7 @@ class Exchange:
         self._idle = False
         self._timer: asyncio.TimerHandle | None = None
         self._meter = Meter()
+        self._crash: faults.EndpointError | None = None
         entry.stop = lambda: self.stop(Stop.CANCELLED)
 
     def stop(self, cause: Stop) -> None:
@@ -166,20 +166,9 @@ class Exchange:
         return upstream
 
     async def _refused(self, status: int, body: bytes) -> faults.EndpointError:
-        """The engine's refusal; its status 500 becomes 400 where the engine cannot even read the request.
-
-        llama.cpp answers 500 to a wrong tool or schema as to a failure of its own, and clients send a
-        request that met a 500 again.
-        """
-        fault = faults.engine_fault(status, body)
-        if status != 500 or self._call.reader is None:
-            return fault
-        try:
-            async with asyncio.timeout(_READING):
-                read, _ = await fetch(self._target, "POST", self._call.reader, self._call.body)
-        except (UpstreamLostError, TimeoutError):
-            return fault
-        return faults.unreadable(fault) if read in _UNREAD else fault
+        """The engine's refusal."""
+        call = self._call
+        return await refusal(self._target, call.path, call.body, status, body, call.reader)
 
     def _is_stopped(self) -> bool:
         return self._stopped is not None
@@ -241,6 +230,8 @@ class Exchange:
                 piece, first = infill.feed(piece)
             else:
                 first = feed(piece)
+                if b'"error"' in piece:
+                    piece = await self._crash_told(piece)
                 if usage is not None:
                     piece = usage.feed(piece)
             if first:
@@ -263,12 +254,23 @@ class Exchange:
             await self._put(rest)
         await self._close()
 
+    async def _crash_told(self, piece: bytes) -> bytes:
+        """The piece, its frame that tells a crash in our words: the engine's speak of its own log."""
+        told = await crash_told(self._target, piece)
+        if told is None:
+            return piece
+        frame, self._crash = told
+        ours = self._crash.frame(self._form, self._entry.id)
+        return piece.replace(frame, ours.removesuffix(b"\n\n"), 1)
+
     def _finish(self, figures: Figures) -> None:
         """Close the entry and free the slot before the client reads the end; only the first call counts."""
         if self._entry.ended:
             return
         if figures.error is not None:
-            fault = faults.EndpointError(500, "engine_error", figures.error, Reason.ENGINE_CRASHED)
+            fault = self._crash or faults.EndpointError(
+                500, "engine_error", figures.error, Reason.ENGINE_CRASHED
+            )
             self._entry.failed(fault.problem(), figures)
         else:
             self._entry.done(figures)

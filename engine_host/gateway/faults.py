@@ -1,7 +1,7 @@
 """Errors in the form that the client reads, OpenAI's or Anthropic's: our own and the engine's."""
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -32,6 +32,8 @@ _ENGINE_CODES = {
     "unavailable_error": "engine_not_ready",
     "not_supported_error": "unsupported",
     "authentication_error": "engine_refused_key",
+    "BadRequestError": "invalid_value",
+    "Bad Request": "invalid_value",
 }
 # vLLM names what was too long where others have a type of error.
 _TOO_LONG = {"input_tokens", "input_text"}
@@ -110,7 +112,7 @@ class EndpointError(Exception):
         return Problem(
             reason=self.reason,
             message=self.message,
-            evidence={"status": self.status, "code": self.code, "source": self.source},
+            evidence={**self.extra, "status": self.status, "code": self.code, "source": self.source},
         )
 
 
@@ -205,8 +207,16 @@ def engine_unreachable(name: str) -> EndpointError:
     )
 
 
-def engine_ended(name: str, *, stopped: bool) -> EndpointError:
-    """The engine's connection broke before its answer was complete."""
+def too_long(fault: EndpointError) -> EndpointError:
+    """The engine's words about a prompt that its context does not hold, with the code that agents know."""
+    return replace(fault, status=400, code="context_length_exceeded", reason=Reason.CONTEXT_TOO_LONG)
+
+
+def engine_ended(name: str, *, stopped: bool, said: str | None = None) -> EndpointError:
+    """The engine's connection broke, or the engine is dead by its own word, before its answer was complete.
+
+    `said` is the engine's own sentence, kept beside ours.
+    """
     if stopped:
         return EndpointError(
             503,
@@ -217,8 +227,10 @@ def engine_ended(name: str, *, stopped: bool) -> EndpointError:
     return EndpointError(
         502,
         "engine_crashed",
-        f"The engine of {name} ended before the answer was complete. Its last log lines say why.",
+        f"The engine of {name} ended before the answer was complete. Its last log lines say why: "
+        f"sndr logs {name}",
         Reason.ENGINE_CRASHED,
+        extra={"engine_message": said} if said else {},
     )
 
 

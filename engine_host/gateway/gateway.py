@@ -18,6 +18,7 @@ from engine_host.gateway.bodies import (
     check_chat,
     check_completion,
     check_embeddings,
+    check_message,
     check_responses,
     parse_body,
     read_body,
@@ -37,7 +38,7 @@ _ASKS = {
     "/v1/completions": check_completion,
     "/v1/embeddings": check_embeddings,
     "/v1/responses": check_responses,
-    "/v1/messages": check_chat,
+    "/v1/messages": check_message,
     "/v1/messages/count_tokens": check_chat,
 }
 # OpenAI's newer form and Anthropic's, which agents speak; passed on to engines that know them.

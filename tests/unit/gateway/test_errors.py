@@ -364,14 +364,16 @@ def test_engine_errors_in_openais_form(status: int, body: bytes, code: str, mess
 
 
 MESSAGES = "/v1/messages"
+MESSAGE: dict[str, Any] = {**HELLO, "max_tokens": 9}
 
 
 @pytest.mark.parametrize(
     ("method", "path", "headers", "body", "expected"),
     [
-        ("POST", MESSAGES, {}, {**HELLO, "model": "claude-x"}, (404, "not_found_error")),
-        ("POST", MESSAGES, {}, HELLO, (404, "not_found_error")),
+        ("POST", MESSAGES, {}, {**MESSAGE, "model": "claude-x"}, (404, "not_found_error")),
+        ("POST", MESSAGES, {}, MESSAGE, (404, "not_found_error")),
         ("POST", MESSAGES, {}, {"messages": []}, (400, "invalid_request_error")),
+        ("POST", MESSAGES, {}, HELLO, (400, "invalid_request_error")),
         ("GET", MESSAGES, {}, None, (405, "invalid_request_error")),
         ("POST", f"{MESSAGES}/count_tokens", {"x-api-key": "no"}, HELLO, (401, "authentication_error")),
         ("POST", MESSAGES, {"host": "evil.example"}, HELLO, (403, "permission_error")),
@@ -401,7 +403,7 @@ def test_an_engines_refusal_has_the_form_of_the_route_too(world: Any, scripts: A
             httpx.AsyncClient(base_url=made.url) as client,
         ):
             made.running[:] = [replace(made.running[0], agent_routes=True)]
-            answer = await client.post(MESSAGES, json={**HELLO, "stream": stream})
+            answer = await client.post(MESSAGES, json={**MESSAGE, "stream": stream})
             said = answer.json()
             assert (answer.status_code, said["type"], said["error"]["type"]) == (
                 400,
@@ -420,7 +422,7 @@ def test_a_stream_on_anthropics_route_ends_with_its_error_event(world: Any, scri
     async def go() -> None:
         async with world(breaks) as made, httpx.AsyncClient(base_url=made.url) as client:
             made.running[:] = [replace(made.running[0], agent_routes=True)]
-            answer = await client.post(MESSAGES, json={**HELLO, "stream": True})
+            answer = await client.post(MESSAGES, json={**MESSAGE, "stream": True})
             event, data = answer.text.rstrip().rpartition("\n\n")[2].split("\n")
             assert event == "event: error"
             said = json.loads(data.removeprefix("data: "))

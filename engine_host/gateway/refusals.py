@@ -1,0 +1,96 @@
+"""What an engine's error means where its own words leave that open: it is asked again what costs nothing."""
+
+import asyncio
+import json
+import re
+from typing import Any
+
+from engine_host.gateway import faults
+from engine_host.gateway.directory import Target
+from engine_host.gateway.upstream import UpstreamLostError, fetch
+
+_PATIENCE = 5.0
+_UNREAD = {400, 500}
+_TEXTS = {"text", "content", "system", "thinking"}
+_ERROR_FRAME = re.compile(rb'(?:event: ?error\n)?data: ?(\{(?:"type": ?"error", ?)?"error": ?.*)', re.DOTALL)
+
+
+async def refusal(
+    target: Target, path: str, asked: bytes, status: int, answer: bytes, reader: str | None
+) -> faults.EndpointError:
+    """The engine's refusal of a request, by what it is and not by how an engine puts it.
+
+    llama.cpp answers 500 to a wrong tool or schema as to a failure of its own, and clients send a request
+    that met a 500 again: it becomes 400 where `reader`, a path of the engine that reads the same request and
+    computes nothing, fails too. vLLM's messages in Anthropic's form do not say what was too long, and its
+    500 does not say whether it lives on.
+    """
+    fault = faults.engine_fault(status, answer)
+    if status == 500 and reader is not None:
+        read, _ = await _ask(target, "POST", reader, asked)
+        return faults.unreadable(fault) if read in _UNREAD else fault
+    if status >= 500 and target.usage_on_request and await is_dead(target):
+        return faults.engine_ended(target.name, stopped=False, said=fault.message)
+    if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and await _is_too_long(target, asked):
+        return faults.too_long(fault)
+    return fault
+
+
+async def is_dead(target: Target) -> bool:
+    """Whether an engine says that it computes nothing any more, or says nothing at all.
+
+    vLLM's front door outlives its EngineCore by some seconds, in which `/health` is 503.
+    """
+    status, _ = await _ask(target, "GET", "/health")
+    return status in {0, 503}
+
+
+async def crash_told(target: Target, piece: bytes) -> tuple[bytes, faults.EndpointError] | None:
+    """The frame of a stream's piece with which a dead engine takes its leave, and what to say in its place.
+
+    None where there is no frame of an error, or the engine lives.
+    """
+    for frame in piece.split(b"\n\n"):
+        found = _ERROR_FRAME.fullmatch(frame)
+        if found is None:
+            continue
+        fault = faults.engine_fault(500, found[1])
+        if await is_dead(target):
+            return frame, faults.engine_ended(target.name, stopped=False, said=fault.message)
+    return None
+
+
+async def _is_too_long(target: Target, asked: bytes) -> bool:
+    """Whether the text of a request alone is more than the engine's context."""
+    body = json.loads(asked)
+    text = "\n".join([*_texts(body), json.dumps(body["tools"]) if body.get("tools") else ""])
+    question = json.dumps({"model": body.get("model"), "prompt": text}).encode()
+    status, answer = await _ask(target, "POST", "/tokenize", question)
+    if status == 400:
+        return faults.engine_fault(status, answer).code == "context_length_exceeded"
+    if status != 200:
+        return False
+    counted = json.loads(answer)
+    count, most = counted.get("count"), counted.get("max_model_len")
+    return isinstance(count, int) and isinstance(most, int) and count >= most
+
+
+def _texts(value: Any) -> list[str]:
+    """The texts in a request of Anthropic's form: of the system, of messages, of what tools answered."""
+    if isinstance(value, list):
+        return [text for one in value for text in ([one] if isinstance(one, str) else _texts(one))]
+    if not isinstance(value, dict):
+        return []
+    found = [one for name, one in value.items() if name in _TEXTS and isinstance(one, str)]
+    return found + [text for one in value.values() if isinstance(one, dict | list) for text in _texts(one)]
+
+
+async def _ask(target: Target, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:
+    """A short question: status and answer; status 0 without a connection, 408 when it takes too long."""
+    try:
+        async with asyncio.timeout(_PATIENCE):
+            return await fetch(target, method, path, body)
+    except UpstreamLostError:
+        return 0, b""
+    except TimeoutError:
+        return 408, b""

@@ -1,0 +1,146 @@
+"""What an engine's error means is found out by asking it again, where its own words leave that open."""
+
+import asyncio
+import json
+from dataclasses import replace
+from typing import Any
+
+import httpx
+import pytest
+
+from engine_host.protocol.engines import RequestState
+from engine_host.protocol.errors import Reason
+
+CHAT = "/v1/chat/completions"
+MESSAGES = "/v1/messages"
+QUESTION: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "system": "Be brief.",
+    "messages": [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
+    "tools": [{"name": "weather"}],
+}
+# As vLLM 0.32 says it when its EngineCore is gone, in the middle of a stream.
+DEAD = "EngineCore encountered an issue. See stack trace (above) for the root cause."
+TOLD = {"error": {"message": DEAD, "type": "InternalServerError", "param": None, "code": 500}}
+TOLD_AGENTS = {"type": "error", "error": {"type": "internal_error", "message": DEAD}}
+
+
+def by_path(scripts: Any, answers: dict[str, tuple[int, Any]]) -> Any:
+    """A FAKE vLLM that answers by path."""
+
+    async def script(engine: Any, asked: Any, writer: Any) -> None:
+        status, answer = answers[engine.seen[-1][0]]
+        await scripts.answers(status, json.dumps(answer).encode())(engine, asked, writer)
+
+    return script
+
+
+def of_vllm(made: Any) -> None:
+    """Let the gateway take the engine for vLLM."""
+    made.running[:] = [
+        replace(made.running[0], agent_routes=True, usage_on_request=True, native_infill=False)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("tokenize", "code"),
+    [
+        ((200, {"count": 9000, "max_model_len": 4096, "tokens": []}), "context_length_exceeded"),
+        ((400, {"error": {"message": "x", "param": "input_text", "code": 400}}), "context_length_exceeded"),
+        ((200, {"count": 9, "max_model_len": 4096, "tokens": []}), "invalid_value"),
+        ((400, {"error": {"message": "x", "type": "BadRequestError", "code": 400}}), "invalid_value"),
+        ((404, {"detail": "Not Found"}), "invalid_value"),
+    ],
+)
+def test_too_long_a_prompt_has_its_code_in_anthropics_form_too(
+    world: Any, scripts: Any, tokenize: tuple[int, Any], code: str
+) -> None:
+    refused = {"type": "error", "error": {"type": "BadRequestError", "message": "You passed 9000 tokens."}}
+    script = by_path(scripts, {MESSAGES: (400, refused), "/tokenize": tokenize})
+
+    async def go() -> None:
+        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+            of_vllm(made)
+            answer = await client.post(MESSAGES, json=QUESTION)
+            error = answer.json()["error"]
+            assert (answer.status_code, error["type"], error["code"]) == (400, "invalid_request_error", code)
+            assert error["message"] == "You passed 9000 tokens."
+            ((_, asked),) = [one for one in made.engine.seen if one[0] == "/tokenize"]
+            assert all(word in asked["prompt"] for word in ("Be brief.", "hi", "weather"))
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("length", [None, 0])
+def test_a_message_needs_a_length(world: Any, length: int | None) -> None:
+    async def go() -> None:
+        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+            of_vllm(made)
+            answer = await client.post(MESSAGES, json={**QUESTION, "max_tokens": length})
+            error = answer.json()["error"]
+            assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
+            assert error["message"].startswith("max_tokens ")
+            assert not made.engine.seen
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "end"),
+    [(CHAT, TOLD, b"data: [DONE]\n\n"), (MESSAGES, TOLD_AGENTS, b"")],
+)
+@pytest.mark.parametrize("health", [503, 200])
+def test_a_crash_in_a_stream_is_told_in_our_words(
+    world: Any, scripts: Any, path: str, told: dict[str, Any], end: bytes, health: int
+) -> None:
+    named = b"event: error\n" if path == MESSAGES else b""
+    frame = named + b"data: " + json.dumps(told).encode() + b"\n\n"
+
+    async def script(engine: Any, asked: Any, writer: Any) -> None:
+        if engine.seen[-1][0] == "/health":
+            await scripts.answers(health, b"")(engine, asked, writer)
+            return
+        writer.write(scripts.stream_head + scripts.chunk('say "error": {'))
+        await writer.drain()
+        writer.write(scripts.http_chunk(frame + end) + b"0\r\n\r\n")
+
+    async def go() -> None:
+        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+            of_vllm(made)
+            answer = await client.post(path, json={**QUESTION, "stream": True})
+            ours = next(line for line in answer.text.splitlines() if '"error":{' in line or DEAD in line)
+            error = json.loads(ours.removeprefix("data: "))["error"]
+            assert answer.content.endswith(b"data: [DONE]\n\n") is bool(end)
+            (request,) = made.gateway.book.requests()
+            assert request.state is RequestState.FAILED
+            assert request.problem.reason is Reason.ENGINE_CRASHED
+            if health == 200:
+                assert error["message"] == DEAD
+                return
+            assert error["code"] == "engine_crashed"
+            assert "sndr logs m" in error["message"]
+            assert request.problem.evidence["engine_message"] == DEAD
+            if path == CHAT:
+                assert error["engine_message"] == DEAD
+            else:
+                assert "event: error\n" in answer.text
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(("health", "expected"), [(503, (502, "engine_crashed")), (200, (500, "x"))])
+def test_a_crash_before_an_answer_is_told_in_our_words(
+    world: Any, scripts: Any, health: int, expected: tuple[int, str]
+) -> None:
+    script = by_path(
+        scripts, {CHAT: (500, {"error": {"message": DEAD, "code": "x"}}), "/health": (health, {})}
+    )
+
+    async def go() -> None:
+        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+            of_vllm(made)
+            answer = await client.post(CHAT, json=QUESTION)
+            assert (answer.status_code, answer.json()["error"]["code"]) == expected
+
+    asyncio.run(go())
