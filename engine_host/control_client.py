@@ -1,6 +1,7 @@
 """A client of the control API for the command line: synchronous, over the local socket."""
 
 import json
+import os
 import secrets
 import socket
 import sys
@@ -15,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 from engine_host import __version__
 from engine_host._errors import HostError
 from engine_host.folders import Folders
-from engine_host.protocol.base import PROTOCOL_MAJOR, Version
+from engine_host.protocol.base import CALLER, PROTOCOL_MAJOR, Version
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.events import EVENT, Event
 
@@ -69,7 +70,11 @@ class ControlClient:
         self._http = httpx.Client(
             transport=httpx.HTTPTransport(uds=str(self.folders.socket), verify=False, trust_env=False),
             base_url="http://sndr.local",
-            headers={"Authorization": f"Bearer {token}", "User-Agent": f"sndr/{__version__}"},
+            headers={
+                "Authorization": f"Bearer {token}",
+                "User-Agent": f"sndr/{__version__}",
+                CALLER: str(os.getpid()),
+            },
             timeout=httpx.Timeout(_ANSWER, connect=_CONNECT),
             trust_env=False,
             verify=False,
@@ -224,6 +229,8 @@ def wait_for_host(
     """A client of the host once it answers; None when the time is over or `given_up` says so."""
     end = time.monotonic() + seconds
     while True:
+        # Asked before the try: a process that gave up because another host came up is found to have done so.
+        last_try = given_up() or time.monotonic() >= end
         client = ControlClient(folders)
         try:
             client.connect()
@@ -234,7 +241,7 @@ def wait_for_host(
                 raise
         else:
             return client
-        if given_up() or time.monotonic() >= end:
+        if last_try:
             return None
         time.sleep(0.02)
 

@@ -290,7 +290,11 @@ class Host:
         await self._sampler.aclose()
         self._reaper.close()
         os.environ.pop(MARK, None)
-        self._store.close()
+
+    def release(self) -> None:
+        """Close the database; requests that were still at work during `close` have been answered by now."""
+        if self._opened:
+            self._store.close()
 
     def targets(self) -> Sequence[Target]:
         """For the endpoint: the engines that answer."""

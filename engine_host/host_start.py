@@ -15,8 +15,9 @@ from engine_host.folders import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 from engine_host.protocol.host import HostInfo
 
-_START = 20.0
+_START = 40.0
 _END = 30.0
+_ROUNDS = 4
 
 
 class HostHold:
@@ -62,11 +63,14 @@ class HostHold:
             # The interrupted connection may have half an answer in it; the host is asked on a new one.
             try:
                 with ControlClient(self.client.folders) as fresh:
-                    if not fresh.get("/v1/host", HostInfo).ends_with_window:
+                    found = fresh.get("/v1/host", HostInfo)
+                    ours = found.pid == process.pid
+                    if ours and not found.ends_with_window:
                         # `--detach` in another terminal: what was promised there holds.
                         self._leave(process)
                         return
-                    fresh.quit()
+                    if ours:
+                        fresh.quit()
             except HostError:
                 pass
             if process.stdin is not None:
@@ -97,10 +101,22 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
     Raises HostError with the new host's own reason when it does not come up.
     """
     folders = folders or Folders.resolve()
+    for _ in range(_ROUNDS):
+        try:
+            return _find_or_start(folders, daemon)
+        except HostError as error:
+            # Another command's host was there first, and ended before this one could join it.
+            if error.reason is not Reason.SECOND_INSTANCE:
+                raise
+    return _find_or_start(folders, daemon)
+
+
+def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
     try:
         return HostHold(connected(folders))
     except HostError as error:
-        if error.reason is not Reason.HOST_UNREACHABLE:
+        # One that ends just now lets nobody in any more; the new one waits for its end.
+        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
             raise
     # The answer goes to a file without a name: a daemon may write to it long after this program is gone.
     with tempfile.TemporaryFile() as answer:
@@ -116,7 +132,14 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
             start_new_session=True,
         )
         try:
-            client = _wait(folders, process, answer)
+            client, pid = _wait(folders, process, answer)
+            if pid != process.pid:
+                # Somebody else's host was quicker; ours may still wait for its turn.
+                if process.stdin is not None:
+                    process.stdin.close()
+                process.terminate()
+                process.wait()
+                return HostHold(client)
         except BaseException:
             if process.poll() is None:
                 process.terminate()
@@ -129,10 +152,16 @@ def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> Ho
     return HostHold(client, process)
 
 
-def _wait(folders: Folders, process: "subprocess.Popen[bytes]", answer: IO[bytes]) -> ControlClient:
-    client = wait_for_host(folders, _START, lambda: process.poll() is not None)
-    if client is not None:
-        return client
+def _wait(
+    folders: Folders, process: "subprocess.Popen[bytes]", answer: IO[bytes]
+) -> tuple[ControlClient, int]:
+    """A client of the host that answers, and that host's process."""
+    while client := wait_for_host(folders, _START, lambda: process.poll() is not None):
+        try:
+            return client, client.get("/v1/host", HostInfo).pid
+        except HostError:
+            # Somebody else's, which has just ended: ours has its turn now.
+            client.close()
     if process.returncode is not None:
         raise _died(process.returncode, answer)
     raise HostError(

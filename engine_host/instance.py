@@ -22,8 +22,10 @@ _MOMENT = 0.05
 class Instance:
     """This host's claim on a run folder."""
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: Folders, *, patience: float = 0.0) -> None:
+        """`patience`: seconds to wait for a host that holds the lock without listening: it starts or ends."""
         self._folders = folders
+        self._patience = patience
         self._lock = -1
         self.token = secrets.token_urlsafe(32)
 
@@ -34,9 +36,14 @@ class Instance:
         """
         path = self._folders.lock
         tries = 0
+        end = time.monotonic() + self._patience
         while True:
             try:
                 self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            except FileNotFoundError:
+                # The host before has just removed the folder.
+                self._folders.make_run_folder()
+                continue
             except OSError as error:
                 raise atomic_file.saving_failed(path, error) from error
             try:
@@ -48,6 +55,9 @@ class Instance:
                 # The reaper of a killed host holds the lock for a moment while it removes the files.
                 if tries < _TRIES and not _alive(holder):
                     tries += 1
+                    time.sleep(_MOMENT)
+                    continue
+                if time.monotonic() < end and not self._answers():
                     time.sleep(_MOMENT)
                     continue
                 raise self._second(holder) from error
@@ -104,6 +114,16 @@ class Instance:
         self._lock = -1
         with contextlib.suppress(OSError):
             self._folders.run.rmdir()
+
+    def _answers(self) -> bool:
+        """Whether somebody listens on the control socket."""
+        with socket.socket(socket.AF_UNIX) as probe:
+            probe.settimeout(1.0)
+            try:
+                probe.connect(str(self._folders.socket))
+            except OSError:
+                return False
+        return True
 
     def _second(self, holder: str) -> HostError:
         return HostError(

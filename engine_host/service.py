@@ -13,6 +13,7 @@ from typing import Any
 
 from engine_host import atomic_file
 from engine_host.api.app import control_app
+from engine_host.callers import Callers
 from engine_host.events import EventLog
 from engine_host.folders import Folders
 from engine_host.host import Host
@@ -23,6 +24,10 @@ from engine_host.serving import HttpServer
 from engine_host.settings import SettingsFile
 
 _log = logging.getLogger(__name__)
+_TURN = 30.0
+"""Seconds to wait for a host that ends, engines and all, before this one says that there are two."""
+_COURTESY = 10.0
+"""Seconds for which a command that is at work may hold up the end."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +54,7 @@ async def serve(options: ServeOptions) -> int:
     """
     folders = options.folders
     folders.make_run_folder()
-    instance = Instance(folders)
+    instance = Instance(folders, patience=_TURN)
     instance.claim()
     try:
         settings = SettingsFile(folders.settings)
@@ -78,12 +83,15 @@ async def _run(
     host.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
-        control = HttpServer(control_app(host.services, instance.token), instance.bind(), name="control")
+        callers = Callers(control_app(host.services, instance.token))
+        control = HttpServer(callers, instance.bind(), name="control")
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
             async with _owner_watch(options.owner_stdin, host, done.set):
                 _announce(options, host)
                 await done.wait()
+                control.refuse_new()
+                await callers.finish(_COURTESY)
                 _log.info("ending")
                 events.publish(HostStateEvent(state="closing", endpoint=host.endpoint.describe()))
         finally:
@@ -91,6 +99,7 @@ async def _run(
             await asyncio.gather(host.endpoint.close(), control.close())
     finally:
         await host.close()
+        host.release()
         log_book.close()
         events.close()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):

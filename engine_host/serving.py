@@ -44,6 +44,11 @@ class HttpServer:
                 raise RuntimeError(f"{self._task.get_name()} ended at once") from self._task.exception()
             await asyncio.sleep(0.005)  # uvicorn offers no event to wait for
 
+    def refuse_new(self) -> None:
+        """Let no new connection in; those that are open go on."""
+        for server in self._server.servers:
+            server.close()
+
     async def stop_listening(self) -> None:
         """Free the address; open requests go on until `close`."""
         self._server.should_exit = True

@@ -139,7 +139,7 @@ class SettingsFile:
                     group, _, key = name.partition(".")
                     if value is not None and entry["loc"][:2] in {(group,), (group, key)}:
                         raise _refused(name, entry) from error
-            still_wrong = self._wrong(error)
+            still_wrong = self._wrong(error, saved=tuple(values))
         else:
             if "endpoint.host" in values:
                 _check_reach(checked.endpoint.host, self.path.parent)
@@ -173,8 +173,8 @@ class SettingsFile:
         except ValidationError as error:
             raise self._wrong(error) from error
 
-    def _wrong(self, error: ValidationError) -> HostError:
-        """What is wrong in the file, by the name of its key."""
+    def _wrong(self, error: ValidationError, saved: tuple[str, ...] = ()) -> HostError:
+        """What is wrong in the file, by the name of its key, and what was changed all the same."""
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "settings"
         if first["type"] == "extra_forbidden":
@@ -184,11 +184,18 @@ class SettingsFile:
             message = f"{key} in {self.path} is wrong: {_plain(first['msg'])} (it is {first['input']!r})."
             advice = "Change that value, or remove it to have the default."
         name = ".".join(str(part) for part in first["loc"][:2])
+        if saved:
+            message = f"{', '.join(saved)} was saved, but the file is not used yet: {message}"
         return HostError(
             Reason.SETTING_INVALID,
             message,
             fix=Fix(text=advice, command=f"sndr settings unset {name}"),
-            evidence={"key": key, "file": str(self.path), "errors": error.error_count()},
+            evidence={
+                "key": key,
+                "file": str(self.path),
+                "errors": error.error_count(),
+                "saved": list(saved),
+            },
         )
 
 

@@ -83,10 +83,13 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     """Why vLLM ended by itself, from its exit code (None: unknown) and the end of its log.
 
     The first exception that is none of vLLM's own wrappers explains the others: each process prints a
-    traceback of its own when the one below it dies.
+    traceback of its own when the one below it dies. Where a process below the API server died, the API
+    server's own tracebacks are of requests that failed earlier, and explain nothing.
     """
     evidence: dict[str, object] = {"exit_code": code}
-    for line in lines:
+    below = any(_DEAD.search(line) for line in lines)
+    telling = [line for line in lines if not (below and line.startswith("(APIServer"))]
+    for line in telling:
         text = _PREFIX.sub("", line)
         for pattern, reason, message, cause, fix in _RULES:
             if found := pattern.search(text):
@@ -98,7 +101,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
                     fix=Fix(text=fix.format(**named)),
                     evidence={**evidence, "line": text.strip()[:400]},
                 )
-    said = next((own for line in lines if (own := _own_error(line))), None)
+    said = next((own for line in telling if (own := _own_error(line))), None)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         killed = code == -signal.SIGKILL

@@ -7,6 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 PROTOCOL_MAJOR = 1
 PROTOCOL_MINOR = 0
+CALLER = "x-sndr-caller"
+"""The header by which the requests of one command are known as its own."""
 
 
 class Wire(BaseModel):

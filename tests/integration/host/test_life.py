@@ -2,12 +2,17 @@
 
 import os
 import signal
+import subprocess
+import sys
 import threading
+import time
 from collections.abc import Callable
+from pathlib import Path
 
 import psutil
 import pytest
 
+from engine_host.folders import Folders
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
@@ -15,7 +20,7 @@ from engine_host.protocol.events import EngineStateEvent
 from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.logs import LogPage
-from tests.integration.host.conftest import RunningHost, alive, files_below, wait_for
+from tests.integration.host.conftest import DEMO, RunningHost, alive, files_below, wait_for
 
 NewHost = Callable[..., RunningHost]
 
@@ -191,6 +196,25 @@ def test_second_host_says_who_runs(host: RunningHost, new_host: NewHost) -> None
     assert second.process.wait(10) == 6
     assert Reason.SECOND_INSTANCE.value in second.first_line
     assert str(host.process.pid) in second.first_line
+
+
+def test_commands_that_start_and_end_hosts_side_by_side_all_do_their_work(home: Path) -> None:
+    """Each finds a host that starts, works or ends, and starts its own where there is none."""
+    commands = []
+    for arguments in (["models"], ["fit", str(DEMO), "--cpu"], ["engine", "list"]) * 3:
+        commands.append(
+            subprocess.Popen(
+                [sys.executable, "-m", "engine_host", *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+            )
+        )
+        time.sleep(0.3)
+    said = [(command.communicate(timeout=100)[0], command.returncode) for command in commands]
+    assert [one for one in said if one[1] != 0] == []
+    assert not Folders.resolve().run.exists()
 
 
 def test_events_resume_without_a_gap(host: RunningHost) -> None:

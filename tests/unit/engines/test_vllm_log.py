@@ -113,6 +113,9 @@ def test_a_process_of_vllm_that_was_killed_is_named() -> None:
     core = explain_exit(0, ["INFO: up", dead + "EngineCore encountered an issue."], "m", "0.32")
     assert (core.reason, core.evidence["exit_code"]) == (Reason.ENGINE_CRASHED, 0)
     assert core.message == "vLLM's EngineCore ended without a word, and vLLM with it."
+    failed = '(APIServer pid=1) TypeError: can only concatenate str (not "list") to str'
+    earlier = explain_exit(0, [failed, dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert earlier.message == core.message, "a request that failed before is not why it ended"
     line = (
         "(EngineCore pid=2) ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down"
     )
