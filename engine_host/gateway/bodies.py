@@ -108,6 +108,11 @@ def check_completion(body: dict[str, Any]) -> None:
     """Refuse a completion without a prompt; raises EndpointError 400."""
     if not isinstance(body.get("prompt"), str | list):
         raise invalid("prompt must be a text or a list.", param="prompt", code="invalid_type")
+    top = body.get("logprobs")
+    if top is not None and (isinstance(top, bool) or not isinstance(top, int)):
+        raise invalid("logprobs must be a whole number.", param="logprobs", code="invalid_type")
+    if top is not None and top < 0:
+        raise invalid("logprobs must be at least 0.", param="logprobs")
 
 
 def check_responses(body: dict[str, Any]) -> None:

@@ -17,6 +17,7 @@ from starlette.types import Receive, Send
 from engine_host.gateway import faults
 from engine_host.gateway.admission import Admission, Ticket
 from engine_host.gateway.book import Entry
+from engine_host.gateway.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.directory import Target
 from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
@@ -55,6 +56,7 @@ class Call:
     stream: bool
     infill: InfillAnswer | None = None
     usage: UsageFilter | None = None
+    logprobs: CompletionLogprobs | None = None
     reader: str | None = None
 
 
@@ -186,6 +188,7 @@ class Exchange:
             figures = infill.figures()
         else:
             figures = figures_of_answer(body)
+            body = self._call.logprobs.whole(body) if self._call.logprobs is not None else body
         self._finish(figures)
         await self._answer(upstream.status, body)
 
@@ -216,7 +219,7 @@ class Exchange:
 
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
-        infill, usage = self._call.infill, self._call.usage
+        infill, passed = self._call.infill, self._call.usage or self._call.logprobs
         feed: Callable[[bytes], bool] = self._meter.feed
         clock = asyncio.get_running_loop().time
         began = last = clock()
@@ -232,8 +235,8 @@ class Exchange:
                 first = feed(piece)
                 if b'"error"' in piece:
                     piece = await self._crash_told(piece)
-                if usage is not None:
-                    piece = usage.feed(piece)
+                if passed is not None:
+                    piece = passed.feed(piece)
             if first:
                 self._entry.first_content()
             if self._meter.over:
@@ -250,7 +253,7 @@ class Exchange:
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._put(infill.end())
-        if usage is not None and (rest := usage.end()):
+        if passed is not None and (rest := passed.end()):
             await self._put(rest)
         await self._close()
 

@@ -24,6 +24,7 @@ from engine_host.gateway.bodies import (
     read_body,
 )
 from engine_host.gateway.book import Publish, RequestBook
+from engine_host.gateway.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
@@ -286,9 +287,31 @@ def _is_token_numbers(prompt: object) -> bool:
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     """A chat or completion as the client wrote it; where the engine must be asked for figures, it is."""
     stream = bool(body.get("stream"))
+    if path == "/v1/completions" and target.native_infill:
+        return _completion(raw, body, target)
     if not stream or not target.usage_on_request or asks_for_usage(body):
         return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
     return Call(path, with_usage(body), stream, usage=UsageFilter())
+
+
+def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    """A completion of llama.cpp, which leaves out `echo` silently and writes `logprobs` as in a chat."""
+    if body.get("echo"):
+        raise faults.EndpointError(
+            400,
+            "unsupported",
+            f"The engine of {target.name} does not repeat the prompt (echo); vLLM does.",
+            Reason.UNSUPPORTED,
+            "echo",
+        )
+    top = body.get("logprobs")
+    stream = bool(body.get("stream"))
+    if top is None:
+        return Call("/v1/completions", raw, stream)
+    if top == 0:
+        # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
+        raw = json.dumps({**body, "logprobs": 1}).encode()
+    return Call("/v1/completions", raw, stream, logprobs=CompletionLogprobs(top))
 
 
 def _is_read_apart(path: str, target: Target) -> bool:

@@ -256,6 +256,46 @@ def test_what_the_engine_cannot_read_is_the_clients_mistake(
     asyncio.run(go())
 
 
+@pytest.mark.parametrize("top", [0, 3])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_completions_log_probabilities_have_the_form_of_completions(
+    real: Any, top: int, stream: bool
+) -> None:
+    async def go() -> None:
+        async with real(slots=1) as made, client(made.url) as ai:
+            asked = {"model": "random", "prompt": "a b", "max_tokens": 6, "temperature": 0, "logprobs": top}
+            if stream:
+                pieces = [one async for one in await ai.completions.create(**asked, stream=True)]
+                choices = [one.choices[0] for one in pieces if one.choices]
+            else:
+                choices = (await ai.completions.create(**asked)).choices
+            told = [one.logprobs for one in choices if one.logprobs is not None]
+            tokens = [token for one in told for token in one.tokens]
+            offsets = [offset for one in told for offset in one.text_offset]
+            best = [likely for one in told for likely in one.top_logprobs]
+            chances = [chance for one in told for chance in one.token_logprobs]
+            assert len(tokens) == len(offsets) == len(best) == len(chances) == 6
+            assert offsets == [len("".join(tokens[:place])) for place in range(6)]
+            assert all(chance <= 0 for chance in chances)
+            for token, chance, likely in zip(tokens, chances, best, strict=True):
+                assert likely[token] == chance
+                assert len(likely) <= max(top, 1) + 1
+
+    asyncio.run(go())
+
+
+def test_echo_is_refused_and_not_left_out(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1) as made, client(made.url) as ai:
+            with pytest.raises(openai.BadRequestError, match="does not repeat the prompt") as echo:
+                await ai.completions.create(model="random", prompt="a", echo=True)
+            assert (echo.value.code, echo.value.param) == ("unsupported", "echo")
+            answer = await ai.completions.create(model="random", prompt="a", echo=False, max_tokens=2)
+            assert answer.choices[0].logprobs is None
+
+    asyncio.run(go())
+
+
 def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
     async def go() -> None:
         async with real(slots=1, context=8192) as made, client(made.url) as ai:
