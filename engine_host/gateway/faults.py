@@ -27,13 +27,15 @@ _ANTHROPIC_TYPES = {
     429: "rate_limit_error",
     503: "overloaded_error",
 }
+# vLLM's for a body that is not what its route takes; its message is a list of Python objects.
+_NOT_VALID = "Bad Request"
 _ENGINE_CODES = {
     "exceed_context_size_error": "context_length_exceeded",
     "unavailable_error": "engine_not_ready",
     "not_supported_error": "unsupported",
     "authentication_error": "engine_refused_key",
     "BadRequestError": "invalid_value",
-    "Bad Request": "invalid_value",
+    _NOT_VALID: "invalid_value",
 }
 # vLLM names what was too long where others have a type of error.
 _TOO_LONG = {"input_tokens", "input_text"}
@@ -141,10 +143,14 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         if name not in {"message", "type", "param", "code", "src"} and isinstance(value, int | float)
     }
     param = error.get("param")
+    message = str(text) if text else f"The engine answered with status {status} and no error object."
+    if kind == _NOT_VALID and isinstance(param, str):
+        field_name = param.removeprefix("body.")
+        message = f"{field_name} is missing, or is nothing that the engine takes there. It says: {message}"
     return EndpointError(
         status,
         known,
-        str(text) if text else f"The engine answered with status {status} and no error object.",
+        message,
         _REASONS.get(known, Reason.BAD_REQUEST if status < 500 else Reason.ENGINE_CRASHED),
         param if isinstance(param, str) else None,
         kind,

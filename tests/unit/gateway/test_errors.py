@@ -355,6 +355,12 @@ def test_a_500_is_a_400_where_the_engine_cannot_read_the_request(
         (404, b'{"error":"File Not Found"}', "engine_404", "File Not Found"),
         (400, b'{"error":{"code":"custom","message":"y","type":"t"}}', "custom", "y"),
         (400, b"[]", "engine_400", "status 400"),
+        (
+            400,
+            b'{"error":{"code":400,"message":"1 validation error","type":"Bad Request","param":"body.a.0"}}',
+            "invalid_value",
+            "a.0 is missing, or is nothing that the engine takes there. It says: 1 validation error",
+        ),
     ],
 )
 def test_engine_errors_in_openais_form(status: int, body: bytes, code: str, message: str) -> None:
