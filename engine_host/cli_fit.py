@@ -196,7 +196,9 @@ def _count(number: int, what: str) -> str:
 
 def _most(report: FitReport) -> str:
     """The most streams, of which a start can be given 256; none where no stream should be as long."""
-    return f"{_STREAMS} or more" if report.most_streams >= _STREAMS else f"{report.most_streams}"
+    if report.most_streams >= _STREAMS:
+        return f"{_STREAMS} or more"
+    return str(report.most_streams or "none")
 
 
 def _kv(report: FitReport) -> list[str]:

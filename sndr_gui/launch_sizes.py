@@ -64,6 +64,7 @@ _OPTIONS = {
     "--streams": ("streams", int),
     "--tp": ("tensor_parallel", int),
     "--gpu-memory": ("gpu_memory", float),
+    "--kv-cache-gib": ("kv_cache_gib", float),
     "--batched-tokens": ("batched_tokens", int),
 }
 # Changes that no setting of this start can make.

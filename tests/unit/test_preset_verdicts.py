@@ -171,6 +171,11 @@ def test_a_card_that_the_catalogue_does_not_know_is_judged_by_what_it_has(machin
     assert machine.of("qwen3.6-27b-q4-24").verdict is Verdict.DOES_NOT_FIT
 
 
+def test_a_small_model_has_a_size_that_is_not_nothing(machine: Machine) -> None:
+    missing = next(one for one in machine.of("demo-vllm").missing if one.id == "weights.missing")
+    assert " MiB)" in missing.message
+
+
 def test_engines_that_are_not_here_are_missing(machine: Machine) -> None:
     machine.has(2)
     assert ids(machine.of("qwen3.6-27b-int4-2x24")) == {"weights.missing"}

@@ -134,6 +134,21 @@ def test_a_preset_of_another_engine_than_the_model_needs_says_so() -> None:
     run(test())
 
 
+def test_a_preset_for_the_processor_takes_the_cache_that_it_reserves() -> None:
+    async def test() -> None:
+        async with door() as opened:
+            plain = await fit(opened, preset="demo-vllm")
+            assert plain.devices[0].parts[-1].size == 1 << 30, "as its file says"
+            for gib in (2, 40):
+                report = await fit(opened, preset="demo-vllm", kv_cache_gib=gib)
+                assert report.devices[0].parts[-1].size == gib << 30
+            assert report.verdict is Verdict.DOES_NOT_FIT
+            assert report.why.endswith(" GiB are missing.")
+            assert not report.why.startswith("-")
+
+    run(test())
+
+
 def test_weights_of_the_catalogue_are_not_said_to_be_read() -> None:
     async def test() -> None:
         async with door() as opened:

@@ -167,6 +167,7 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert code == 0
     assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
     assert "On 2 × RTX 3090:" in out
+    assert "memory of each GPU, all streams" in out
     assert "75.6 tok/s" in out
     good = next(line for line in out.splitlines() if line.startswith("good"))
     assert "nothing" not in good, "what is here says nothing of another machine"

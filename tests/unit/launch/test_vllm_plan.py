@@ -9,8 +9,11 @@ from typing import Any
 import pytest
 
 from engine_host._errors import HostError
+from engine_host.bundled import presets
+from engine_host.catalog.reader import Place, Reader
 from engine_host.launch.twin import twin
 from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
@@ -21,6 +24,7 @@ from engine_host.protocol.plans import (
     Overrides,
     ServerChoice,
 )
+from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import GIB, Desk, after, finding, gpu, settings
 from tests.unit.library.checkpoints import checkpoint, tensors
@@ -150,6 +154,20 @@ def test_parsers_follow_the_template(
     assert (found["tool_parser"].value, found["reasoning_parser"].value) == (tools, reasoning)
     assert "--tool-call-parser" not in desk.plan(tool_parser="off").argv
     assert after(desk.plan(tool_parser="pythonic"), "--tool-call-parser") == "pythonic"
+
+
+def test_the_engines_own_values_are_those_that_its_entry_tells(desk: Desk) -> None:
+    known = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read().engines[PresetEngine.VLLM]
+    desk.cuda(gpu(0))
+    resolved = settings(desk.plan(context=2048))
+    told = known.entry.settings.model_dump(exclude_unset=True, exclude={"context"})
+    assert told == {name: resolved[name].value for name in told}
+    assert {resolved[name].layer for name in told} == {Layer.ENGINE}
+
+
+def test_a_processor_has_fewer_streams_than_the_engine_by_itself(desk: Desk) -> None:
+    streams = settings(desk.plan())["streams"]
+    assert (streams.value, streams.layer) == (8, Layer.HARDWARE)
 
 
 def test_embeddings(desk: Desk) -> None:

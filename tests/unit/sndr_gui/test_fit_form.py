@@ -91,7 +91,7 @@ def test_what_is_missing_is_said(form: FitForm, says: str) -> None:
         ("--context 10752", "context", {"context": 10752}),
         ("--batched-tokens 1024", "batched_tokens", {"batched_tokens": 1024}),
         ("--eager", "eager", {"eager": True}),
-        ("", "drafting", {"speculation": False}),
+        ("--no-speculation", "drafting", {"speculation": False}),
         ("", "smaller", None),
     ],
 )

@@ -75,6 +75,8 @@ def change(name: str, option: str = "") -> Change:
         (change("kv:fp8", "--kv fp8"), VLLM, {"kv_cache_dtype": "fp8"}),
         (change("kv:q8_0", "--kv q8_0"), LLAMA, {"kv_type_k": "q8_0", "kv_type_v": "q8_0"}),
         (change("gpu_memory", "--gpu-memory 0.95"), VLLM, {"gpu_memory": 0.95}),
+        (change("kv_cache", "--kv-cache-gib 1"), VLLM, {"kv_cache_gib": 1.0}),
+        (change("drafting", "--no-speculation"), VLLM, {"speculation": "off"}),
         (change("batched_tokens", "--batched-tokens 1024"), VLLM, {"batched_tokens": 1024}),
         (change("eager", "--eager"), VLLM, {"eager": True}),
         (change("drafting"), LLAMA, {"speculation": "off"}),
