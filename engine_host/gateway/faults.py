@@ -1,6 +1,7 @@
 """Errors in the form that the client reads, OpenAI's or Anthropic's: our own and the engine's."""
 
 import json
+import shlex
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -234,7 +235,7 @@ def engine_ended(name: str, *, stopped: bool, said: str | None = None) -> Endpoi
         502,
         "engine_crashed",
         f"The engine of {name} ended before the answer was complete. Its last log lines say why: "
-        f"sndr logs {name}",
+        f"sndr logs {shlex.quote(name)}",
         Reason.ENGINE_CRASHED,
         extra={"engine_message": said} if said else {},
     )

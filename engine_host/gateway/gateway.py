@@ -3,6 +3,7 @@
 import asyncio
 import json
 import secrets
+import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
@@ -228,7 +229,7 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
                 400,
                 "embeddings_off",
                 f"{target.name} was not started for embeddings. Start it for them with: "
-                f"sndr run {target.name} --set embeddings=true --replace",
+                f"sndr run {shlex.quote(target.name)} --set embeddings=true --replace",
                 Reason.UNSUPPORTED,
             )
         return Call(path, raw, False)
@@ -237,7 +238,7 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
             400,
             "embeddings_only",
             f"{target.name} was started for embeddings alone. Start it for text with: "
-            f"sndr run {target.name} --replace",
+            f"sndr run {shlex.quote(target.name)} --replace",
             Reason.UNSUPPORTED,
         )
     if target.tokens_only and (path != "/v1/completions" or not _is_token_numbers(body.get("prompt"))):
