@@ -29,6 +29,7 @@ from sndr_gui.launch_presets import LaunchPresets
 from sndr_gui.launch_settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.launch_sizes import fit_request
 from sndr_gui.launch_subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
+from sndr_gui.memory_watch import MemoryWatch
 from sndr_gui.session import Session
 from sndr_gui.start_watch import StartWatch
 
@@ -61,6 +62,7 @@ class LaunchModel(QObject):
         self.models, self.presets = LaunchModels(session), LaunchPresets(session)
         self.fit = FitQuestion(session)
         self.watch = StartWatch(session.state, actions)
+        self.memory = MemoryWatch(session.state, self.fit, lambda: self._shown and not self.watch.starting)
         self.list = ListKind.PRESETS
         self.form = Form()
         self._wrong: dict[str, str] = {}
@@ -296,6 +298,11 @@ class LaunchModel(QObject):
     def form_error(self) -> str:
         """The first thing that cannot be taken of what was typed."""
         return next(iter(self._wrong.values()), "")
+
+    @property
+    def behind(self) -> str:
+        """What to say beside all that was computed while something typed cannot be taken."""
+        return "For the last values that can be taken, not for what is typed." if self._wrong else ""
 
     @property
     def engine_kind(self) -> EngineKind:

@@ -317,6 +317,7 @@ class LaunchView(Page):
         if self.isVisible():
             self.install.show_missing(self.model.missing)
             self.preset.refresh()
+            self.plan.refresh_age()
             self.start.refresh()
             self.outcome.refresh()
             counting = self.model.watch.starting is not None

@@ -240,7 +240,7 @@ class FormCard(Card):
             planned = "" if planned in ("not set", "none") else planned
             edit = made.edit if isinstance(made, NumberField) else made
             if isinstance(edit, QLineEdit):
-                edit.setPlaceholderText(f"{planned}  (automatic)" if planned else "automatic")
+                edit.setPlaceholderText(f"{planned}  (automatic)" if planned else "Automatic")
             elif isinstance(made, ChoiceBox):
                 if made.count() and made.currentData() is None:
                     made.setItemText(0, f"Default ({planned})" if planned else "Default")

@@ -37,6 +37,7 @@ class MemoryCard(Card):
         self._model = model
         self._filling = False
         self.why = text("", "muted", wrap=True)
+        self.behind = text("", "warn", wrap=True)
         self.memory = MemoryView()
         self.problem = ProblemBox("warning", mend=model.actions.mend)
         self.again = button("Try again", model.fit.ask_again, icon="rotate-cw", hint="Compute it again")
@@ -58,12 +59,13 @@ class MemoryCard(Card):
             cell.setLayout(column(caption, box, spacing=4))
             self.boxes[name], self._cells[name] = box, cell
             kinds.addWidget(cell, 1)
-        for part in (self.why, self.memory, self.problem, self._again_row):
+        for part in (self.behind, self.why, self.memory, self.problem, self._again_row):
             self.body.addWidget(part)
         self.body.addWidget(self.context_slider)
         self.body.addWidget(self.streams_slider)
         self.body.addLayout(kinds)
         model.fit.changed.connect(self.refresh)
+        model.changed.connect(self._show_behind)
 
     def _slider(self, name: str) -> ValueSlider:
         entry = _FIELDS[name]
@@ -133,8 +135,13 @@ class MemoryCard(Card):
         elif fit.sentence:
             self.problem.show_sentence("What it takes could not be computed.", fit.sentence)
         self.reset.setVisible(bool(model.form.values))
+        self._show_behind()
         self._show_sliders()
         self._show_kinds()
+
+    def _show_behind(self) -> None:
+        set_text(self.behind, self._model.behind)
+        self.behind.setVisible(bool(self._model.behind))
 
     def _show_sliders(self) -> None:
         model, fit = self._model, self._model.fit
@@ -158,7 +165,7 @@ class MemoryCard(Card):
             slider.show_values(steps, value, most, notes[name], fit.waiting)
             if not (slider.field.error and model.form_error):
                 self._show_number(name, model.form.values.get(name))
-            slider.field.edit.setPlaceholderText("automatic" if value is None else f"{value:,}")
+            slider.field.edit.setPlaceholderText("Automatic" if value is None else f"{value:,}")
 
     def _show_kinds(self) -> None:
         model = self._model

@@ -38,10 +38,14 @@ class PlanCard(Card):
         self.body.addWidget(self._caption)
         self.body.addWidget(self._argv)
 
+    def refresh_age(self) -> None:
+        """Say when what is shown is not the plan of what is set."""
+        set_text(self._making, "Making the plan…" if self._model.planning else self._model.behind)
+
     def refresh(self) -> None:
         """Show the plan of now; an older one stays in sight while the next is made."""
         model, plan = self._model, self._model.plan
-        set_text(self._making, "Making the plan…" if model.planning else "")
+        self.refresh_age()
         # What is missing has a card of its own, with the button that mends it.
         told, rows = model.told, model.setting_rows()
         self.setVisible(bool(rows) or (model.missing is None and not told))

@@ -61,7 +61,7 @@ class StartBar(Card):
         if model.subject is None:
             return "Choose a preset or a model first.", "muted"
         if model.form_error:
-            return model.form_error, "bad"
+            return f"{model.form_error}  The command is for the last values that can be taken.", "bad"
         if model.missing is not None:
             return "vLLM has to be installed first.", "warn"
         if model.planning:

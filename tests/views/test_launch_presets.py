@@ -1,7 +1,10 @@
 """Launch with presets: list, card, sliders and bar, changes that are applied, and the start."""
 
+import asyncio
+import time
 from typing import Any
 
+import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
@@ -9,7 +12,9 @@ from PySide6.QtWidgets import QApplication, QLabel, QWidget
 from pytestqt.qtbot import QtBot
 
 from engine_host.protocol import EngineState, Gpu, InstallationPage, PresetPage, Problem, Reason
-from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.events import PresetsChangedEvent, TelemetryEvent
+from engine_host.protocol.telemetry import Sample
+from sndr_gui import memory_watch
 from sndr_gui.launch import ListKind
 from sndr_gui.views.launch import LaunchView
 from tests.views import fit_samples, preset_samples, samples
@@ -236,11 +241,40 @@ async def test_an_exact_number_can_be_typed_and_a_wrong_one_stops_the_start(stag
     QTest.keyClicks(view.sizes.context, "99999999")
     assert not view.start.start.isEnabled()
     assert view.start.note.text().startswith("Context: ")
+    # Numbers of what was typed on the way to the wrong one are shown as what they are.
+    for said in (view.sizes.behind, view.plan._making):
+        await stage.until(lambda said=said: "not for what is typed" in said.text())  # type: ignore[misc]
+    assert view.sizes.behind.isVisible()
+    assert "The command is for" in view.start.note.text()
     view.sizes.reset.click()
+    assert not view.sizes.behind.isVisible()
     assert view.sizes.context.text() == ""
     assert not view.sizes.reset.isVisible()
     await stage.until(lambda: view.start.start.isEnabled())
     assert asked(stage, PLANS)["overrides"]["context"] is None
+
+
+async def test_memory_is_computed_again_when_what_others_hold_has_moved(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    view = await page(stage, "big-24")
+    await stage.until(lambda: view.model.fit.report is not None and not view.model.fit.waiting)
+    monkeypatch.setattr(memory_watch, "_APART", 0.0)
+
+    async def measure(used: float) -> int:
+        before = len(stage.host.sent("POST", FIT))
+        stage.host.publish(TelemetryEvent(sample=Sample(at=time.time(), values={"ram.used": used * GIB})))
+        await stage.until(lambda: stage.state.measured("ram.used") == used * GIB)
+        await asyncio.sleep(0.15)
+        return len(stage.host.sent("POST", FIT)) - before
+
+    assert await measure(4.0) == 0, "nothing to compare it with"
+    assert await measure(4.2) == 0, "too little to matter"
+    assert await measure(2.0) == 1
+    assert await measure(2.1) == 0, "compared with what the newest answer was made beside"
+    stage.host.set_engine(samples.engine(EngineState.STARTING))
+    await stage.until(lambda: view.model.watch.starting)
+    assert await measure(8.0) == 0, "what is being loaded is on the move"
 
 
 async def test_a_wheel_over_a_slider_changes_nothing(stage: Stage) -> None:
