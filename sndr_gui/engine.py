@@ -11,6 +11,7 @@ from sndr_gui import engine_figures, formats
 from sndr_gui.actions import Actions
 from sndr_gui.engine_figures import LatencyRow, Speculation
 from sndr_gui.home import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
+from sndr_gui.launch_settings import planned_value
 from sndr_gui.link import Phase
 from sndr_gui.live_model import LiveModel
 from sndr_gui.monitor import Line
@@ -151,7 +152,12 @@ class EngineModel(LiveModel):
         host = self.session.state.host
         if host is None:
             return ""
-        return self.home.machine.split("  ·  ")[1] if host.gpus else f"{host.cpu_threads} CPU threads"
+        if host.gpus:
+            return self.home.machine.split("  ·  ")[1]
+        threads = planned_value(self.engine.plan if self.engine else None, "threads")
+        if isinstance(threads, int):
+            return f"{threads} of {formats.plural(host.cpu_threads, 'CPU thread')}"
+        return f"a machine of {formats.plural(host.cpu_threads, 'CPU thread')}"
 
     # The start.
 

@@ -74,6 +74,11 @@ def age(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h ago"
 
 
+def unmarked(text: str) -> str:
+    """A sentence without the backticks that mark its commands for a terminal."""
+    return text.replace("`", "")
+
+
 def plural(number: int, one: str, many: str | None = None) -> str:
     """A count with its word: `1 request`, `3 requests`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"

@@ -45,6 +45,8 @@ STATE_WORDS = {
     EngineState.FAILED: "Failed",
     EngineState.UNLOADED: "Stopped",
 }
+# The stage in which vLLM says how long it took by its own clock, which began with another stage.
+_SERVING = "Serving"
 STATE_TONES = {
     EngineState.READY: "good",
     EngineState.BUSY: "good",
@@ -84,9 +86,15 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
             # The host ends the last stage with the engine; it is the one that did not come to its end.
             state = "failed"
         rows.append(
-            StageRow(stage.name, stage.detail, formats.duration(max(0.0, end - stage.started_at)), state)
+            StageRow(stage.name, _detail(stage), formats.duration(max(0.0, end - stage.started_at)), state)
         )
     return tuple(rows)
+
+
+def _detail(stage: StageTime) -> str:
+    """What the engine said of a stage; a length of time of its own is not the stage's."""
+    is_time = stage.name == _SERVING and stage.detail.endswith(" s")
+    return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
 
 
 def start_failed(engine: Engine) -> bool:
@@ -259,7 +267,7 @@ class HomeModel(LiveModel):
             about = f"{server.version or server.path}  ·  {devices}" if server.present else ""
             if server.problem is not None:
                 fix = f" {server.problem.fix.text}" if server.problem.fix else ""
-                about = server.problem.message + fix
+                about = formats.unmarked(server.problem.message + fix)
             speed = speed_of(page, server.choice) if server.present else ""
             rows.append(ServerRow(SERVER_NAMES[server.choice], about, state, tone, speed))
         return tuple(rows)

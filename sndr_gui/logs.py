@@ -118,6 +118,13 @@ class LogsModel(QObject):
         """The lines that pass the filters, oldest first."""
         return [line for line in self.lines if self.matches(line)]
 
+    @property
+    def why_empty(self) -> str:
+        """Why no line is shown, where none is."""
+        if not self.loaded:
+            return "The lines are being read."
+        return "No line passes these filters." if self.lines else "There is no line yet."
+
     def set_filters(
         self, *, source: str | None = None, severity: Severity | None = None, search: str | None = None
     ) -> None:

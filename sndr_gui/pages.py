@@ -180,9 +180,10 @@ class Pages(QObject):
         entries = []
         for model in page.models if page else ():
             if model.problem is None:
-                entries.append(
-                    Entry(f"Start {model.name}", "model", _starter(self.actions, model.id), "launch run")
-                )
+                # Files of one name differ in their format, and those of one format in their quantization.
+                kind = " ".join(part for part in (model.format, model.quantization, "model") if part)
+                run = _starter(self.actions, model.id)
+                entries.append(Entry(f"Start {model.name}", kind, run, f"launch run {kind}"))
         return entries
 
     def _own_presets(self) -> list[Entry]:

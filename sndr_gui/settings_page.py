@@ -11,6 +11,7 @@ from typing import Any
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol import Layer, Problem, ServerChoice, Setting
+from sndr_gui import formats
 from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError, HostRefused
 from sndr_gui.session import Session
@@ -183,7 +184,7 @@ class SettingsModel(QObject):
         if server is None or (not server.path and server.problem is None):
             return "", "muted"
         if server.problem is not None:
-            return server.problem.sentence(), "bad"
+            return formats.unmarked(server.problem.sentence()), "bad"
         devices = ", ".join(server.devices) or "CPU"
         return f"Works: llama.cpp {server.version} · {devices}", "good"
 

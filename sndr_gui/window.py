@@ -162,8 +162,11 @@ class Window(QMainWindow):
         self._dot = Dot("accent")
         self._status = text("Starting the engine host…")
         self._status.setMinimumWidth(10)
-        commands = button("Commands", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)")
-        line = row(self._dot, self._status, None, commands, spacing=8)
+        self._commands = button(
+            "Commands  Ctrl+K", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)"
+        )
+        self._commands.setAccessibleName("Commands")
+        line = row(self._dot, self._status, None, self._commands, spacing=8)
         line.setContentsMargins(12, 0, 8, 0)
         bar.setLayout(line)
         return bar
@@ -301,6 +304,15 @@ class Window(QMainWindow):
         self._status.setToolTip(self._status.text())
 
     # Lifetime.
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        # Pages are built later than the status bar, and go on growing: it stays behind all of them.
+        last = self.previousInFocusChain()
+        while last is not None and last is not self and last.focusPolicy() is Qt.FocusPolicy.NoFocus:
+            last = last.previousInFocusChain()
+        if last is not None and last is not self:
+            QWidget.setTabOrder(last, self._commands)
+        return super().focusNextPrevChild(forward)
 
     def event(self, event: QEvent) -> bool:
         done = super().event(event)

@@ -102,6 +102,8 @@ class EngineView(Page):
         model = self.model
         self.starts = ChoiceBox("Which engine is shown")
         self.starts.setToolTip("Look at another engine, or at a start that failed\nsndr status")
+        # As wide as its longest line where there is room: starts of one model differ only at their ends.
+        self.starts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.starts.activated.connect(self._on_chosen)
         self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")
         self.log = button("Log", self._on_log, icon="terminal", hint="What the engine printed")

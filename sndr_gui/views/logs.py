@@ -155,6 +155,7 @@ class LogsView(Page):
         shown = f"{formats.plural(self._count, 'line')}" + (f" of {total}" if self._count < total else "")
         set_text(self.subtitle, f"{shown}  ·  the newest {KEPT:,} are kept here")
         self._stack.setCurrentIndex(0 if self._count else 1)
+        set_text(self._empty.sentence, self.model.why_empty)
 
     def _insert(self, cursor: QTextCursor, run: list[str], colour: QColor) -> None:
         if not run:

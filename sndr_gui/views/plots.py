@@ -19,7 +19,7 @@ class _AgoAxis(pg.AxisItem):  # type: ignore[misc]
     """A time axis that counts back from now."""
 
     def tickStrings(self, values: Sequence[float], scale: float, spacing: float) -> list[str]:
-        return ["now" if value > -1 else _ago(-value) for value in values]
+        return ["now" if value > -1 else f"{_ago(-value)} ago" for value in values]
 
     def tickValues(self, low: float, high: float, size: float) -> list[tuple[float, list[float]]]:
         wanted = max(1.0, (high - low) / max(2, size / 130))

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol import Finding, Fix, Problem
+from sndr_gui import formats
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Picture, button, clear, restyle, row, set_text, text
 
@@ -94,7 +95,7 @@ class ProblemBox(QFrame):
         self._problem = problem
         fix = problem.fix if problem else None
         for label, content in ((self._what, what), (self._why, why), (self._fix, fix.text if fix else "")):
-            set_text(label, content)
+            set_text(label, formats.unmarked(content))
             label.setVisible(bool(content))
         command = fix.command if fix and fix.command else ""
         self._command.set_content(command)
@@ -102,15 +103,17 @@ class ProblemBox(QFrame):
         does = fix is not None and self._does is not None and self._can(fix)
         self._mend.setVisible(does)
         if fix is not None and does:
-            label_text = fix.text.rstrip(".")
+            label_text = formats.unmarked(fix.text).rstrip(".")
             short = settings_words(fix) if fix.action is None else label_text
             self._mend.setText(short if len(short) < _BUTTON else "Do it")
-            self._mend.setAccessibleName(f"{short}: {what}" if fix.action is None else fix.text)
+            self._mend.setAccessibleName(
+                f"{short}: {what}" if fix.action is None else formats.unmarked(fix.text)
+            )
             self._fix.setVisible(fix.action is None or len(label_text) >= _BUTTON)
         tail = "\n".join(lines[-8:])
         self._lines.set_content(tail)
         self._lines.setVisible(bool(tail))
-        self.setAccessibleName(f"{what} {why}".strip())
+        self.setAccessibleName(formats.unmarked(f"{what} {why}".strip()))
 
     def _on_mend(self) -> None:
         if self._problem is not None and self._does is not None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
+from sndr_gui.home import SERVER_NAMES
 from sndr_gui.installations import InstallationsModel
 from sndr_gui.settings import ThemeChoice
 from sndr_gui.settings_page import Entry, SettingsModel
@@ -29,6 +30,9 @@ from sndr_gui.views.problems import ProblemBox
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
 _CONTROL_WIDTH = 288
+# Values that other pages name in words.
+_CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
+_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none: the one chosen above"}
 
 
 class SettingsView(Page):
@@ -131,7 +135,7 @@ class _SettingRow(QWidget):
         elif entry.kind == "choice":
             combo = ChoiceBox(entry.label)
             for choice in entry.choices:
-                combo.addItem(choice, choice)
+                combo.addItem(_CHOICES.get(choice, choice), choice)
             combo.activated.connect(self._on_choice)
             control = combo
         else:
@@ -215,7 +219,7 @@ class _SettingRow(QWidget):
             control.setCurrentIndex(max(0, control.findData(self._shown())))
         elif isinstance(control, QLineEdit) and not (control.hasFocus() and control.isModified()):
             control.setText(self._shown())
-            control.setPlaceholderText("none" if self._entry.kind in ("words", "folders") else "automatic")
+            control.setPlaceholderText(_LEFT_OPEN.get(self._entry.kind, "Automatic"))
         self._filling = False
         saving = name in self._model.saving
         set_text(self._layer, "saving…" if saving else self._model.provenance(name))

@@ -3,6 +3,7 @@
 from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
 
 from engine_host.protocol import Job, JobState
+from sndr_gui import formats
 from sndr_gui.home import StageRow
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
@@ -46,6 +47,8 @@ class StageList(QWidget):
             set_text(name, stage.name)
             set_text(detail, stage.detail)
             set_text(time, stage.time)
+            time.setToolTip(f"How long “{stage.name}” took")
+            time.setAccessibleName(f"{stage.name} took {stage.time}")
 
 
 class JobView(QWidget):
@@ -78,7 +81,7 @@ class JobView(QWidget):
         set_text_of_button = "Cancelling…" if cancelling else "Cancel"
         if self.cancel.text() != set_text_of_button:
             self.cancel.setText(set_text_of_button)
-        set_text(self._step, _story(job))
+        set_text(self._step, formats.unmarked(_story(job)))
         set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
         fix = job.error.fix if job.error is not None else None
         self.command.set_content((fix.command if fix else None) or "")

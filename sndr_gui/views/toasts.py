@@ -3,6 +3,7 @@
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from sndr_gui import formats
 from sndr_gui.notices import Notice, Notices
 from sndr_gui.views.parts import Picture, button, icon_button, text
 
@@ -25,8 +26,9 @@ class Toast(QFrame):
         self.setObjectName("toast")
         self.setFixedWidth(WIDTH)
         self.notice = notice
-        self.setAccessibleName(notice.text)
-        sentence = text(notice.text, wrap=True)
+        said = formats.unmarked(notice.text)
+        self.setAccessibleName(said)
+        sentence = text(said, wrap=True)
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 10, 8, 10)
         line.setSpacing(10)

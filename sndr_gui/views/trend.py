@@ -64,7 +64,7 @@ class Trend(QWidget):
         minutes = round(self._seconds / 60)
         for number in range(minutes, -1, -1):
             x = area.right() - area.width() * number / minutes
-            label = f"{number} min" if number else "now"
+            label = f"{number} min ago" if number else "now"
             side = Qt.AlignmentFlag.AlignHCenter
             box = QRectF(x - 30, area.bottom() + 4, 60, 18)
             if number == 0:

@@ -8,7 +8,16 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import EngineState, PatchOutcome, PatchResult, ProcessRole, RequestState
+from engine_host.protocol import (
+    EngineState,
+    Layer,
+    PatchOutcome,
+    PatchResult,
+    ProcessRole,
+    RequestState,
+    Setting,
+    StageTime,
+)
 from engine_host.protocol.events import (
     EngineRequestEvent,
     EngineStageEvent,
@@ -212,12 +221,21 @@ async def test_failed_says_where_why_and_what_to_do(stage: Stage) -> None:
     assert isinstance(stage.window.page, LogsView)
 
 
+async def test_threads_are_those_of_the_engine(stage: Stage) -> None:
+    setting = Setting(name="threads", value=4, layer=Layer.HARDWARE, why="")
+    stage.host.set_engine(samples.engine(EngineState.READY, plan=samples.plan(settings=(setting,))))
+    await stage.until(lambda: stage.state.running)
+    assert "4 of 16 CPU threads" in shown(stage).subtitle.text()
+
+
 async def test_another_start_can_be_chosen(stage: Stage) -> None:
     old = engine_samples.failed(id="engine-0", created_at=time.time() - 300)
     stage.host.set_engine(old)
     page = await running(stage)
     await stage.until(lambda: page.starts.isVisible())
     assert page.starts.count() == 2
+    stage.window.grab()
+    assert page.starts.width() >= page.starts.sizeHint().width(), "its end says which start it is"
     page.starts.setCurrentIndex(1)
     page.starts.activated.emit(1)
     assert page.failure.isVisible()
@@ -300,3 +318,17 @@ async def test_it_fits_a_small_window(stage: Stage) -> None:
             for other in parts:
                 inside = part.parentWidget() is other.parentWidget() and part is not other
                 assert not inside or not part.geometry().intersects(other.geometry())
+
+
+async def test_of_two_times_of_a_stage_each_says_whose_it_is(stage: Stage) -> None:
+    now = time.time()
+    serving = StageTime(name="Serving", detail="3.25 s", started_at=now - 5, ended_at=now - 3.3)
+    stage.host.set_engine(engine_samples.vllm(EngineState.READY, stages=(serving,)))
+    await stage.until(lambda: stage.state.running)
+    page = shown(stage)
+    page.start.fold.click()
+    _picture, _name, detail, took = page.start.stages._lines[0]
+    assert detail.text() == "counted by the engine itself: 3.25 s"
+    assert took.text() == "1.7 s"
+    assert took.accessibleName() == "Serving took 1.7 s"
+    assert "took" in took.toolTip()

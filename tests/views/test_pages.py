@@ -7,7 +7,7 @@ from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QLineEdit, QPushButton
+from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton
 from pytestqt.qtbot import QtBot
 
 from engine_host.engines.llamacpp_servers import build_fix
@@ -410,6 +410,15 @@ async def test_logs_filter_follow_and_append(stage: Stage) -> None:
     assert "hidden" not in page.lines.toPlainText()
     QTest.keyClicks(page.search, "nothing like it")
     await stage.until(lambda: page._empty.isVisible())
+    assert page._empty.sentence.text() == "No line passes these filters."
+
+
+async def test_logs_without_a_line_speak_of_no_filter(stage: Stage) -> None:
+    stage.host.log_lines = []
+    page = logs(stage)
+    await stage.until(lambda: page.model.loaded)
+    assert page._empty.isVisible()
+    assert page._empty.sentence.text() == "There is no line yet."
 
 
 async def test_logs_hold_ten_thousand_lines(stage: Stage) -> None:
@@ -461,6 +470,18 @@ async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
     assert isinstance(switch, QCheckBox)
     switch.click()
     await stage.until(lambda: last()["values"] == {"engine.keep": True})
+
+
+async def test_settings_name_choices_as_the_other_pages_do(stage: Stage) -> None:
+    page = settings(stage)
+    await stage.until(lambda: page._rows)
+    server = page._rows["engine.server"]._control
+    assert isinstance(server, QComboBox)
+    assert [server.itemText(place) for place in range(2)] == ["Automatic", "Built here"]
+    assert server.itemData(0) == "auto"
+    own = page._rows["engine.own_server"]._control
+    assert isinstance(own, QLineEdit)
+    assert own.placeholderText().startswith("none")
 
 
 async def test_settings_refused_value_is_told_at_its_row(stage: Stage) -> None:

@@ -189,6 +189,33 @@ async def test_palette_finds_and_runs(stage: Stage, qtbot: QtBot) -> None:
     assert not palette.isVisible()
 
 
+async def test_palette_tells_models_of_one_name_apart(stage: Stage, qtbot: QtBot) -> None:
+    models = stage.host.models.models
+    twins = (models[0], models[0].model_copy(update={"id": "twin", "format": "safetensors"}))
+    stage.state.models = stage.host.models.model_copy(update={"models": twins})
+    found = [entry for entry in stage.pages.entries() if entry.title == f"Start {models[0].name}"]
+    assert len({entry.hint for entry in found}) == 2
+    assert any("safetensors" in entry.hint for entry in found)
+
+
+async def test_tab_goes_from_the_page_to_the_status_bar_and_round(stage: Stage, qtbot: QtBot) -> None:
+    stage.window.go("logs")
+    await asyncio.sleep(0.1)
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    commands = stage.window._commands
+    assert "Ctrl+K" in commands.text()
+    stage.window.page.focus_filter()
+    walked: list[QWidget] = []
+    while commands not in walked and len(walked) < 40:
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        walked.append(focused)
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+    assert all(stage.window.page.isAncestorOf(one) for one in walked[:-1]), walked
+    assert QApplication.focusWidget() in stage.window._nav.values()
+
+
 async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:
     stage.pages.settings.set_theme(ThemeChoice.DARK)
     assert theme.current() is theme.DARK

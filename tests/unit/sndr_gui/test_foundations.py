@@ -30,6 +30,10 @@ from sndr_gui.tasks import Tasks
 from sndr_gui.versions import refusal, refusal_here
 
 
+def test_backticks_are_for_terminals() -> None:
+    assert formats.unmarked("Run `sndr engine build` first.") == "Run sndr engine build first."
+
+
 def test_versions_that_end_the_process_are_refused_in_a_sentence() -> None:
     sentence = refusal((3, 11, 7), (6, 12, 0))
     assert sentence is not None
