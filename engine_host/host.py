@@ -474,10 +474,9 @@ class Host:
 
     def _readings(self) -> Mapping[str, Readings]:
         """For the graphs: what the engines say, with the requests that wait at our own door."""
+        waiting = self.gateway.book.waiting
         return {
-            engine.id: engine.readings.model_copy(
-                update={"requests_waiting": self.gateway.book.waiting(engine.id)}
-            )
+            engine.id: engine.readings.model_copy(update={"requests_waiting": waiting(engine.id)})
             for engine in self.engines.serving()
             if engine.readings is not None
         }

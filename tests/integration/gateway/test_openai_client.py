@@ -263,7 +263,8 @@ def test_a_completions_log_probabilities_have_the_form_of_completions(
 ) -> None:
     async def go() -> None:
         async with real(slots=1) as made, client(made.url) as ai:
-            asked = {"model": "random", "prompt": "a b", "max_tokens": 6, "temperature": 0, "logprobs": top}
+            asked: Any = {"model": "random", "prompt": "a b", "max_tokens": 6, "temperature": 0}
+            asked["logprobs"] = top
             if stream:
                 pieces = [one async for one in await ai.completions.create(**asked, stream=True)]
                 choices = [one.choices[0] for one in pieces if one.choices]
