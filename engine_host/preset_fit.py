@@ -105,6 +105,20 @@ def _drafts_said(speculation: object) -> int | None:
     return said if isinstance(said, int) and said > 0 else None
 
 
+def other_engine(preset: str, engine: PresetEngine, asked: EngineKind) -> HostError:
+    """setting_invalid: a preset was asked for with another engine than its own."""
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"{preset} is for {_NAMES[engine]}, not for {asked.value}.",
+        cause="Its settings mean something to that engine alone.",
+        fix=Fix(
+            text="Leave the engine out, or choose a preset for it.",
+            command=f"sndr presets list --engine {asked.value}",
+        ),
+        evidence={"preset": preset, "engine": engine.value},
+    )
+
+
 def refuse_other_engine(resolved: ResolvedPreset, asked: FitRequest, model: Model | None = None) -> None:
     """Raise HostError where a question is about another engine than its preset's, or `model` needs one.
 
@@ -112,16 +126,7 @@ def refuse_other_engine(resolved: ResolvedPreset, asked: FitRequest, model: Mode
     """
     kind, preset = ENGINES[resolved.engine], resolved.preset.id
     if asked.engine not in {EngineKind.AUTO, kind}:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"{preset} is for {_NAMES[resolved.engine]}, not for {asked.engine.value}.",
-            cause="Its settings mean something to that engine alone.",
-            fix=Fix(
-                text="Leave the engine out, or choose a preset for it.",
-                command=f"sndr presets list --engine {asked.engine.value}",
-            ),
-            evidence={"preset": preset, "engine": kind.value},
-        )
+        raise other_engine(preset, resolved.engine, asked.engine)
     if model is None or (kind is EngineKind.LLAMA_CPP) is (model.format == "GGUF"):
         return
     other = PresetEngine.VLLM if kind is EngineKind.LLAMA_CPP else PresetEngine.LLAMA_CPP

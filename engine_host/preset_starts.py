@@ -9,7 +9,7 @@ from engine_host._errors import HostError
 from engine_host.catalog.resolve import require
 from engine_host.launch.asked import PresetStart
 from engine_host.preset_checks import PresetChecks
-from engine_host.preset_fit import ENGINES, not_started
+from engine_host.preset_fit import ENGINES, not_started, other_engine
 from engine_host.preset_services import PresetServices
 from engine_host.preset_weights import by_name, chosen, files_finding, weights_here
 from engine_host.protocol.base import Severity
@@ -110,16 +110,7 @@ def _check_engine(resolved: ResolvedPreset, request: LaunchRequest) -> None:
             evidence={"preset": preset.id, "engine": resolved.engine.value},
         )
     if request.engine not in {EngineKind.AUTO, kind}:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"{preset.id} is for {kind.value}, not for {request.engine.value}.",
-            cause="Its settings mean something to that engine alone.",
-            fix=Fix(
-                text="Leave the engine out, or choose a preset for it.",
-                command=f"sndr presets list --engine {request.engine.value}",
-            ),
-            evidence={"preset": preset.id, "engine": kind.value},
-        )
+        raise other_engine(preset.id, resolved.engine, request.engine)
 
 
 def _check_gpus(resolved: ResolvedPreset) -> None:

@@ -1,64 +1,18 @@
 """Launch with presets: list, card, sliders and bar, changes that are applied, and the start."""
 
-import asyncio
-import time
-from typing import Any
-
-import pytest
 from PySide6.QtCore import QPoint, QPointF, Qt
 from PySide6.QtGui import QAccessible, QWheelEvent
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QApplication, QLabel, QWidget
+from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import EngineState, Gpu, InstallationPage, PresetPage, Problem, Reason
-from engine_host.protocol.events import PresetsChangedEvent, TelemetryEvent
-from engine_host.protocol.telemetry import Sample
-from sndr_gui import memory_watch
+from engine_host.protocol import PresetPage, Problem, Reason
+from engine_host.protocol.events import PresetsChangedEvent
 from sndr_gui.launch import ListKind
 from sndr_gui.views.launch import LaunchView
-from tests.views import fit_samples, preset_samples, samples
+from tests.views import fit_samples, preset_samples
 from tests.views.conftest import Stage
-
-FIT, PLANS, VERDICTS = "/v1/fit", "/v1/plans", "/v1/presets/verdicts"
-GIB = 2**30
-
-
-async def page(stage: Stage, preset: str = "", gpus: int = 1, cuda: bool = True) -> LaunchView:
-    """Launch with its presets judged, and one of them chosen."""
-    cards = tuple(
-        Gpu(index=place, uuid=f"u{place}", name="RTX 3090", memory_total=24 * GIB, memory_used=2 * GIB)
-        for place in range(gpus)
-    )
-    stage.host.host = samples.host(gpus=cards, gpu_absence=None)
-    stage.state.host = stage.host.host
-    both = (samples.installation("cuda"), samples.installation())
-    stage.host.installations = (
-        InstallationPage(seq=0, installations=both) if cuda else samples.installations()
-    )
-    stage.pages.installations.load()
-    await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
-    stage.window.go("launch")
-    view = stage.window.page
-    assert isinstance(view, LaunchView)
-    await stage.until(lambda: view.model.presets.verdicts is not None and view.model.subject is not None)
-    if preset:
-        view.model.select_preset(preset)
-        await stage.until(lambda: view.model.presets.detail is not None)
-    await stage.until(lambda: view.model.fit.report is not None and not view.model.fit.waiting)
-    return view
-
-
-def asked(stage: Stage, path: str) -> dict[str, Any]:
-    """The newest request to a path; nothing but names while there was none."""
-    sent = stage.host.sent("POST", path) or [{"preset": None, "model": None, "overrides": {}}]
-    body: dict[str, Any] = sent[-1]
-    return body
-
-
-def words(widget: QWidget) -> str:
-    """Everything that is said below a widget."""
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
+from tests.views.launch_presets import FIT, PLANS, VERDICTS, asked, page, words
 
 
 async def test_what_works_best_is_chosen_and_planned_at_once(stage: Stage) -> None:
@@ -254,29 +208,6 @@ async def test_an_exact_number_can_be_typed_and_a_wrong_one_stops_the_start(stag
     assert asked(stage, PLANS)["overrides"]["context"] is None
 
 
-async def test_memory_is_computed_again_when_what_others_hold_has_moved(
-    stage: Stage, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    view = await page(stage, "big-24")
-    await stage.until(lambda: view.model.fit.report is not None and not view.model.fit.waiting)
-    monkeypatch.setattr(memory_watch, "_APART", 0.0)
-
-    async def measure(used: float) -> int:
-        before = len(stage.host.sent("POST", FIT))
-        stage.host.publish(TelemetryEvent(sample=Sample(at=time.time(), values={"ram.used": used * GIB})))
-        await stage.until(lambda: stage.state.measured("ram.used") == used * GIB)
-        await asyncio.sleep(0.15)
-        return len(stage.host.sent("POST", FIT)) - before
-
-    assert await measure(4.0) == 0, "nothing to compare it with"
-    assert await measure(4.2) == 0, "too little to matter"
-    assert await measure(2.0) == 1
-    assert await measure(2.1) == 0, "compared with what the newest answer was made beside"
-    stage.host.set_engine(samples.engine(EngineState.STARTING))
-    await stage.until(lambda: view.model.watch.starting)
-    assert await measure(8.0) == 0, "what is being loaded is on the move"
-
-
 async def test_a_wheel_over_a_slider_changes_nothing(stage: Stage) -> None:
     view = await page(stage, "big-24")
     slider = view.sizes.context_slider.slider
@@ -446,53 +377,11 @@ async def test_presets_that_cannot_be_read_are_read_again_on_demand(stage: Stage
     assert view.presets.table.isVisible()
 
 
-async def test_memory_is_computed_again_when_an_engine_came_or_went(stage: Stage) -> None:
-    view = await page(stage)
-    before = len(stage.host.sent("POST", FIT))
-    stage.host.set_engine(samples.engine(EngineState.READY))
-    await stage.until(lambda: len(stage.host.sent("POST", FIT)) > before)
-    await stage.until(lambda: not view.model.fit.waiting)
-
-
-async def test_a_preset_that_was_written_anew_is_computed_anew(stage: Stage) -> None:
-    view = await page(stage, "big-24")
-    before = len(stage.host.sent("POST", FIT))
-    changed = tuple(
-        item.model_copy(update={"digest": "d2"}) if item.preset.id == "big-24" else item
-        for item in stage.host.presets.presets
-    )
-    stage.host.presets = PresetPage(seq=0, presets=changed)
-    stage.host.publish(PresetsChangedEvent())
-    await stage.until(lambda: len(stage.host.sent("POST", FIT)) > before)
-    assert view.model.presets.chosen == "big-24"
-
-
 async def test_a_machine_says_what_it_has(stage: Stage) -> None:
     view = await page(stage, gpus=2)
     said = words(view.machine)
     for word in ("RTX 3090 #0", "RTX 3090 #1", "2 / 24 GiB", "RAM", "8 / 32 GiB", "llama.cpp", "vLLM"):
         assert word in said
-
-
-async def test_a_refused_question_keeps_its_sentence_and_is_tried_again(stage: Stage) -> None:
-    stage.host.refuse[FIT] = Problem(reason=Reason.UNSUPPORTED, message="The shape of Big is not known.")
-    stage.window.go("launch")
-    view = stage.window.page
-    assert isinstance(view, LaunchView)
-    await stage.until(lambda: view.sizes.problem.isVisible())
-    assert "The shape of Big is not known." in words(view.sizes)
-    assert not view.sizes.memory.isVisible()
-    stage.host.refuse.clear()
-    view.sizes.again.click()
-    await stage.until(lambda: view.sizes.memory.isVisible() and view.model.fit.report is not None)
-
-
-async def test_a_start_that_runs_makes_room_again_when_it_ends(stage: Stage) -> None:
-    view = await page(stage)
-    before = len(stage.host.sent("POST", VERDICTS))
-    stage.host.set_engine(samples.engine(EngineState.READY))
-    await stage.until(lambda: len(stage.host.sent("POST", VERDICTS)) > before)
-    assert view.model.presets.verdicts is not None
 
 
 async def test_every_control_of_launch_has_a_name(stage: Stage) -> None:

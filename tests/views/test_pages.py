@@ -1,13 +1,11 @@
 """The faces of each page: empty, starting, ready, failed, disconnected; and what its buttons send."""
 
-import asyncio
 import math
 import time
-from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit, QPushButton
+from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from engine_host.engines.llamacpp_servers import build_fix
@@ -33,7 +31,6 @@ from engine_host.protocol.events import (
     JobStepEvent,
     LogLineEvent,
     ServersChangedEvent,
-    SettingsChangedEvent,
     TelemetryEvent,
 )
 from engine_host.protocol.telemetry import Sample
@@ -42,7 +39,6 @@ from sndr_gui.views.home import HomeView
 from sndr_gui.views.launch import LaunchView
 from sndr_gui.views.logs import LogsView
 from sndr_gui.views.monitor import MonitorView
-from sndr_gui.views.settings_page import SettingsView
 from tests.views import samples
 from tests.views.conftest import Stage
 
@@ -431,75 +427,3 @@ async def test_logs_hold_ten_thousand_lines(stage: Stage) -> None:
     stage.host.publish(LogLineEvent(lines=lines))
     await stage.until(lambda: "line 11999" in page.lines.toPlainText())
     assert page.lines.blockCount() <= 10_000
-
-
-# Settings.
-
-
-def settings(stage: Stage) -> SettingsView:
-    stage.window.go("settings")
-    page = stage.window.page
-    assert isinstance(page, SettingsView)
-    return page
-
-
-async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
-    page = settings(stage)
-
-    def last() -> dict[str, Any]:
-        body: dict[str, Any] = stage.host.sent("PUT", "/v1/settings")[-1]
-        return body
-
-    port = page._rows["endpoint.port"]._control
-    assert isinstance(port, QLineEdit)
-    port.setFocus()
-    port.selectAll()
-    QTest.keyClicks(port, "9000")
-    stage.host.settings = samples.settings(endpoint__port=9000)
-    QTest.keyClick(port, Qt.Key.Key_Return)
-    await stage.until(lambda: stage.host.sent("PUT", "/v1/settings"))
-    assert last()["values"] == {"endpoint.port": 9000}
-    await stage.until(lambda: page.model.provenance("endpoint.port") == "set by you")
-    reset = page._rows["endpoint.port"]._reset
-    await stage.until(reset.isEnabled)
-    QTest.mouseClick(reset, Qt.MouseButton.LeftButton)
-    await stage.until(
-        lambda: stage.host.sent("PUT", "/v1/settings")[-1] == {"values": {"endpoint.port": None}}
-    )
-    switch = page._rows["engine.keep"]._control
-    assert isinstance(switch, QCheckBox)
-    switch.click()
-    await stage.until(lambda: last()["values"] == {"engine.keep": True})
-
-
-async def test_settings_name_choices_as_the_other_pages_do(stage: Stage) -> None:
-    page = settings(stage)
-    await stage.until(lambda: page._rows)
-    server = page._rows["engine.server"]._control
-    assert isinstance(server, QComboBox)
-    assert [server.itemText(place) for place in range(2)] == ["Automatic", "Built here"]
-    assert server.itemData(0) == "auto"
-    own = page._rows["engine.own_server"]._control
-    assert isinstance(own, QLineEdit)
-    assert own.placeholderText().startswith("none")
-
-
-async def test_settings_refused_value_is_told_at_its_row(stage: Stage) -> None:
-    page = settings(stage)
-    problem = Problem(reason=Reason.SETTING_INVALID, message="Port 0 is no port.")
-    stage.host.refuse["/v1/settings"] = problem
-    page.model.put("endpoint.port", 0)
-    row = page._rows["endpoint.port"]
-    await stage.until(lambda: row._problem is not None and row._problem.isVisible())
-    assert row._problem is not None
-    assert row._problem._what.text() == "Port 0 is no port."
-
-
-async def test_settings_follow_changes_made_elsewhere(stage: Stage) -> None:
-    page = settings(stage)
-    stage.host.settings = samples.settings(engine__streams=2)
-    stage.host.publish(SettingsChangedEvent(names=("engine.streams",)))
-    control = page._rows["engine.streams"]._control
-    assert isinstance(control, QLineEdit)
-    await stage.until(lambda: control.text() == "2")
-    await asyncio.sleep(0.05)
