@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from PySide6.QtWidgets import QLabel, QWidget
-
 from engine_host.protocol import Gpu, InstallationPage
 from sndr_gui.views.launch import LaunchView
 from tests.views import samples
@@ -43,8 +41,3 @@ def asked(stage: Stage, path: str) -> dict[str, Any]:
     sent = stage.host.sent("POST", path) or [{"preset": None, "model": None, "overrides": {}}]
     body: dict[str, Any] = sent[-1]
     return body
-
-
-def words(widget: QWidget) -> str:
-    """Everything that is said below a widget."""
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))

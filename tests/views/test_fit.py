@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from PySide6.QtGui import QAccessible
 from PySide6.QtTest import QTest
-from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel, QLineEdit, QTableView, QWidget
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableView, QWidget
 
 from engine_host.bundled import resources
 from engine_host.protocol.fit import KV_TOKENS, Measured, Verdict
@@ -17,6 +17,7 @@ from sndr_gui.views.fit import FitView
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
 from tests.views.conftest import Stage
 from tests.views.real_catalogue import RealCatalogue
+from tests.views.words import words
 
 CONFIG = resources() / "models" / "sndr-demo" / "config.json"
 
@@ -59,10 +60,6 @@ async def on_3090s(stage: Stage, count: int = 2) -> FitView:
     view.model.set_values(context=65536, streams=4)
     await answered(stage, view)
     return view
-
-
-def words(widget: QWidget) -> str:
-    return "\n".join(label.text() for label in widget.findChildren(QLabel) if label.isVisibleTo(widget))
 
 
 async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:

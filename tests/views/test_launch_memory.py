@@ -12,7 +12,8 @@ from sndr_gui import memory_watch
 from sndr_gui.views.launch import LaunchView
 from tests.views import samples
 from tests.views.conftest import Stage
-from tests.views.launch_presets import FIT, GIB, VERDICTS, page, words
+from tests.views.launch_presets import FIT, GIB, VERDICTS, page
+from tests.views.words import words
 
 
 async def test_memory_is_computed_again_when_what_others_hold_has_moved(

@@ -12,7 +12,8 @@ from sndr_gui.launch import ListKind
 from sndr_gui.views.launch import LaunchView
 from tests.views import fit_samples, preset_samples
 from tests.views.conftest import Stage
-from tests.views.launch_presets import FIT, PLANS, VERDICTS, asked, page, words
+from tests.views.launch_presets import FIT, PLANS, VERDICTS, asked, page
+from tests.views.words import words
 
 
 async def test_what_works_best_is_chosen_and_planned_at_once(stage: Stage) -> None:
