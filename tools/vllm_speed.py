@@ -1,17 +1,21 @@
 """How fast vLLM reads prompts and decodes at a depth, with random weights: a table of docs/kernels.md.
 
 usage: python -m tools.vllm_speed SHAPE [--kv turboquant_k8v4] [--cases 1x32768 16x32768] [--drafts 3]
-                                        [--acceptance 3.0] [--eager] [--out FILE]
+                                        [--acceptance 3.0] [--eager | --compile] [--profile] [--out FILE]
 
 SHAPE is a file of tests/unit/fit/shapes (mimo-7b, qwen3-8b, qwen36-27b, qwen36-35b-a3b) or the path of
 another config.json. It needs a GPU and vLLM, no weights and no network. Which patches take part is chosen
 from outside, by the overlay's variables; what was measured is one JSON line a case. A case `16x32768` sends
-sixteen prompts of 32,768 random tokens at once, and counts decode only while all sixteen answers grow.
+sixteen prompts of 32,768 random tokens at once, and counts decode only while all sixteen answers grow: what
+the first of them get while the last prompt is read comes on top of the length of an answer.
+`--compile` lets vLLM compile the model with inductor, as it does by itself. `--profile` adds which kernels a
+step of decode consists of, recorded after the steps that are counted.
 """
 
 import argparse
 import importlib
 import json
+import math
 import os
 import random
 import tempfile
@@ -20,11 +24,14 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
+from tools.step_profile import Recorder, StepProfile
 from tools.vllm_starts import ENVIRONMENT, SHAPES, model_config
 
 ANSWER = 260
+CHUNK = 8192
 # The first steps after the last prompt still wait for its work.
 SETTLING = 3
+PROFILED = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,10 @@ class Case:
 
     streams: int
     context: int
+
+    def answer(self, length: int, drafts: int) -> int:
+        """Tokens of an answer, so that so many are left when the last prompt is read."""
+        return length + (self.streams - 1) * math.ceil(self.context / CHUNK) * (drafts + 1)
 
     @classmethod
     def read(cls, text: str) -> "Case":
@@ -84,9 +95,9 @@ def engine_arguments(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "load_format": "dummy",
         "skip_tokenizer_init": True,
         "kv_cache_dtype": asked.kv,
-        "max_model_len": max(case.context for case in asked.cases) + ANSWER + 64,
+        "max_model_len": max(case.context + case.answer(ANSWER, asked.drafts) for case in asked.cases) + 256,
         "max_num_seqs": max(case.streams for case in asked.cases),
-        "max_num_batched_tokens": 8192,
+        "max_num_batched_tokens": CHUNK,
         "gpu_memory_utilization": 0.92,
         "enable_prefix_caching": False,
         "gdn_prefill_backend": "triton",
@@ -94,7 +105,11 @@ def engine_arguments(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "disable_log_stats": False,
     }
     if not asked.eager:
-        graphs = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY", "cudagraph_capture_sizes": rows}
+        graphs = {
+            "mode": 3 * asked.compile,
+            "cudagraph_mode": "FULL_DECODE_ONLY",
+            "cudagraph_capture_sizes": rows,
+        }
         arguments["compilation_config"] = graphs
     if "text_config" in config:
         arguments["language_model_only"] = True
@@ -118,12 +133,18 @@ class Bench:
         self._engine = self._llm.llm_engine
         self._draw = random.Random(0)
         self._named = 0
+        self.profile: StepProfile | None = None
 
-    def run(self, case: Case, answer: int = ANSWER) -> dict[str, Any]:
-        """Send the prompts of a case and follow the answers to their end."""
+    def run(self, case: Case, answer: int, recorder: Recorder | None = None) -> dict[str, Any]:
+        """Send the prompts of a case and follow the answers to their end; then profile some steps more."""
+        self.profile = None
         vocabulary = self._engine.model_config.get_vocab_size()
         chosen = self._vllm.SamplingParams(
-            temperature=0, max_tokens=answer, ignore_eos=True, detokenize=False
+            temperature=0,
+            # Room for the steps that are profiled, each of which may take every draft.
+            max_tokens=answer + (8 * PROFILED + 8 if recorder else 0),
+            ignore_eos=True,
+            detokenize=False,
         )
         lengths: dict[str, int] = {}
         for _ in range(case.streams):
@@ -141,10 +162,19 @@ class Bench:
                 first, before = now, self._drafted()
             growing = sum(length < answer for length in lengths.values())
             steps.append(Step(now, sum(lengths.values()), growing))
+            if recorder and not growing:
+                self._profile(recorder)
+                recorder = None
         speed = speed_of(case, started, steps, first)
         accepted, drafts = (after - then for after, then in zip(self._drafted(), before, strict=True))
         length = round(1 + accepted / drafts, 3) if drafts else None
         return asdict(case) | asdict(speed) | {"acceptance_length": length}
+
+    def _profile(self, recorder: Recorder) -> None:
+        recorder.start()
+        for _ in range(PROFILED):
+            self._engine.step()
+        self.profile = recorder.stop(PROFILED)
 
     def _drafted(self) -> tuple[int, int]:
         """Accepted draft tokens, and drafts, since the start."""
@@ -167,7 +197,10 @@ def main() -> None:
     parser.add_argument("--cases", type=Case.read, nargs="+", default=[Case(1, 32768), Case(16, 32768)])
     parser.add_argument("--drafts", type=int, default=0)
     parser.add_argument("--acceptance", type=float, default=3.0)
-    parser.add_argument("--eager", action="store_true")
+    modes = parser.add_mutually_exclusive_group()
+    modes.add_argument("--eager", action="store_true")
+    modes.add_argument("--compile", action="store_true")
+    parser.add_argument("--profile", action="store_true")
     parser.add_argument("--out", type=Path)
     asked = parser.parse_args()
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
@@ -187,7 +220,12 @@ def main() -> None:
         # Kernels that are compiled when they are first used are not the case's time.
         bench.run(Case(1, min(9000, max(case.context for case in asked.cases))), answer=40)
         for case in asked.cases:
-            found = {"shape": given.stem, "kv": asked.kv, "drafts": asked.drafts} | bench.run(case)
+            recorder = Recorder() if asked.profile else None
+            found = {"shape": given.stem, "kv": asked.kv, "drafts": asked.drafts, "compile": asked.compile}
+            found |= bench.run(case, case.answer(ANSWER, asked.drafts), recorder)
+            if bench.profile is not None:
+                print("\n".join(bench.profile.lines()), flush=True)
+                found["profile"] = bench.profile.as_json()
             line = json.dumps(found)
             print(line, flush=True)
             if asked.out:

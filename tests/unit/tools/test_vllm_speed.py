@@ -25,16 +25,23 @@ def test_too_few_steps_are_no_measurement() -> None:
         speed_of(Case(1, 10), 0.0, [Step(1.0, 1, 1), Step(2.0, 2, 1)], first=1.0)
 
 
+def test_an_answer_outlasts_the_prompts_after_its_own() -> None:
+    assert Case(1, 32768).answer(260, drafts=3) == 260
+    assert Case(16, 32768).answer(260, drafts=3) == 260 + 15 * 4 * 4
+
+
 def test_graphs_are_captured_for_what_occurs(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text('{"text_config": {}}')
     cases = [Case.read("1x512"), Case.read("16x32768")]
-    asked = argparse.Namespace(cases=cases, kv="auto", drafts=3, acceptance=3.0, eager=False)
+    asked = argparse.Namespace(cases=cases, kv="auto", drafts=3, acceptance=3.0, eager=False, compile=False)
     found = engine_arguments(asked, tmp_path)
     assert found["compilation_config"]["cudagraph_capture_sizes"] == [1, 4, 16, 64]
     assert found["speculative_config"]["synthetic_acceptance_length"] == 3.0
     assert found["max_model_len"] > 32768
     assert found["language_model_only"]
-    asked = argparse.Namespace(cases=cases[:1], kv="auto", drafts=0, acceptance=3.0, eager=True)
+    asked = argparse.Namespace(
+        cases=cases[:1], kv="auto", drafts=0, acceptance=3.0, eager=True, compile=False
+    )
     found = engine_arguments(asked, tmp_path)
     assert "speculative_config" not in found
     assert "compilation_config" not in found
