@@ -18,9 +18,11 @@ import json
 import math
 import os
 import random
+import statistics
 import tempfile
 import time
 from dataclasses import asdict, dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -63,11 +65,16 @@ class Case:
 
 @dataclass(frozen=True, slots=True)
 class Speed:
-    """Prompt tokens a second, milliseconds for a token of every stream, and steps that were counted."""
+    """Prompt tokens a second, milliseconds for a token of every stream, and steps that were counted.
+
+    A step's median and its longest time are told too: a compilation or another program can hold up one step.
+    """
 
     prefill_rate: int
     ms_a_token: float
     steps: int
+    median_step_ms: float
+    longest_step_ms: float
 
 
 def speed_of(case: Case, started: float, steps: list[Step], first: float) -> Speed:
@@ -79,10 +86,13 @@ def speed_of(case: Case, started: float, steps: list[Step], first: float) -> Spe
     if len(full) < 2:
         raise ValueError(f"{case.streams} answers grew together for fewer than {SETTLING + 2} steps")
     seconds, tokens = full[-1].at - full[0].at, full[-1].tokens - full[0].tokens
+    times = [1000 * (after.at - before.at) for before, after in pairwise(full)]
     return Speed(
         round(case.streams * case.context / (first - started)),
         round(1000 * seconds * case.streams / tokens, 3),
-        len(full) - 1,
+        len(times),
+        round(statistics.median(times), 3),
+        round(max(times), 3),
     )
 
 
@@ -162,7 +172,7 @@ class Bench:
                 first, before = now, self._drafted()
             growing = sum(length < answer for length in lengths.values())
             steps.append(Step(now, sum(lengths.values()), growing))
-            if recorder and not growing:
+            if recorder and first and growing < case.streams:
                 self._profile(recorder)
                 recorder = None
         speed = speed_of(case, started, steps, first)

@@ -18,6 +18,13 @@ def test_only_steps_with_all_answers_growing_count() -> None:
     assert found.prefill_rate == 1000
     assert found.ms_a_token == 10.0
     assert found.steps == 7
+    assert found.median_step_ms == found.longest_step_ms == 30.0
+
+
+def test_a_step_that_was_held_up_is_told() -> None:
+    steps = [Step(1.0 + 0.03 * number + (number > 8) * 0.4, 3 * number, 1) for number in range(1, 12)]
+    found = speed_of(Case(1, 1000), 0.0, steps, first=1.0)
+    assert (found.median_step_ms, found.longest_step_ms) == (30.0, 430.0)
 
 
 def test_too_few_steps_are_no_measurement() -> None:

@@ -19,7 +19,7 @@ def worst_error(
     lengths = [1 + threshold, 197, 70, 0]
     random, cache, table, cores = _filled(layout, kv_heads, lengths, native_fp8, device)
     errors = []
-    for rows, uniform in sorted({(1, True), (threshold, True), (threshold, False)}):
+    for rows, uniform in sorted({(1, True), (1, False), (threshold, True), (threshold, False)}):
         queries = [rows] * 4 if uniform else [rows, rows, 1, 0]
         starts = torch.tensor([0, *queries], device=device).cumsum(0).to(torch.int32)
         query = random(sum(queries), heads, head_size)
@@ -41,9 +41,12 @@ def worst_error(
     for found, wanted in zip(window.cpu(), tokens, strict=True):
         errors.append(_distance(found, wanted[60:]))
     one, sums = random(5, heads, head_size), torch.zeros(heads, 5, device=device)
-    merged = torch.empty_like(one)
-    merge(one, sums, one, sums, merged, torch.empty_like(sums))
-    errors.append(_distance(merged, one.double()))
+    # What was merged before is fp32 while more windows come.
+    for kind in (one.dtype, torch.float32):
+        for target in (one.dtype, torch.float32):
+            merged = torch.empty_like(one, dtype=target)
+            merge(one.to(kind), sums, one, sums, merged, torch.empty_like(sums))
+            errors.append(_distance(merged, one.double()))
     return max(errors) if all(error == error for error in errors) else float("nan")
 
 

@@ -7,7 +7,7 @@ from itertools import pairwise
 import torch
 
 from .decision import PRESETS, turboquant_layers
-from .kernels.attention import Plan, Shape, attend, fixed_share_of, prefill_rows
+from .kernels.attention import Plan, Shape, attend, compile_combining, fixed_share_of, prefill_rows
 from .kernels.expand import expand
 from .kernels.layout import CacheLayout
 from .kernels.merge import merge
@@ -45,6 +45,9 @@ def adopt(builder, layer_names, vllm_config):
     layers = turboquant_layers(vllm_config)
     for name in layer_names:
         layers[name].impl._sndr = Wired(layers[name].impl, builder._sndr, vllm_config)
+    if layer_names:
+        # The layers of one builder are alike.
+        layers[layer_names[0]].impl._sndr.compile_ahead(vllm_config, builder.device)
 
 
 def reserve(builder):
@@ -185,6 +188,18 @@ class Wired:
                 self.decision.hopper,
             )
         return self._shapes[key]
+
+    def compile_ahead(self, vllm_config, device):
+        """Compile what depends on the number of requests, before the first of them comes.
+
+        The self-test compiles everything else; steps that also read prompts are not captured in graphs, and
+        a compilation would hold up every answer for most of a second.
+        """
+        layout = CacheLayout(self.preset, self.impl.head_size, 16)
+        most = vllm_config.scheduler_config.max_num_seqs
+        for rows in {1, self.decision.threshold}:
+            shape = self.shape(layout, rows)
+            compile_combining(shape, most, self.most_tokens, vllm_config.model_config.dtype, device)
 
     def pages(self, kv_cache):
         """The layer's memory as [blocks, kv_heads, page bytes], and its layout; blocks may have gaps."""

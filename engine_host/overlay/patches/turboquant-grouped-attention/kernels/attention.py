@@ -2,10 +2,10 @@
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import torch
-import triton
 
 from .combine import combine_kernel
 from .decode import decode_kernel
@@ -59,9 +59,14 @@ def hopper_tuning_for(layout: CacheLayout, rows: int) -> Tuning:
     return Tuning(whole_values=True, programs_a_core=3)
 
 
+def power_of_2(number: int) -> int:
+    """The smallest power of two that is not less; Triton's own takes ten times as long in every layer."""
+    return 1 << (number - 1).bit_length()
+
+
 def rows_of(heads: int, kv_heads: int, query_rows: int) -> int:
     """Rows of one KV head of one request, padded to what the tensor cores take."""
-    return max(8, triton.next_power_of_2(heads // kv_heads * query_rows))
+    return max(8, power_of_2(heads // kv_heads * query_rows))
 
 
 def splits_for(pairs: int, most_tokens: int, cores: int, programs_a_core: int) -> int:
@@ -110,20 +115,20 @@ class Shape:
         if self.heads % self.kv_heads:
             raise ValueError(f"{self.heads} query heads over {self.kv_heads} KV heads")
 
-    @property
+    @cached_property
     def rows(self) -> int:
         """Rows of one KV head of one request, padded to what the tensor cores take."""
         rows = rows_of(self.heads, self.kv_heads, self.query_rows)
         # Eight columns are multiplied by other instructions, whose sums differ in the last bit.
         return max(16, rows) if self.fixed_share else rows
 
-    @property
+    @cached_property
     def on_hopper(self) -> bool:
         """Whether `hopper.py` computes it."""
         suits = self.layout.fp8_keys and self.layout.head_size > 64 and self.rows <= HOPPER_ROWS
         return self.hopper and suits and hopper_kernel is not None
 
-    @property
+    @cached_property
     def tuning(self) -> Tuning:
         """How it is compiled."""
         return (
@@ -200,18 +205,42 @@ def attend(
     has at most `query_rows`, and may have none. uniform: each has `query_rows`, one after the other, or no
     length at all.
     """
-    shape, layout = planned.shape, planned.shape.layout
-    if not layout.fp8_keys:
+    if not planned.shape.layout.fp8_keys:
         # A padded batch has more rows than queries.
         query = query[: planned.rotated.shape[0]]
         rotated = planned.rotated[: query.shape[0]]
         rotate(query, rotated)
         query = rotated
-    group = shape.heads // shape.kv_heads
     _shares(planned, query, cache, table, lengths, starts, scale, uniform)
+    _combine(planned, starts, out)
+
+
+def compile_combining(
+    shape: Shape, most_batch: int, most_tokens: int, dtype: torch.dtype, device: torch.device
+) -> None:
+    """Compile the second pass for every number of shares that batches of up to `most_batch` requests have.
+
+    Graphs are captured for some batches; the others come first while somebody waits for an answer.
+    """
+    batches: dict[int, int] = {}
+    for batch in range(most_batch, 0, -1):
+        batches[power_of_2(shape.splits(batch, most_tokens))] = batch
+    out = torch.empty(1, shape.heads, shape.layout.head_size, dtype=dtype, device=device)
+    for batch in batches.values():
+        # No request has a token: nothing is read or written.
+        starts = torch.zeros(batch + 1, dtype=torch.int32, device=device)
+        _combine(plan(shape, batch, most_tokens, device), starts, out)
+
+
+def _combine(planned: Plan, starts: torch.Tensor, out: torch.Tensor) -> None:
+    """The second pass: one answer from the shares of each context."""
+    shape = planned.shape
+    head_size, group = shape.layout.head_size, shape.heads // shape.kv_heads
+    padded = power_of_2(planned.splits)
     # Many shares mean few requests: then narrower programs fill the GPU.
-    channels = 32 if planned.splits > 32 else 64
-    grid = (planned.batch * shape.kv_heads, group * shape.query_rows, layout.head_size // channels)
+    many = padded > 32
+    channels = 32 if many else 64
+    grid = (planned.batch * shape.kv_heads, group * shape.query_rows, head_size // channels)
     combine_kernel[grid](
         planned.partial,
         planned.partial_lse,
@@ -220,13 +249,13 @@ def attend(
         planned.splits,
         out.stride(0),
         out.stride(1),
-        padded_splits=triton.next_power_of_2(planned.splits),
+        padded_splits=padded,
         group=group,
         rows=shape.rows,
         kv_heads=shape.kv_heads,
-        head_size=layout.head_size,
+        head_size=head_size,
         channels=channels,
-        num_warps=4 if planned.splits > 32 else 1,
+        num_warps=4 if many else 1,
     )
 
 

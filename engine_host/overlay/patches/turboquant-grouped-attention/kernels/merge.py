@@ -5,7 +5,10 @@ import triton
 import triton.language as tl
 
 
-@triton.jit(do_not_specialize=["rows", "one_lse_stride", "other_lse_stride", "target_lse_stride"])
+@triton.jit(
+    do_not_specialize=["rows", "one_lse_stride", "other_lse_stride", "target_lse_stride"],
+    do_not_specialize_on_alignment=["one_lse", "other_lse", "target_lse"],
+)
 def _merge_kernel(
     one,
     one_lse,
