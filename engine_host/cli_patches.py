@@ -370,7 +370,7 @@ def _about(patch: Patch) -> list[str]:
 
 def _measured(one: PatchEvidence) -> str:
     before, after = (
-        "not measured" if value is None else f"{value:g} {one.unit}".strip()
+        "not measured" if value is None else f"{value:,.12g} {one.unit}".strip()
         for value in (one.before, one.after)
     )
     where = ", ".join(word for word in (one.machine, one.pin and f"vLLM {one.pin}") if word)

@@ -218,7 +218,7 @@ class _Link(QWidget):
 
 
 def _number(value: float | None, unit: str) -> str:
-    return _UNKNOWN if value is None else f"{value:,g} {unit}".strip()
+    return _UNKNOWN if value is None else f"{value:,.12g} {unit}".strip()
 
 
 def _story(result: PatchResult) -> str:

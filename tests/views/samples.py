@@ -432,6 +432,7 @@ def patch(number: int, **changes: Any) -> Patch:
         risk=Risk.LOW,
         evidence=(
             PatchEvidence(metric="decode", before=10.0, after=None, unit="tok/s", n=5, machine="sample"),
+            PatchEvidence(metric="cache", before=1_775_210, after=2_085_648, unit="tokens"),
         ),
     ).model_copy(update=changes)
 

@@ -35,6 +35,7 @@ from sndr_gui.views.patch_restart import RestartDialog
 from sndr_gui.views.patches import PatchesView
 from tests.views import samples
 from tests.views.conftest import Stage
+from tests.views.words import words
 
 
 async def page(stage: Stage, engine: str = "vllm") -> PatchesView:
@@ -106,6 +107,16 @@ async def test_the_pane_shows_the_change_and_sends_its_commands(stage: Stage) ->
     assert stage.host.sent("POST", "/v1/patches/switch") == [{"names": ["P0001"], "to": "off"}]
     view.pane.probe.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/engines/engine-1/patches/probe"))
+
+
+async def test_figures_of_the_evidence_are_written_out(stage: Stage) -> None:
+    view = await page(stage)
+    await stage.until(lambda: "failed" in states(view))
+    view.table.selectRow(1)
+    await stage.until(lambda: view.model.detail is not None)
+    shown = words(view.pane).splitlines()
+    assert [line for line in shown if line.endswith(" tokens")] == ["1,775,210 tokens", "2,085,648 tokens"]
+    assert "10 tok/s" in shown
 
 
 def restart_dialog(view: PatchesView) -> RestartDialog:

@@ -24,7 +24,10 @@ PATCH: dict[str, Any] = {
     "risk": "low",
     "switch": "on",
     "switched_by": "default",
-    "evidence": [{"metric": "time", "before": 2.0, "unit": "s", "machine": "a box", "pin": "0.32.0"}],
+    "evidence": [
+        {"metric": "time", "before": 2.0, "unit": "s", "machine": "a box", "pin": "0.32.0"},
+        {"metric": "cache", "before": 1775210, "after": 2085648.5, "unit": "tokens"},
+    ],
     "retire_when": "It is merged.",
 }
 OTHER = {**PATCH, "id": "two", "family": "kvm", "switch": "off"}
@@ -69,6 +72,7 @@ def test_show_has_the_diff_the_evidence_and_the_verdict(host: FakeHost, sndr: Sn
         "text vllm.a (vLLM <0.33)",
         "-old\n+new",
         "measured: time: 2 s → not measured (a box, vLLM 0.32.0)",
+        "measured: cache: 1,775,210 tokens → 2,085,648.5 tokens\n",
         "retire: It is merged.",
         "In vLLM 0.32.0: applies.",
         "Needed by: two.",
