@@ -46,6 +46,8 @@ from engine_host.store import Store
 _KIND = "fit"
 _KEPT = 400
 _CPU = "processor"
+# The patch with which TurboQuant spares no layer.
+_EVERY_LAYER = "turboquant-boundary-layers"
 
 
 class FitServices:
@@ -442,6 +444,7 @@ def request_of(plan: LaunchPlan) -> FitRequest:
         draft_tokens=int(known.get("draft_tokens") or 3),
         prefix_caching=True if prefix_caching is None else bool(prefix_caching),
         eager=bool(known.get("eager")),
+        spared_layers=plan.patches is None or _EVERY_LAYER not in plan.patches.chosen,
     )
 
 

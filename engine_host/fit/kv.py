@@ -152,6 +152,7 @@ def vllm_pool(
     mtp: bool = False,
     prefix_caching: bool = False,
     batched_tokens: int = 2048,
+    spared_layers: bool = True,
 ) -> Pool:
     """How vLLM 0.26 and 0.32 cut the cache: pages of one size for all layers, groups of as many layers each.
 
@@ -159,6 +160,7 @@ def vllm_pool(
     that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's
     drafting layers run and keep a cache of their own. Where layers with a window have other heads than the
     full ones, blocks of the smaller page grow to the larger page (unify_kv_cache_spec_page_size).
+    `spared_layers`: TurboQuant leaves the layers at both ends of a dense model as they are.
     """
     smallest = SMALLEST_BLOCK[build]
     per_token = token_bytes(shape.full, kv_cache_dtype, tp)
@@ -174,7 +176,8 @@ def vllm_pool(
     layers = max(there) if max(there) < _MORE_LAYERS * min(there) else min(there)
     groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
     only_full = len(there) == 1 and counts[Layer.FULL] > 0
-    native = min(2 * BOUNDARY, shape.count(Layer.FULL)) if only_full and kv_cache_dtype in TURBOQUANT else 0
+    spared = spared_layers and only_full and kv_cache_dtype in TURBOQUANT
+    native = min(2 * BOUNDARY, shape.count(Layer.FULL)) if spared else 0
     if native:
         # The blocks grow until a page of as many elements of one byte covers the smallest native page
         # (Platform._align_heterogeneous_kv_block_size, which asks the backend of the first layer).

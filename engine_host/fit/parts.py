@@ -85,6 +85,7 @@ class Start:
     prefix_caching: bool = True
     batched_tokens: int = 2048
     eager: bool = False
+    spared_layers: bool = True
     gpu_memory: float = 0.92
     build: str = "cuda"
     file_bytes: int | None = None
@@ -102,6 +103,7 @@ class Start:
             # vLLM's own guard: with speculation a hybrid has no prefix cache.
             prefix_caching=self.prefix_caching and not (self.draft_tokens and shape.gated_delta),
             batched_tokens=self.batched_tokens,
+            spared_layers=self.spared_layers,
         )
 
     def old_runner(self, shape: ModelShape) -> bool:

@@ -73,6 +73,7 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         draft_tokens=request.draft_tokens,
         prefix_caching=request.prefix_caching,
         eager=request.eager,
+        spared_layers=request.spared_layers,
         server=request.server,
         lacking=lacking,
     )
@@ -127,8 +128,8 @@ def kv_token_bytes(shape: ModelShape, start: Start) -> float:
     """Bytes that one more token of a long stream takes over all layers, on one device."""
     full = shape.count(Layer.FULL)
     if start.engine is EngineKind.VLLM:
-        native = 2 * BOUNDARY if start.kv in TURBOQUANT and full == len(shape.layers) else 0
-        native = min(native, full)
+        spared = start.spared_layers and start.kv in TURBOQUANT and full == len(shape.layers)
+        native = min(2 * BOUNDARY, full) if spared else 0
         kept = token_bytes(shape.full, "auto", start.tensor_parallel)
         return native * kept + (full - native) * token_bytes(shape.full, start.kv, start.tensor_parallel)
     kinds = ("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))

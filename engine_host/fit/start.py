@@ -74,6 +74,7 @@ class Start:
     draft_tokens: int = 3
     prefix_caching: bool = True
     eager: bool = False
+    spared_layers: bool = True
     server: ServerChoice = ServerChoice.AUTO
     version: str = USUAL_VERSION
     lacking: int = 0

@@ -94,6 +94,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         prefix_caching=start.prefix_caching,
         batched_tokens=start.batched_tokens,
         eager=start.eager,
+        spared_layers=start.spared_layers,
         gpu_memory=start.gpu_memory,
         build=start.build,
         file_bytes=model.weights.loaded(drafting=drafts),

@@ -73,6 +73,9 @@ class FitRequest(Command):
     draft_tokens: int = Field(3, gt=0, le=64)
     prefix_caching: bool = True
     eager: bool = False
+    spared_layers: bool = Field(
+        True, description="vLLM: TurboQuant leaves the first and last layers of a dense model in 16 bits"
+    )
     bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
     acceptance_length: float | None = Field(

@@ -10,14 +10,15 @@ from engine_host._errors import HostError
 from engine_host.bundled import presets, resources
 from engine_host.engines.llamacpp_servers import ServerCapabilities
 from engine_host.events import EventLog
-from engine_host.fit_services import FitServices
+from engine_host.fit_services import FitServices, request_of
 from engine_host.library.gguf import read_gguf
 from engine_host.library.shelf import ShelvedModel
 from engine_host.preset_services import PresetServices
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import FitPart, FitReport, FitRequest, Measured, PartSource
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.plans import EngineKind, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.settings import SettingsFile
 from engine_host.store import Store
 from tests.unit.asynchronous import run
@@ -129,3 +130,31 @@ def test_a_machine_that_is_only_described_has_no_llama_cpp(here: Here) -> None:
     plain = compute(here.fit(gpus=[{"total": 24 * GIB}]))
     here.server = server(ServerChoice.PREBUILT)
     assert compute(here.fit(gpus=[{"total": 24 * GIB}])) == plain
+
+
+def test_a_running_engine_is_compared_with_what_its_patches_make_of_the_cache() -> None:
+    kv = Setting(name="kv_cache_dtype", value="turboquant_k8v4", layer=Layer.OVERRIDE, why="")
+    plan = LaunchPlan(
+        id="plan-1",
+        fingerprint="0",
+        created_at=1.0,
+        model="m",
+        model_path="/m",
+        name="m",
+        engine="vllm",
+        server=ServerChoice.AUTO,
+        server_version="0.26.0",
+        argv=(),
+        environment={},
+        settings=(kv,),
+        streams=1,
+        context=4096,
+        speculation="off",
+        keep=False,
+        findings=(),
+        command="sndr run m",
+    )
+    assert request_of(plan).spared_layers
+    for names, spared in ((("turboquant-boundary-layers",), False), (("json-whitespace-limit",), True)):
+        patched = plan.model_copy(update={"patches": PlannedPatches(digest="0", chosen=names)})
+        assert request_of(patched).spared_layers is spared

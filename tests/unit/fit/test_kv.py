@@ -1,6 +1,7 @@
 """KV bytes against figures that vLLM itself logged, and against published ones."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +13,7 @@ from engine_host.fit.shape import Layer, ModelShape, read_shape
 from engine_host.protocol.errors import Reason
 
 GIB = 2**30
+SHAPES = Path(__file__).parent / "shapes"
 DENSE: dict[str, Any] = {
     "num_hidden_layers": 36,
     "hidden_size": 4096,
@@ -182,6 +184,15 @@ def test_a_drafting_layer_keeps_as_much_as_any_other(kind: str) -> None:
     alone, drafting = (vllm_pool(hybrid, kind, mtp=mtp) for mtp in (False, True))
     assert (alone.layers, alone.full_groups) == (16, 1)
     assert (drafting.layers, drafting.full_groups, drafting.native_layers) == (17, 1, 0)
+
+
+def test_spared_layers_as_an_h200_had_them() -> None:
+    """MiMo 7B with its MTP layer in 112.73 GiB: tokens that vLLM 0.26 logged, without the patch and with."""
+    shape = read_shape(json.loads((SHAPES / "mimo-7b.json").read_text()))
+    for spared, context, logged in ((True, 33_092, 1_775_210), (False, 33_092, 2_085_648)):
+        pool = vllm_pool(shape, "turboquant_k8v4", draft_tokens=3, mtp=True, spared_layers=spared)
+        assert pool.tokens(int(112.73 * GIB), context) == pytest.approx(logged, rel=1e-4)
+        assert pool.block_tokens == (32 if spared else 16)
 
 
 def test_prefix_caching_keeps_one_more_state() -> None:

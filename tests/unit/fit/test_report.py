@@ -223,6 +223,11 @@ def test_a_dense_model_keeps_four_layers_native_with_turboquant() -> None:
     assert kv_token_bytes(model("dense").shape, start(kv="turboquant_k8v4")) == 8 * (32 * 196 + 4 * 512)
 
 
+def test_a_patch_quantises_these_layers_too() -> None:
+    asked = start(kv="turboquant_k8v4", spared_layers=False)
+    assert kv_token_bytes(model("dense").shape, asked) == 8 * 36 * 196
+
+
 def test_the_answer_is_whole_and_small() -> None:
     request = FitRequest(model="x", streams=2, context=32_768, speculation=True, grid=True)
     read = model("hybrid")
