@@ -14,6 +14,7 @@ from PySide6.QtWidgets import (
     QVBoxLayout,
     QWidget,
 )
+from shiboken6 import isValid
 
 from sndr_gui import theme
 from sndr_gui.palette import Entry, matching
@@ -86,8 +87,10 @@ class Palette(QFrame):
     def close_palette(self) -> None:
         """Hide it and give the focus back."""
         self.hide()
-        if self._before is not None and self._before.isVisible():
-            self._before.setFocus()
+        before, self._before = self._before, None
+        # A page may have been built anew while the palette was open.
+        if before is not None and isValid(before) and before.isVisible():
+            before.setFocus()
 
     def eventFilter(self, watched: QObject, event: QEvent) -> bool:
         if watched is self.edit and event.type() == QEvent.Type.KeyPress and isinstance(event, QKeyEvent):
