@@ -51,11 +51,12 @@ class ControlClient:
     def connect(self) -> Version:
         """Reach the host and check that it speaks this protocol.
 
-        Raises HostError(host_unreachable) when none runs, HostError(protocol_mismatch) when it is too old
-        or too new.
+        Raises HostError(host_unreachable) when none runs, HostError(run_folder_unsafe) when somebody else may
+        have put a socket there, HostError(protocol_mismatch) when it is too old or too new.
         """
         import httpx  # It costs a tenth of a second, which `sndr --help` need not pay.
 
+        self.folders.check_run_folder()
         self._check_listener()
         try:
             token = self.folders.token.read_text(encoding="utf-8").strip()

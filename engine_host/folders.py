@@ -84,7 +84,6 @@ class Folders:
         """
         try:
             self.run.mkdir(mode=0o700, parents=True, exist_ok=True)
-            info = self.run.lstat()
         except OSError as error:
             raise HostError(
                 Reason.NOT_WRITABLE,
@@ -93,7 +92,19 @@ class Folders:
                 fix="Make it writable, or set SNDR_HOME to a folder of yours.",
                 evidence={"path": str(self.run), "errno": error.errno},
             ) from error
+        self.check_run_folder()
+
+    def check_run_folder(self) -> None:
+        """Make sure that what lies in the run folder is this user's; one that is not there is no harm.
+
+        Raises HostError(run_folder_unsafe) when it belongs to somebody else or others may enter it.
+        """
         if sys.platform == "win32":
+            return
+        try:
+            info = self.run.lstat()
+        except OSError:
+            # Nothing can be read from it either.
             return
         mode = stat.S_IMODE(info.st_mode)
         if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():

@@ -5,6 +5,7 @@ A test holds these to `engine_host.folders`.
 
 import hashlib
 import os
+import stat
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -43,6 +44,26 @@ class Folders:
     def token(self) -> Path:
         """The file with the host's token."""
         return self.run / "token"
+
+    def unsafe(self) -> str:
+        """Why nothing in the run folder is trusted; empty when it is this user's alone or not there."""
+        if sys.platform == "win32":
+            return ""
+        try:
+            info = self.run.lstat()
+        except OSError:
+            return ""
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            return (
+                f"The run folder {self.run} is not a folder of yours (owner {info.st_uid}). "
+                "Remove it, or set SNDR_HOME to a folder of yours."
+            )
+        if (mode := stat.S_IMODE(info.st_mode)) & 0o077:
+            return (
+                f"The run folder {self.run} can be entered by others (mode {mode:04o}). "
+                f"`chmod 700 {self.run}` makes it private again."
+            )
+        return ""
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str] | None = None) -> "Folders":

@@ -53,7 +53,10 @@ class HostProcess:
         return self._process is not None and self._process.poll() is None
 
     async def find_or_start(self) -> Address:
-        """Where the host listens. Raises HostStartFailed when none runs and none can be started."""
+        """Where the host listens.
+
+        Raises HostStartFailed when none runs and none can be started, or when the run folder is not private.
+        """
         async with self._one:
             if (address := await self._find()) is not None:
                 return address
@@ -61,6 +64,9 @@ class HostProcess:
             return await self._start()
 
     async def _find(self) -> Address | None:
+        if unsafe := self._folders.unsafe():
+            # Whoever listens there may be another user, who would be told what is asked of a model.
+            raise HostStartFailed(unsafe)
         socket, token_file = self._folders.socket, self._folders.token
         try:
             token = token_file.read_text(encoding="utf-8").strip()

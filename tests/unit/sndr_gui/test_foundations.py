@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import socket
 import sys
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -250,6 +251,28 @@ def test_host_that_cannot_be_run_is_told(tmp_path: Path) -> None:
     host = HostProcess(Folders.resolve({"SNDR_HOME": str(tmp_path)}), [str(tmp_path / "missing")])
     with pytest.raises(HostStartFailed, match="could not be started"):
         asyncio.run(host.find_or_start())
+
+
+@pytest.mark.parametrize("shared", [True, False])
+def test_run_folder_that_others_may_enter_is_not_talked_to(home: Path, shared: bool) -> None:
+    folders = Folders.resolve({"SNDR_HOME": str(home)})
+    folders.run.mkdir(mode=0o700)
+    folders.token.write_text("planted", encoding="utf-8")
+    if shared:
+        folders.run.chmod(0o755)
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(folders.socket))
+        listener.listen()
+        listener.setblocking(False)
+        host = HostProcess(folders, ["/bin/false"])
+        if shared:
+            with pytest.raises(HostStartFailed, match="can be entered by others"):
+                asyncio.run(host.find_or_start())
+            with pytest.raises(BlockingIOError):
+                listener.accept()
+        else:
+            assert asyncio.run(host.find_or_start()).token == "planted"
+    folders.socket.unlink()
 
 
 def test_host_is_waited_for_then_ended(tmp_path: Path) -> None:
