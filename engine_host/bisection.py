@@ -272,7 +272,8 @@ def _without(request: LaunchRequest, patches: Collection[str]) -> LaunchRequest:
 
 
 def _command(asked: BisectRequest) -> str:
-    words = twin(asked.launch, ("patches", "bisect"))
+    # No trial is kept, and the command has no word for it.
+    words = twin(asked.launch.model_copy(update={"keep": False}), ("patches", "bisect"))
     if asked.check.command is not None:
         return f"{words} -- {shlex.join(asked.check.command)}"
     usual = BisectCheck.model_fields["prompt"].default

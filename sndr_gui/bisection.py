@@ -26,8 +26,6 @@ from sndr_gui.client import HostClient
 from sndr_gui.errors import HostError
 from sndr_gui.session import Session
 
-_RUN = "sndr run "
-
 
 @dataclass(frozen=True)
 class TrialRow:
@@ -38,6 +36,21 @@ class TrialRow:
     patches: int
     time: str
     why: str
+
+
+def _bisects(start: str) -> str:
+    """The command line that bisects what another one starts, without its check; empty for no start."""
+    words = shlex.split(start)
+    # A bisection takes the place of what runs anyhow, and keeps no trial.
+    while words[-1:] in (["--keep"], ["--replace"]):
+        words.pop()
+    bisect = ["sndr", "patches", "bisect"]
+    match words:
+        case ["sndr", "run", *rest]:
+            return shlex.join([*bisect, *rest])
+        case ["sndr", "launch", *rest]:
+            return shlex.join([*bisect, "--preset", *rest])
+    return ""
 
 
 class BisectionModel(QObject):
@@ -95,9 +108,9 @@ class BisectionModel(QObject):
 
     def command(self, check: BisectCheck | None) -> str:
         """The command line that does the same; empty while it is not known."""
-        if check is None or not self._run.startswith(_RUN):
+        words = _bisects(self._run)
+        if check is None or not words:
             return ""
-        words = f"sndr patches bisect {self._run.removeprefix(_RUN)}"
         if check.command is not None:
             return f"{words} -- {shlex.join(check.command)}"
         return f"{words} --check {check.builtin}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from collections import deque
 from collections.abc import Iterable
@@ -156,7 +157,7 @@ class LogsModel(QObject):
 
     def command(self) -> str:
         """The command line that shows the same."""
-        return "sndr logs -f" + (f" --source {self.source}" if self.source else "")
+        return shlex.join(["sndr", "logs", *([self.source] if self.source else []), "-f"])
 
 
 def line_text(line: LogLine, with_source: bool) -> str:

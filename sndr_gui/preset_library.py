@@ -72,9 +72,14 @@ class LibraryRow:
 class Arriving:
     """A file that is being imported, and what stands in its way."""
 
-    name: str
+    path: str
     text: str
     problem: Problem
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+        return Path(self.path).name
 
     @property
     def conflict(self) -> bool:
@@ -369,11 +374,11 @@ class PresetsModel(QObject):
             except (OSError, UnicodeDecodeError, ValueError) as error:
                 self.session.notices.error("import", f"{name} cannot be read: {error}.")
                 return
-            self.import_text(name, text)
+            self.import_text(path, text)
 
         self.session.command("read the file", work)
 
-    def import_text(self, name: str, text: str, new_id: str | None = None, replace: bool = False) -> None:
+    def import_text(self, path: str, text: str, new_id: str | None = None, replace: bool = False) -> None:
         """Take in an exported text; a conflict waits for a decision in `arriving`."""
         asked = ImportPreset(text=text, id=new_id, replace=replace)
 
@@ -388,7 +393,7 @@ class PresetsModel(QObject):
 
         def failed(error: HostError) -> None:
             if isinstance(error, HostRefused):
-                self._set_arriving(Arriving(name, text, error.problem))
+                self._set_arriving(Arriving(path, text, error.problem))
             else:
                 self.session.notices.error("import", str(error))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
@@ -124,12 +125,13 @@ class ImportDialog(_Dialog):
 
     def _on_name(self) -> None:
         self.rename.setEnabled(bool(self.name.text().strip()))
-        self.twin.set_content(f"sndr presets import {self._arriving.name} --as {self.name.text().strip()}")
+        words = ["sndr", "presets", "import", self._arriving.path, "--as", self.name.text().strip()]
+        self.twin.set_content(shlex.join(words))
 
     def _on_rename(self) -> None:
         self.accept()
-        self._model.import_text(self._arriving.name, self._arriving.text, self.name.text().strip())
+        self._model.import_text(self._arriving.path, self._arriving.text, self.name.text().strip())
 
     def _on_replace(self) -> None:
         self.accept()
-        self._model.import_text(self._arriving.name, self._arriving.text, replace=True)
+        self._model.import_text(self._arriving.path, self._arriving.text, replace=True)

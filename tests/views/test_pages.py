@@ -399,6 +399,7 @@ async def test_logs_filter_follow_and_append(stage: Stage) -> None:
     assert page.lines.blockCount() == 1
     page.levels.setCurrentIndex(0)
     page.sources.setCurrentIndex(page.sources.findData("host"))
+    assert page.model.command() == "sndr logs host -f"
     line = LogLine(source="host", number=2, at=0.0, severity=Severity.INFO, text="one more")
     other = LogLine(source="engine-1", number=4, at=0.0, severity=Severity.INFO, text="hidden")
     stage.host.publish(LogLineEvent(lines=(line, other)))

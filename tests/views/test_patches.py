@@ -2,6 +2,7 @@
 
 import time
 
+import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton
@@ -233,6 +234,27 @@ async def test_the_dialog_of_a_bisection_shows_the_command_line_of_its_plan(stag
     assert dialog.twin.label.text() == f"{wanted} starts"
     dialog.check.setCurrentIndex(2)
     assert dialog.twin.label.text() == f"{wanted} same_answer"
+    dialog.reject()
+
+
+@pytest.mark.parametrize(
+    ("start", "bisects"),
+    [
+        ("sndr run 'my model' --keep --replace", "sndr patches bisect 'my model'"),
+        (
+            "sndr launch demo --set context=512 --replace",
+            "sndr patches bisect --preset demo --set context=512",
+        ),
+    ],
+)
+async def test_the_command_line_of_a_bisection_is_one_that_it_takes(
+    stage: Stage, start: str, bisects: str
+) -> None:
+    stage.host.plan = samples.vllm_plan(command=start)
+    view = await page(stage)
+    dialog = await bisect_dialog(stage, view)
+    await stage.until(dialog.twin.isVisible)
+    assert dialog.twin.label.text() == f"{bisects} --check starts"
     dialog.reject()
 
 

@@ -1,5 +1,6 @@
 """The Presets page over the real catalogue: list, form and YAML in step, saving, undo, drafts, conflicts."""
 
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -318,7 +319,7 @@ async def test_exported_and_imported_with_the_choice_of_another_id(
 ) -> None:
     view = await edited(stage)
     view.pane.leave()
-    out = tmp_path / "mine-export.yaml"
+    out = tmp_path / "my export.yaml"
     view.model.export("mine", str(out))
     await stage.until(out.is_file)
     await stage.until(lambda: out.read_text().startswith("sndr_preset"))
@@ -327,6 +328,7 @@ async def test_exported_and_imported_with_the_choice_of_another_id(
     await stage.until(lambda: view.model.arriving is not None)
     asked = dialog(ImportDialog)
     assert asked.name.text() == "mine-2"
+    assert shlex.split(asked.twin.label.text()) == ["sndr", "presets", "import", str(out), "--as", "mine-2"]
     assert asked.replace.isVisible()
     asked.rename.click()
     await stage.until(lambda: view.model.item("mine-2") is not None)
