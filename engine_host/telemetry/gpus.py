@@ -1,5 +1,6 @@
 """The GPUs as NVIDIA's driver tells them, or the reason why there are none; never raises."""
 
+import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -45,13 +46,16 @@ class _CallError(Exception):
 class Gpus:
     """Reads NVML; the library is loaded at the first read, and again after the driver went away.
 
-    Calls may block for as long as the driver does, so they belong on a thread. `nvml` is the pynvml module,
-    or None when it is not installed. Source: NVML through nvidia-ml-py.
+    Calls may block for as long as the driver does, so they belong on a thread; on several, each waits for its
+    turn. `nvml` is the pynvml module, or None when it is not installed. Source: NVML through nvidia-ml-py.
     """
 
     def __init__(self, nvml: Any = ..., clock: Callable[[], float] = time.monotonic) -> None:
         self._nvml = _module() if nvml is ... else nvml
         self._clock = clock
+        # Whoever finds the driver half opened takes it for one without GPUs, and closes it under the other.
+        self._lock = threading.Lock()
+        self._opened = False
         self._cards: tuple[_Card, ...] | None = None
         self._driver: str | None = None
         self._cuda: str | None = None
@@ -65,6 +69,10 @@ class Gpus:
 
     def read(self) -> GpuReading:
         """Read all GPUs; memory in bytes, power in watts, temperature in degrees Celsius."""
+        with self._lock:
+            return self._read()
+
+    def _read(self) -> GpuReading:
         now = self._clock()
         if self._failed_at is not None and now - self._failed_at < _RETRY_AFTER:
             return self._last
@@ -92,21 +100,24 @@ class Gpus:
     def memory_by_process(self) -> dict[int, int]:
         """Bytes of GPU memory by process id, over all GPUs; a process the driver does not tell is absent."""
         found: dict[int, int] = {}
-        for card in self._cards or ():
-            for pid, used in self._processes(card).items():
-                # In a container the driver lists the process but not what it uses.
-                if used is not None:
-                    found[pid] = found.get(pid, 0) + used
+        with self._lock:
+            for card in self._cards or ():
+                for pid, used in self._processes(card).items():
+                    # In a container the driver lists the process but not what it uses.
+                    if used is not None:
+                        found[pid] = found.get(pid, 0) + used
         return found
 
     def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
         """Read all GPUs, each with the processes that hold memory of it, the most first."""
-        reading, cards = self.read(), {card.index: card for card in self._cards or ()}
+        with self._lock:
+            reading, cards = self._read(), {card.index: card for card in self._cards or ()}
+            processes = {gpu.index: self._processes(cards[gpu.index]) for gpu in reading.gpus}
         gpus = []
         for gpu in reading.gpus:
             held = [
                 GpuHolder(pid=pid, name=name_of(pid), memory=used)
-                for pid, used in self._processes(cards[gpu.index]).items()
+                for pid, used in processes[gpu.index].items()
             ]
             held.sort(key=lambda holder: holder.memory or 0, reverse=True)
             gpus.append(gpu.model_copy(update={"holders": tuple(held)}))
@@ -125,7 +136,8 @@ class Gpus:
 
     def close(self) -> None:
         """Let go of the driver; a later read opens it again."""
-        self._close()
+        with self._lock:
+            self._close()
 
     def _open(self) -> tuple[_Card, ...]:
         if self._cards is not None:
@@ -133,7 +145,7 @@ class Gpus:
         if self._nvml is None:
             raise _CallError("import pynvml", ModuleNotFoundError("nvidia-ml-py is not installed"))
         self._call("nvmlInit")
-        self._cards = ()
+        self._opened = True
         self._driver = _text(self._maybe("nvmlSystemGetDriverVersion"))
         version = self._maybe("nvmlSystemGetCudaDriverVersion_v2")
         self._cuda = f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else None
@@ -186,9 +198,9 @@ class Gpus:
             return None
 
     def _close(self) -> None:
-        if self._cards is not None:
+        if self._opened:
             self._maybe("nvmlShutdown")
-        self._cards = None
+        self._opened, self._cards = False, None
 
     def _absence(self, failure: _CallError) -> GpuAbsence:
         missing: list[type[Exception]] = [ModuleNotFoundError]

@@ -61,7 +61,8 @@ class Sampler:
         if task is not None:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
-        self._gpus.close()
+        # It waits for whoever reads them now.
+        await asyncio.to_thread(self._gpus.close)
 
     async def sample(self) -> Sample:
         """Take one sample now: remembered, published, returned."""

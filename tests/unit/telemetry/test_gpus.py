@@ -1,12 +1,18 @@
 """GPUs through a FAKE NVML module; a real driver is read where there is one."""
 
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
 from engine_host.protocol.host import GpuAbsence
-from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.gpus import GpuReading, Gpus
+
+T = TypeVar("T")
+LIMIT = 20.0
 
 
 class NVMLError(Exception):
@@ -148,6 +154,88 @@ def test_a_driver_that_comes_back_is_found_again() -> None:
     assert gpus.read().gpus
     assert gpus.last.absence is None
     gpus.close()
+    assert nvml.calls[-1] == "nvmlShutdown"
+
+
+class SlowNvml(FakeNvml):
+    """A FAKE driver that holds the call `held` until it is let go."""
+
+    def __init__(self, held: str) -> None:
+        super().__init__()
+        self.held = held
+        self.reached = threading.Event()
+        self.let_go = threading.Event()
+
+    def answer(self, name: str, *arguments: Any) -> Any:
+        if name == self.held:
+            self.reached.set()
+            self.let_go.wait(LIMIT)
+        return super().answer(name, *arguments)
+
+
+class TellingLock:
+    """A lock that says when somebody comes to it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self.arrived = threading.Event()
+
+    def __enter__(self) -> None:
+        self.arrived.set()
+        self._lock.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self._lock.release()
+
+
+def during_a_read(
+    nvml: SlowNvml, act: Callable[[Gpus], T], check: Callable[[], object] = lambda: None
+) -> tuple[GpuReading, T]:
+    """What a read gives that the driver holds, and what is done on another thread meanwhile.
+
+    The driver is let go once the other came to the lock, or was done without coming to it.
+    """
+    gpus = Gpus(nvml)
+    lock = TellingLock()
+    gpus._lock = lock  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as threads:
+        try:
+            reading = threads.submit(gpus.read)
+            assert nvml.reached.wait(LIMIT)
+            lock.arrived.clear()
+            other = threads.submit(act, gpus)
+            other.add_done_callback(lambda _done: lock.arrived.set())
+            assert lock.arrived.wait(LIMIT)
+            check()
+        finally:
+            nvml.let_go.set()
+        return reading.result(LIMIT), other.result(LIMIT)
+
+
+@pytest.mark.parametrize("second", [Gpus.read, lambda gpus: gpus.read_with_holders(str)])
+def test_who_reads_while_the_driver_is_opened_sees_its_gpus(second: Callable[[Gpus], GpuReading]) -> None:
+    nvml = SlowNvml("nvmlDeviceGetHandleByIndex")
+    for reading in during_a_read(nvml, second):
+        assert len(reading.gpus) == 1
+    assert nvml.calls.count("nvmlInit") == 1
+    assert "nvmlShutdown" not in nvml.calls
+
+
+def test_who_closes_the_driver_waits_for_who_reads() -> None:
+    nvml = SlowNvml("nvmlDeviceGetPowerUsage")
+    closed_early: list[bool] = []
+    reading, _closed = during_a_read(
+        nvml, Gpus.close, lambda: closed_early.append("nvmlShutdown" in nvml.calls)
+    )
+    assert len(reading.gpus) == 1
+    assert closed_early == [False]
+    assert nvml.calls[-1] == "nvmlShutdown"
+
+
+def test_a_driver_that_fails_half_opened_is_closed() -> None:
+    nvml = FakeNvml()
+    nvml.broken["nvmlDeviceGetHandleByIndex"] = NVMLError("Unknown Error")
+    assert Gpus(nvml).read().absence is GpuAbsence.DRIVER_ERROR
     assert nvml.calls[-1] == "nvmlShutdown"
 
 
