@@ -52,7 +52,7 @@ class Adapter(Protocol):
         """Whether the engine says that it can answer; False while it loads or does not listen yet."""
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
-        """Prove that it answers as the plan says. Raises HostError(engine_not_ready)."""
+        """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
         """What the engine says of itself now. Raises httpx.HTTPError when it does not answer."""

@@ -47,7 +47,7 @@ class LlamaCppAdapter:
         return answer.status_code == httpx.codes.OK
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
-        """Prove that it answers as the plan says. Raises HostError(engine_not_ready)."""
+        """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""
         return await verify_ready(
             client,
             plan.name,
@@ -165,7 +165,8 @@ async def verify_ready(
     """Proves that the server lists the model, generates, and drafts if it should.
 
     An n-gram drafter that found nothing to draft in the probe leaves `speculation_moved` None; a draft
-    model or MTP layer that drafted nothing is a failure. Raises `HostError(engine_not_ready)`.
+    model or MTP layer that drafted nothing is a failure. Raises `HostError(engine_not_ready)`, and
+    httpx.HTTPError when the connection breaks: only who holds the process can say whether it ended, and why.
     """
     try:
         listed = await client.get("/v1/models", timeout=_READ_SECONDS)
@@ -180,7 +181,7 @@ async def verify_ready(
         else:
             await _generates(client, alias)
         moved = None if speculation in {"off", "none", ""} else await _drafts(client, speculation, before)
-    except (httpx.HTTPError, ValueError, AttributeError) as error:
+    except (ValueError, AttributeError) as error:
         raise _not_ready(f"It did not answer: {error}.", {"error": repr(error)}) from error
     return Verification(
         model_listed=True,
