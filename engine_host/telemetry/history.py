@@ -11,6 +11,8 @@ FINE_STEP = 1.0
 FINE_SPAN = 15 * 60.0
 COARSE_STEP = 10.0
 COARSE_SPAN = 24 * 3600.0
+SET_BACK = 5.0
+"""Seconds that a sample may be older than the newest before the clock counts as set back."""
 MOST_SERIES = 200
 """Series kept at most; each takes 95 kB, and the one longest without a value goes first."""
 
@@ -53,6 +55,13 @@ class Ring:
         count = self._counts[slot % self.size]
         return (self._values[slot % self.size], count) if count else None
 
+    def cut(self, at: float) -> None:
+        """Forget the steps after this time; those before it stay."""
+        slot = math.floor(at / self.step)
+        if self.newest is not None and slot < self.newest:
+            self._clear(slot + 1, self.newest)
+            self.newest = slot
+
     def _clear(self, first: int, last: int) -> None:
         for slot in range(max(first, last - self.size + 1), last + 1):
             self._values[slot % self.size] = 0.0
@@ -69,7 +78,14 @@ class History:
         self._oldest: float | None = None
 
     def add(self, at: float, values: Mapping[str, float]) -> None:
-        """Take one sample; raises KeyError for a name that is no series. NaN and infinity are not values."""
+        """Take one sample; raises KeyError for a name that is no series. NaN and infinity are not values.
+
+        When the clock was set back, what was measured at times that are still to come is forgotten.
+        """
+        if at < self._newest - SET_BACK:
+            for ring in (*self._fine.values(), *self._coarse.values()):
+                ring.cut(at)
+            self._newest = at
         for name, value in values.items():
             if not math.isfinite(value):
                 continue

@@ -110,6 +110,43 @@ def test_older_than_the_fine_ring_comes_from_the_coarse_one() -> None:
     assert history.page((NAME,), START + 1900, 60.0).step == 60.0
 
 
+@pytest.mark.parametrize("back", [30.0, 1000.0, 3600.0, 1e8])
+def test_a_clock_that_is_set_back_goes_on_with_what_is_measured_now(back: float) -> None:
+    history = History()
+    for second in range(2000):
+        history.add(START + second, {NAME: 5.0, RATE: 40.0})
+    now = START + 2000 - back
+    for second in range(60):
+        history.add(now + second, {NAME: 7.0})
+    page = history.page((NAME, RATE))
+    going, stopped = page.series
+    assert page.step == 1.0
+    assert going.at[-1] == stopped.at[-1] == now + 59
+    assert going.values[-60:] == (7.0,) * 60
+    assert set(going.values[:-60]) <= {5.0, None}
+    assert stopped.values[-59:] == (None,) * 59, "what was measured later than now was not measured yet"
+    coarse = history.page((NAME,), now - 100, COARSE_STEP).series[0]
+    assert coarse.at[-1] == math.floor((now + 59) / COARSE_STEP) * COARSE_STEP
+    assert coarse.values[-1] == 7.0
+
+
+def test_a_clock_that_is_set_back_keeps_what_was_measured_before() -> None:
+    history = History()
+    for second in range(100):
+        history.add(START + second, {NAME: float(second)})
+    history.add(START + 39.5, {NAME: 1000.0})
+    (series,) = history.page((NAME,), START).series
+    assert series.values == (*map(float, range(39)), 1000.0)
+
+
+def test_a_clock_that_is_corrected_by_a_moment_loses_nothing() -> None:
+    history = History()
+    for second in (*range(10), *range(7, 12)):
+        history.add(START + second, {NAME: 5.0})
+    (series,) = history.page((NAME,), START).series
+    assert series.values == (5.0,) * 12
+
+
 def test_unknown_names_are_left_out_or_refused() -> None:
     history = History()
     assert history.page().series == ()
