@@ -136,8 +136,11 @@ class Admission:
         return True
 
     def forget(self, engine: str) -> None:
-        """Drop an engine that is gone; tickets still held stay harmless."""
-        self._lines.pop(engine, None)
+        """Drop an engine that is gone and refuse who waits for it; tickets still held stay harmless."""
+        line = self._lines.pop(engine, None)
+        for ticket in line.queue if line else ():
+            ticket.fault = faults.engine_unreachable(ticket.name)
+            ticket.changed.set()
 
     def _grant(self, line: _Line, ticket: Ticket) -> None:
         line.active += 1

@@ -72,3 +72,25 @@ def test_drain_of_an_idle_engine_ends_at_once_and_forget_opens_it_again() -> Non
         assert admission.enter(TARGET).granted
 
     asyncio.run(go())
+
+
+def test_who_waits_for_an_engine_that_is_gone_is_refused() -> None:
+    async def go() -> None:
+        admission = Admission(5)
+        holders = [admission.enter(TARGET) for _ in range(2)]
+        waiting = [admission.enter(TARGET) for _ in range(2)]
+        asked = asyncio.create_task(admission.wait(waiting[0]))
+        await asyncio.sleep(0)
+        admission.forget("e1")
+        for holder in holders:
+            admission.leave(holder)
+        for refused in (asked, admission.wait(waiting[1])):
+            with pytest.raises(EndpointError) as told:
+                async with asyncio.timeout(30):
+                    await refused
+            assert (told.value.status, told.value.code) == (503, "engine_unreachable")
+        for ticket in waiting:
+            admission.leave(ticket)
+        assert (admission.active("e1"), admission.waiting("e1")) == (0, 0)
+
+    asyncio.run(go())
