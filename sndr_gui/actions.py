@@ -33,10 +33,12 @@ class Actions(QObject):
     Signals:
         changed: what is under way, or the last problem, is new
         started: an engine's start was accepted
+        stale: a plan was refused because it is old or no longer known; it has to be made again
     """
 
     changed = Signal()
     started = Signal()
+    stale = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -77,7 +79,12 @@ class Actions(QObject):
         """Start a plan."""
 
         async def work(client: HostClient) -> None:
-            await self._start(client, plan)
+            try:
+                await self._start(client, plan)
+            except HostRefused as error:
+                if error.problem.reason in (Reason.PLAN_STALE, Reason.NOT_FOUND):
+                    self.stale.emit()
+                raise
 
         self._send("start", work)
 

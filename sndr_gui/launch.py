@@ -70,6 +70,8 @@ class LaunchModel(QObject):
         self.plan: LaunchPlan | None = None
         self.problem: Problem | None = None
         self.planning = False
+        # Whether what is chosen, set or true on the host moved on since the plan was made.
+        self._old = True
         self._plan_task: asyncio.Future[None] | None = None
         self._shown = False
         self._model = ""
@@ -91,6 +93,7 @@ class LaunchModel(QObject):
         session.link.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
         actions.started.connect(self.changed)
+        actions.stale.connect(self._on_stale)
         self.watch.settled.connect(self._on_settled)
         installations.listed.connect(self._on_servers)
         installations.changed.connect(self.changed)
@@ -104,7 +107,7 @@ class LaunchModel(QObject):
             self._soon.stop()
             return
         self._choose_first()
-        if not self.plan or self._soon.isActive():
+        if self._old or not self.plan:
             self._plan_soon()
 
     # What is started.
@@ -227,6 +230,10 @@ class LaunchModel(QObject):
             self._titles = {}
             self._plan_soon()
 
+    def _on_stale(self) -> None:
+        self.plan = None
+        self._plan_soon()
+
     def _on_link(self) -> None:
         self.changed.emit()
         if self.session.link.connected:
@@ -348,8 +355,12 @@ class LaunchModel(QObject):
     # The plan.
 
     def _plan_soon(self) -> None:
-        if self._shown and self.subject is not None and self.session.link.connected:
-            self.planning = True
+        if self._plan_task is not None:
+            # Its answer would be taken for what is chosen and set by then.
+            self._plan_task.cancel()
+        self._old = True
+        self.planning = self._shown and self.subject is not None and self.session.link.connected
+        if self.planning:
             self._soon.start()
             self.plan_changed.emit()
 
@@ -358,9 +369,10 @@ class LaunchModel(QObject):
             self._plan_task.cancel()
         subject = self.subject
         if subject is not None and subject.problem is None and self.missing is None:
+            self.planning = True
             self._plan_task = self.session.tasks.start(self._make_plan(subject, self.form), "plan")
         else:
-            self.plan, self.planning = None, False
+            self.plan, self.planning, self._old = None, False, False
             self.problem = subject.problem if subject else None
             self.plan_changed.emit()
             self._ask_fit()
@@ -368,11 +380,11 @@ class LaunchModel(QObject):
     async def _make_plan(self, subject: Subject, form: Form) -> None:
         try:
             self.plan = await self.session.client.plan(form.request(subject, self.build))
-            self.problem = None
+            self.problem, self._old = None, False
             # Kept when a plan is refused: the patch that was left out must be there to be put back.
             self.patches = self.plan.patches
         except HostRefused as error:
-            self.plan, self.problem = None, error.problem
+            self.plan, self.problem, self._old = None, error.problem, False
         except HostError:
             # The status bar says that the host is away; the plan is made again when it is back.
             self.plan = None
@@ -473,9 +485,9 @@ class LaunchModel(QObject):
     @property
     def can_start(self) -> bool:
         """Whether the plan can be started now."""
-        ready = self.plan is not None and self.plan.startable and not self.planning and not self.form_error
+        ready = self.plan is not None and self.plan.startable and self.subject is not None
         busy = self.actions.pending("start") or self.watch.starting is not None
-        return ready and self.session.link.connected and not busy
+        return ready and not self._old and not self.form_error and self.session.link.connected and not busy
 
     def start(self) -> None:
         """Start the plan."""

@@ -83,6 +83,7 @@ class FakeHost:
         self.telemetry: TelemetryPage = samples.telemetry()
         self.log_lines: list[LogLine] = samples.log_lines()
         self.plan: LaunchPlan = samples.plan()
+        self.plan_gate: asyncio.Event | None = None
         self.fit: Callable[[FitRequest], FitReport] = fit_samples.report
         self.fit_seconds = 0.0
         self.presets: PresetPage = preset_samples.presets()
@@ -248,7 +249,11 @@ class FakeHost:
         self.keys.append(request.headers.get("idempotency-key", ""))
         if (refusal := self._refusal(path)) is not None:
             return refusal
-        return self._answer(self._done(method, path, request))
+        answer, gate = self._done(method, path, request), self.plan_gate
+        if path == "/v1/plans" and gate is not None:
+            # Made as things stood when it was asked for, and sent when the test lets it go.
+            await gate.wait()
+        return self._answer(answer)
 
     async def _fit(self, request: HttpRequest) -> Response:
         body = await request.body()
