@@ -1,6 +1,7 @@
 """`sndr` begins here: Ctrl+C, and a reader that goes away, end it quietly whenever they come."""
 
 import errno
+import io
 import os
 import sys
 from collections.abc import Sequence
@@ -9,6 +10,10 @@ from collections.abc import Sequence
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one command; its exit code."""
     words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A sign that the terminal's encoding lacks is no reason to lose the rest.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
     try:
         # The commands take a moment to load, and Ctrl+C can come in it.
         from engine_host.cli_output import Exit

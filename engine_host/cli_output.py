@@ -121,7 +121,8 @@ class Output:
     def record(self, value: BaseModel | dict[str, Any]) -> None:
         """One JSON value on a line of its own."""
         plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
-        click.echo(json.dumps(plain, ensure_ascii=False))
+        # JSON has a spelling of its own for signs that the encoding of the output lacks.
+        click.echo(json.dumps(plain, ensure_ascii=not _writes_unicode()))
 
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
@@ -165,13 +166,13 @@ def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable
                 raise
             # What was typed makes no request; options check most values before.
             return out.problem(_not_allowed(error))
-        except PydanticSerializationError as error:
+        except (UnicodeError, PydanticSerializationError) as error:
             return out.problem(
                 Problem(
                     reason=Reason.BAD_REQUEST,
-                    message="A word that was given is not UTF-8 text, and cannot be sent.",
+                    message="What was given is not text in UTF-8, and cannot be sent.",
                     cause=str(error),
-                    fix=Fix(text="Type it anew."),
+                    fix=Fix(text="Type it anew, or turn the file into UTF-8 first."),
                 )
             )
 
@@ -222,6 +223,10 @@ def duration(seconds: float) -> str:
 def clock(at: float) -> str:
     """The local time of day of an event, to the millisecond."""
     return time.strftime("%H:%M:%S", time.localtime(at)) + f".{int(at % 1 * 1000):03}"
+
+
+def _writes_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
 
 
 def writes_to_terminal() -> bool:
