@@ -11,6 +11,7 @@ import sys
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO
 
 import psutil
 
@@ -160,7 +161,9 @@ class EngineProcess:
     async def lines(self) -> AsyncIterator[list[str]]:
         """Batches of whole new lines of the log, until the process has ended and all was read.
 
-        What is printed without an end of line comes in pieces, so that it never fills the memory.
+        What is printed without an end of line comes in pieces, so that it never fills the memory. Of a long
+        log of a process that was found again come the beginning, which tells of its start, and the end; a
+        line between them says how much was left out.
         """
         rest = b""
         try:
@@ -170,6 +173,7 @@ class EngineProcess:
             await self._ended.wait()
             return
         with file:
+            skips = self._child is None and os.fstat(file.fileno()).st_size > 2 * _LONGEST_LINE
             while True:
                 ended = not self.running
                 chunk = file.read(_LONGEST_LINE)
@@ -177,8 +181,15 @@ class EngineProcess:
                     *whole, rest = (rest + chunk).split(b"\n")
                     if len(rest) >= _LONGEST_LINE:
                         whole, rest = [*whole, rest], b""
-                    if whole:
-                        yield [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+                    lines = [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+                    if skips:
+                        left_out = len(rest) + _to_last_lines(file)
+                        lines.append(f"[{left_out} bytes are left out here; the whole log is {self.log}]")
+                        skips, rest = False, b""
+                    if lines:
+                        yield lines
+                        # A long log has the next batch at once; whoever else waits has a turn before it.
+                        await asyncio.sleep(0)
                     continue
                 if ended:
                     break
@@ -229,6 +240,17 @@ class EngineProcess:
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
+
+
+def _to_last_lines(file: BinaryIO) -> int:
+    """Go on to the lines at the end of a log, at most `_LONGEST_LINE` bytes; gives the bytes passed over."""
+    before = file.tell()
+    start = max(before, os.fstat(file.fileno()).st_size - _LONGEST_LINE)
+    # One byte earlier: a line that begins exactly there is whole.
+    file.seek(start - 1)
+    if not file.readline(_LONGEST_LINE).endswith(b"\n"):
+        file.seek(start)
+    return file.tell() - before
 
 
 def _born(pid: int) -> str | None:

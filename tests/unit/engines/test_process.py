@@ -190,6 +190,91 @@ def test_release_lets_it_run_and_it_is_found_again(home: Path) -> None:
     run(work())
 
 
+def test_of_a_long_log_of_one_found_again_come_the_beginning_and_the_end(home: Path) -> None:
+    log = home / "logs" / "e.log"
+    wait = f"while [ ! -e {home}/go ]; do sleep 0.05; done"
+
+    async def work() -> None:
+        process = shell(
+            home, f"seq -f 'line %08.0f' 400000; echo 'at its end'; {wait}; echo later", keep=True
+        )
+        await until(lambda: log.read_bytes().endswith(b"at its end\n"))
+        await process.release()
+        size = log.stat().st_size
+        again = EngineProcess.adopt(process.record, log)
+        assert again is not None
+        reader = again.lines()
+        lines: list[str] = []
+        while lines[-1:] != ["at its end"]:
+            lines += await anext(reader)
+        (home / "go").touch()
+        assert await anext(reader) == ["later"]
+        assert [batch async for batch in reader] == []
+        await again.stop(0)
+        await again.release()
+
+        (gap,) = [number for number, line in enumerate(lines) if not line.startswith("line ")][:-1]
+        head, tail = lines[:gap], lines[gap + 1 : -1]
+        assert head == [f"line {number:08}" for number in range(1, len(head) + 1)]
+        assert tail == [f"line {number:08}" for number in range(400_001 - len(tail), 400_001)]
+        assert 100_000 < 14 * len(head) < 300_000
+        assert 100_000 < 14 * len(tail) < 300_000
+        assert lines[gap] == (
+            f"[{size - 14 * len(head) - 14 * len(tail) - 11} bytes are left out here; the whole log is {log}]"
+        )
+        assert process.exit_code is not None
+
+    run(work())
+
+
+def test_the_end_of_a_long_log_begins_with_a_whole_line(home: Path) -> None:
+    chunk = 1 << 18
+    beginnings = {
+        "a line begins exactly there": b"x" * (2 * chunk) + b"\n" + b"y" * (chunk - 1) + b"\n",
+        "one begins a little later": b"x" * (2 * chunk) + b"z\n" + b"y" * (chunk - 9) + b"\n",
+        "it is one line alone": b"x" * (3 * chunk + 5),
+    }
+    wanted = [["y" * (chunk - 1)], ["y" * (chunk - 9)], ["x" * chunk]]
+
+    async def work(content: bytes) -> list[str]:
+        process = shell(home, "sleep 300", keep=True)
+        await process.release()
+        log = home / "logs" / "e.log"
+        log.write_bytes(content)
+        again = EngineProcess.adopt(process.record, log)
+        assert again is not None
+        await again.stop(0)
+        lines = await all_lines(again)
+        await again.release()
+        assert process.exit_code is not None
+        return lines[lines.index(next(line for line in lines if line.startswith("["))) + 1 :]
+
+    assert [run(work(content)) for content in beginnings.values()] == wanted
+
+
+def test_whoever_else_waits_has_a_turn_between_the_batches_of_a_long_log(home: Path) -> None:
+    turns = 0
+
+    async def others() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    async def work() -> None:
+        process = shell(home, "seq 400000")
+        await process.ended()
+        waiting = asyncio.create_task(others())
+        await asyncio.sleep(0)
+        seen = [turns async for _batch in process.lines()]
+        waiting.cancel()
+        await process.release()
+        assert len(seen) > 5
+        assert seen == sorted(set(seen)), "nobody else had a turn between two batches"
+
+    run(work())
+
+
 def test_a_number_that_belongs_to_another_process_now_is_not_adopted(home: Path) -> None:
     async def work() -> None:
         process = shell(home, "sleep 300")
