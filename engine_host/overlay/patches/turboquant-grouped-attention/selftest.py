@@ -11,20 +11,36 @@ from .kernels.store import store
 
 
 def worst_error(
-    preset, head_size, heads, kv_heads, block_size, threshold, native_fp8, device="cuda", hopper=False
+    preset,
+    head_size,
+    heads,
+    kv_heads,
+    block_size,
+    threshold,
+    native_fp8,
+    device="cuda",
+    hopper=False,
+    dtype="torch.bfloat16",
+    share=0,
 ):
-    """The largest relative error of decode, verify and expanded windows; not a number counts as wrong."""
+    """The largest relative error of decode, verify and expanded windows; not a number counts as wrong.
+
+    dtype: of the engine's activations, in torch's own words. share: of the engine, in batch-invariant mode.
+    """
     device = torch.device(device)
     layout = CacheLayout(preset, head_size, block_size)
-    lengths = [1 + threshold, 197, 70, 0]
-    random, cache, table, cores = _filled(layout, kv_heads, lengths, native_fp8, device)
+    most = prefill_rows(heads, kv_heads) if share else 1
+    lengths = [1 + max(threshold, most), 197, 70, 0]
+    random, cache, table, cores = _filled(layout, kv_heads, lengths, native_fp8, device, dtype)
     errors = []
-    for rows, uniform in sorted({(1, True), (1, False), (threshold, True), (threshold, False)}):
+    for rows, uniform in sorted(
+        {(rows, uniform) for rows in (1, threshold, most) for uniform in (True, False)}
+    ):
         queries = [rows] * 4 if uniform else [rows, rows, 1, 0]
         starts = torch.tensor([0, *queries], device=device).cumsum(0).to(torch.int32)
         query = random(sum(queries), heads, head_size)
         out = torch.full_like(query, float("nan"))
-        shape = Shape(layout, rows, heads, kv_heads, cores, native_fp8, hopper=hopper)
+        shape = Shape(layout, rows, heads, kv_heads, cores, native_fp8, share, hopper)
         planned = plan(shape, len(lengths), 8192, device)
         held = torch.tensor(lengths, dtype=torch.int32, device=device)
         attend(planned, query, cache, table, held, starts, head_size**-0.5, out, uniform)
@@ -35,7 +51,7 @@ def worst_error(
                 seen = reference.read_tokens(cache.cpu(), table[request].cpu(), lengths[request], layout)
                 wanted = reference.attend(query[mine].cpu(), *seen, lengths[request], head_size**-0.5)
                 errors.append(_distance(out[mine].cpu(), wanted))
-    window = torch.empty(2, 100, kv_heads, head_size, dtype=torch.bfloat16, device=device)
+    window = random(2, 100, kv_heads, head_size)
     expand(cache, table[1], 60, window[0], window[1], layout)
     tokens = reference.read_tokens(cache.cpu(), table[1].cpu(), 160, layout)
     for found, wanted in zip(window.cpu(), tokens, strict=True):
@@ -61,12 +77,13 @@ def rows_that_differ(
     device="cuda",
     most_tokens=8192,
     hopper=False,
+    dtype="torch.bfloat16",
 ):
     """How many rows have other bits alone than as one of several, and in another batch; none should."""
     device = torch.device(device)
     layout = CacheLayout(preset, head_size, block_size)
     length, rows = 450, 8
-    random, cache, table, cores = _filled(layout, kv_heads, [length, 300], native_fp8, device)
+    random, cache, table, cores = _filled(layout, kv_heads, [length, 300], native_fp8, device, dtype)
     query = random(rows, heads, head_size)
     answers = []
     for together in sorted({1, threshold, prefill_rows(heads, kv_heads)}):
@@ -97,7 +114,7 @@ def rows_that_differ(
     return sum(int((one != answers[0]).flatten(1).any(1).sum()) for one in answers[1:])
 
 
-def _filled(layout, kv_heads, lengths, native_fp8, device):
+def _filled(layout, kv_heads, lengths, native_fp8, device, dtype):
     """A cache with random tokens for each request: a source of rows, the cache, its table, the cores."""
     draw = torch.Generator(device=device).manual_seed(0)
     size = layout.block_size
@@ -110,7 +127,8 @@ def _filled(layout, kv_heads, lengths, native_fp8, device):
     table = table.view(len(lengths), blocks)
 
     def random(*shape):
-        return torch.randn(shape, generator=draw, device=device, dtype=torch.float32).to(torch.bfloat16)
+        drawn = torch.randn(shape, generator=draw, device=device, dtype=torch.float32)
+        return drawn.to(getattr(torch, dtype.removeprefix("torch.")))
 
     for request, length in enumerate(lengths):
         place = torch.arange(length, device=device)

@@ -34,7 +34,7 @@ def flash(
 backend._HAS_FLASH_ATTN, backend.flash_attn_varlen_func = True, flash
 
 
-def engine(preset="turboquant_k8v4", drafts=3, **other):
+def engine(preset="turboquant_k8v4", drafts=3, method="mtp", **other):
     impl = backend.TurboQuantAttentionImpl.__new__(backend.TurboQuantAttentionImpl)
     impl.num_heads, impl.num_kv_heads, impl.head_size, impl.scale = HEADS, KV_HEADS, SIZE, SIZE**-0.5
     impl.kv_cache_dtype, impl.fa_version, impl.sliding_window, impl.sinks = preset, 3, None, None
@@ -43,8 +43,9 @@ def engine(preset="turboquant_k8v4", drafts=3, **other):
         setattr(impl, name, value)
     config = SimpleNamespace(
         compilation_config=SimpleNamespace(static_forward_context={"0": SimpleNamespace(impl=impl)}),
-        speculative_config=SimpleNamespace(num_speculative_tokens=drafts, parallel_drafting=False)
-        if drafts else None,
+        speculative_config=SimpleNamespace(
+            num_speculative_tokens=drafts, parallel_drafting=False, method=method
+        ) if drafts else None,
         parallel_config=SimpleNamespace(decode_context_parallel_size=1, enable_dbo=False),
         kv_transfer_config=None, cache_config=SimpleNamespace(block_size=BLOCK), use_v2_model_runner=False,
         model_config=SimpleNamespace(dtype=torch.bfloat16, max_model_len=4096,
@@ -83,6 +84,7 @@ if ID := os.environ.get("PATCHED"):
         "preset": engine("turboquant_3bit_nc")[0],
         "head size": engine(head_size=80)[0],
         "drafts": engine(drafts=9)[0],
+        "draft model": engine(drafts=2, method="draft_model")[0],
         "sinks": engine(sinks=torch.zeros(6))[0],
         "rows": engine(num_heads=64)[0],
     }.items():
@@ -227,6 +229,7 @@ def test_verification_is_decode_and_everything_else_stays() -> None:
         "preset": "turboquant_3bit_nc is not written",
         "head size": "head size 80 is not written",
         "drafts": "9 draft tokens are more than 7",
+        "draft model": "a draft model of its own",
         "sinks": "0 stores in another layout or has sinks",
         "rows": "32 query heads a KV head times 4 tokens",
     }

@@ -168,7 +168,7 @@ class Wired:
         self.prefill_rows = prefill_rows(impl.num_heads, impl.num_kv_heads)
         self._fixed_share = fixed_share_of(self.most_tokens) if decision.invariant else 0
         self._shapes = {}
-        self._pages = (None, None, None)
+        self._layout = (None, None)
         self._ends = None
         self._steps = None
 
@@ -197,15 +197,19 @@ class Wired:
         """
         layout = CacheLayout(self.preset, self.impl.head_size, 16)
         most = vllm_config.scheduler_config.max_num_seqs
-        for rows in {1, self.decision.threshold}:
+        batches = dict.fromkeys((1, self.decision.threshold), most)
+        if self.decision.invariant:
+            batches[self.prefill_rows] = PARTS
+        for rows, most in batches.items():
             shape = self.shape(layout, rows)
             compile_combining(shape, most, self.most_tokens, vllm_config.model_config.dtype, device)
 
     def pages(self, kv_cache):
         """The layer's memory as [blocks, kv_heads, page bytes], and its layout; blocks may have gaps."""
         key = kv_cache.data_ptr(), kv_cache.shape, kv_cache.stride()
-        if self._pages[0] != key:
-            blocks, heads, block_size, slot = kv_cache.shape
+        known, layout = self._layout
+        if known != key:
+            heads, block_size, slot = kv_cache.shape[1:]
             layout = CacheLayout(self.preset, self.impl.head_size, block_size)
             inner = kv_cache.stride()[1:]
             dense = ((block_size * slot, slot, 1), (slot, heads * slot, 1))
@@ -215,11 +219,10 @@ class Wired:
                     f"turboquant-grouped-attention does not know this cache: shape {tuple(kv_cache.shape)}, "
                     f"strides {kv_cache.stride()}. Start without the patch."
                 )
-            view = kv_cache.as_strided(
-                layout.cache_shape(blocks, heads), (kv_cache.stride(0), layout.page_bytes, 1)
-            )
-            self._pages = key, view, layout
-        return self._pages[1:]
+            self._layout = key, layout
+        # Made anew: a view that is kept would keep the memory after vLLM has dropped its cache.
+        shape = layout.cache_shape(kv_cache.shape[0], kv_cache.shape[1])
+        return kv_cache.as_strided(shape, (kv_cache.stride(0), layout.page_bytes, 1)), layout
 
     def store(self, key, value, kv_cache, slot_mapping):
         """Quantise a batch's tokens into their slots."""
