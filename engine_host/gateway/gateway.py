@@ -2,11 +2,13 @@
 
 import asyncio
 import json
+import logging
 import secrets
 import shlex
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -33,6 +35,11 @@ from engine_host.gateway.infill import InfillAnswer, infill_request, prompt_with
 from engine_host.gateway.listing import find, model_entry, model_list
 from engine_host.gateway.usage import UsageFilter, asks_for_usage, with_usage
 from engine_host.protocol.errors import Reason
+
+_log = logging.getLogger(__name__)
+
+_Answer = Callable[[Send], Awaitable[None]]
+"""Sends a whole answer; nothing of it was sent before, so that an error can still take its place."""
 
 _MODEL_PREFIX = "/v1/models/"
 _ASKS = {
@@ -112,6 +119,7 @@ class Gateway:
             raise RuntimeError(f"the endpoint speaks http, not {scope['type']}")
         request_id = "req_" + secrets.token_hex(12)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
+        answer: _Answer
         try:
             if not trusted:
                 allowed, keys = self._allowed_hosts(), self._keys()
@@ -124,25 +132,34 @@ class Gateway:
                 if page is not None:
                     send = readable_by(send, page)
                 check_key(headers, keys)
-            await self._route(scope, headers, receive, send, request_id)
+            answer = await self._route(scope, headers, receive, request_id)
         except faults.EndpointError as fault:
-            await send_fault(send, fault, request_id, faults.form_of(_path(scope)))
+            form = faults.form_of(_path(scope))
+            answer = partial(send_fault, fault=fault, request_id=request_id, form=form)
         except ClientGoneError:
             return
+        except Exception:  # noqa: BLE001
+            # Anybody's bytes come in here: what nobody foresaw still gets an error that SDKs read.
+            _log.exception("%s %r (%s) could not be read", scope["method"], _path(scope), request_id)
+            form = faults.form_of(_path(scope))
+            answer = partial(send_fault, fault=faults.internal(), request_id=request_id, form=form)
+        await answer(send)
 
     async def _route(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, send: Send, request_id: str
-    ) -> None:
+        self, scope: Scope, headers: Mapping[str, str], receive: Receive, request_id: str
+    ) -> _Answer:
+        """What to answer with; raises EndpointError for what gets an error instead."""
         path = _path(scope)
         method = scope["method"]
         if path in _ASKS:
             _need(method, path, "POST")
-            await self._ask(path, headers, receive, send, request_id)
-            return
+            return await self._ask(path, headers, receive, request_id)
         if path not in _READS and not (path.startswith(_MODEL_PREFIX) and path != _MODEL_PREFIX):
             raise _not_found(path)
         _need(method, path, "GET", "HEAD")
-        await send_json(send, 200, self._read(path), request_id)
+        return partial(
+            send_json, status=200, body=json.dumps(self._read(path)).encode(), request_id=request_id
+        )
 
     def _read(self, path: str) -> dict[str, Any]:
         """The answer of a GET route; raises EndpointError for an unknown model."""
@@ -155,10 +172,8 @@ class Gateway:
             return model_list(targets)
         return model_entry(find(targets, path.removeprefix(_MODEL_PREFIX)))
 
-    async def _ask(
-        self, path: str, headers: Mapping[str, str], receive: Receive, send: Send, request_id: str
-    ) -> None:
-        """Check one request and carry it out."""
+    async def _ask(self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str) -> _Answer:
+        """Check one request; what carries it out."""
         raw = await read_body(receive, self._limits.body)
         body = parse_body(raw)
         _ASKS[path](body)
@@ -167,17 +182,25 @@ class Gateway:
         ticket = self._admission.enter(target)
         agent = headers.get("user-agent", "")
         entry = self.book.open(request_id, target, route=path, client=agent, stream=call.stream)
-        exchange = Exchange(
-            target,
-            call,
-            ticket,
-            entry,
-            self._admission,
-            receive,
-            send,
-            ping_interval=self._limits.ping,
-            note_interval=self._limits.waiting_note,
-        )
+
+        async def answer(send: Send) -> None:
+            exchange = Exchange(
+                target,
+                call,
+                ticket,
+                entry,
+                self._admission,
+                receive,
+                send,
+                ping_interval=self._limits.ping,
+                note_interval=self._limits.waiting_note,
+            )
+            await self._carry_out(exchange)
+
+        return answer
+
+    async def _carry_out(self, exchange: Exchange) -> None:
+        """Run one exchange where `aclose` finds it."""
         self._exchanges.add(exchange)
         self._none_left.clear()
         try:

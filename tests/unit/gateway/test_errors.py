@@ -82,6 +82,10 @@ def test_a_missing_v1_is_pointed_out(world: Any) -> None:
         (b"[]", "invalid_json", None),
         (b"\xff\xfe\x00", "invalid_json", None),
         (b"[" * 100_000, "invalid_json", None),
+        (b'{"messages": [], "seed": ' + b"7" * 5000 + b"}", "invalid_json", None),
+        (b'{"messages": [{"role": "user", "content": "\\ud83d"}]}', "invalid_json", "messages"),
+        (b'{"messages": [{"role": "user"}], "\\ud83d": 1}', "invalid_json", None),
+        (b'{"messages": [{"role": "user", "content": "\xed\xa0\xbd"}]}', "invalid_json", None),
         (b"{}", "invalid_type", "messages"),
         (b'{"messages": []}', "invalid_value", "messages"),
         (b'{"messages": ["hi"]}', "invalid_type", "messages[0]"),
@@ -96,6 +100,20 @@ def test_wrong_requests(world: Any, body: bytes, code: str, param: str | None) -
     answer = ask(world, "POST", CHAT, content=body)
     assert code_of(answer) == (400, code)
     assert answer.json()["error"]["param"] == param
+
+
+def test_what_nobody_foresaw_in_a_request_is_told_in_our_form(
+    world: Any, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def breaks(name: str | None) -> Target:
+        raise ValueError("not foreseen")
+
+    answer = ask(
+        world, "POST", CHAT, lambda made: monkeypatch.setattr(made.gateway, "_target", breaks), json=HELLO
+    )
+    assert code_of(answer) == (500, "internal")
+    assert "not foreseen" in caplog.text
+    assert "'hi'" not in caplog.text
 
 
 def test_an_unknown_model_lists_what_runs(world: Any) -> None:

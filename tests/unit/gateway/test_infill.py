@@ -104,3 +104,21 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
             assert "suffix" not in made.engine.seen[1][1]
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("field", ["prompt", "suffix"])
+def test_half_an_emoji_is_refused_and_a_whole_one_passes(world: Any, field: str) -> None:
+    async def go() -> None:
+        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+            body = {"model": "m", "prompt": "a", "suffix": "b", "max_tokens": 1}
+            cut = await client.post("/v1/completions", content=json.dumps({**body, field: "x\ud83d"}))
+            error = cut.json()["error"]
+            assert (cut.status_code, error["code"], error["param"]) == (400, "invalid_json", field)
+            assert made.engine.seen == []
+            made.engine.go.set()
+            await client.post("/v1/completions", content=json.dumps({**body, field: "x\U0001f600"}))
+            ((path, asked),) = made.engine.seen
+            assert path == "/infill"
+            assert "x\U0001f600" in asked.values()
+
+    asyncio.run(go())
