@@ -42,14 +42,17 @@ class LogsModel(QObject):
         self.search = ""
         self.loaded = False
         self._loading = False
+        # Whether lines went past that the answer under way may not hold.
+        self._missed = False
         self._late: list[LogLine] = []
         self._reveal_failure = False
         self._shown = False
         session.state.logged.connect(self._on_logged)
+        session.state.outdated.connect(self._on_outdated)
         session.link.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
-        """Read the lines when the page is first looked at."""
+        """Read the lines when the page is looked at for the first time, or after some were missed."""
         self._shown = shown
         if shown and not self.loaded:
             self.load()
@@ -58,7 +61,7 @@ class LogsModel(QObject):
         """Read the newest lines of every source."""
         if self._loading or not self.session.link.connected:
             return
-        self._loading = True
+        self._loading, self._missed = True, False
         self._late.clear()
 
         async def work(client: HostClient) -> None:
@@ -66,7 +69,7 @@ class LogsModel(QObject):
             known = {(line.source, line.number) for line in page.lines}
             late = [line for line in self._late if (line.source, line.number) not in known]
             self.lines = deque((*page.lines, *late), maxlen=KEPT)
-            self.loaded = True
+            self.loaded = not self._missed
             self._set_sources((*page.sources, *(line.source for line in late)))
             self.reset.emit()
             if self._reveal_failure:
@@ -76,10 +79,21 @@ class LogsModel(QObject):
 
     def _on_loaded(self) -> None:
         self._loading = False
+        if self._missed and self._shown:
+            self.load()
 
     def _on_link(self) -> None:
-        if self.session.link.connected and self._shown:
+        if not self.session.link.connected:
+            # The events go on from the next snapshot: what is written until then comes by no event.
+            self.loaded, self._missed = False, True
+        elif self._shown:
             self.load()
+
+    def _on_outdated(self, part: str) -> None:
+        if part == "all":
+            self.loaded, self._missed = False, True
+            if self._shown:
+                self.load()
 
     def _set_sources(self, sources: Iterable[str]) -> None:
         known = tuple(dict.fromkeys(sources))
@@ -122,7 +136,7 @@ class LogsModel(QObject):
     @property
     def why_empty(self) -> str:
         """Why no line is shown, where none is."""
-        if not self.loaded:
+        if not self.loaded and not self.lines:
             return "The lines are being read."
         return "No line passes these filters." if self.lines else "There is no line yet."
 
@@ -142,7 +156,7 @@ class LogsModel(QObject):
         self.source, self.severity, self.search = source, Severity.INFO, ""
         self.sources_changed.emit()
         self._reveal_failure = True
-        if self.loaded and not self._loading:
+        if (self.loaded and not self._loading) or not self.session.link.connected:
             self.reset.emit()
             self._reveal()
         else:

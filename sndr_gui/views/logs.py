@@ -92,6 +92,10 @@ class LogsView(Page):
         self.sources.setCurrentIndex(max(0, self.sources.findData(self.model.source)))
         self.levels.setCurrentIndex([level for _, level in _LEVELS].index(self.model.severity))
         self.sources.blockSignals(False)
+        if not self._typed.isActive() and self.search.text().casefold() != self.model.search:
+            self.search.setText(self.model.search)
+            # It is what the model searches for already.
+            self._typed.stop()
         self._twin.set_content(self.model.command())
 
     def _on_source(self) -> None:

@@ -1,0 +1,81 @@
+"""Logs: no line is missing after the connection or some events were lost, and its search says what it is."""
+
+import time
+
+from PySide6.QtTest import QTest
+
+from engine_host.protocol import LogLine, Severity
+from engine_host.protocol.events import LogLineEvent, MissedEvent
+from sndr_gui.views.logs import LogsView
+from tests.views.conftest import Stage
+
+
+async def opened(stage: Stage) -> LogsView:
+    """Logs with its lines read."""
+    stage.window.go("logs")
+    page = stage.window.page
+    assert isinstance(page, LogsView)
+    await stage.until(lambda: page.model.loaded)
+    return page
+
+
+def line(text: str, source: str = "host", number: int = 2) -> LogLine:
+    """One line of a source."""
+    return LogLine(source=source, number=number, at=time.time(), severity=Severity.INFO, text=text)
+
+
+async def test_lines_of_a_lost_connection_are_there_when_logs_is_back(stage: Stage) -> None:
+    page = await opened(stage)
+    stage.window.go("home")
+    await stage.host.stop()
+    await stage.until(lambda: not stage.link.connected)
+    stage.host.log_lines.append(line("written meanwhile"))
+    await stage.host.start()
+    stage.link.retry()
+    await stage.until(lambda: stage.link.connected)
+    stage.window.go("logs")
+    await stage.until(lambda: "written meanwhile" in page.lines.toPlainText())
+    assert page.lines.toPlainText().count("serving") == 1
+
+
+async def test_lines_that_no_event_brought_are_read_at_once_or_when_logs_is_back(stage: Stage) -> None:
+    page = await opened(stage)
+    stage.host.log_lines.append(line("missed in front"))
+    stage.host.publish(MissedEvent(first=1, last=2))
+    await stage.until(lambda: "missed in front" in page.lines.toPlainText())
+    stage.window.go("home")
+    stage.host.log_lines.append(line("missed behind", number=3))
+    stage.host.publish(MissedEvent(first=3, last=4))
+    await stage.until(lambda: stage.state.seq == stage.host.seq)
+    stage.window.go("logs")
+    await stage.until(lambda: "missed behind" in page.lines.toPlainText())
+
+
+async def test_a_failure_is_shown_with_an_empty_search(stage: Stage) -> None:
+    page = await opened(stage)
+    QTest.keyClicks(page.search, "Nothing like it")
+    await stage.until(page._empty.isVisible)
+    stage.pages.open_log("engine-1")
+    assert page.search.text() == ""
+    assert "out of memory" in page.lines.toPlainText()
+    assert not page._typed.isActive()
+
+
+async def test_what_is_searched_for_stays_as_it_was_typed_when_a_source_comes(stage: Stage) -> None:
+    page = await opened(stage)
+    QTest.keyClicks(page.search, "Serving")
+    await stage.until(lambda: page.model.search == "serving")
+    stage.host.publish(LogLineEvent(lines=(line("first", source="engine-2", number=1),)))
+    await stage.until(lambda: page.sources.findData("engine-2") >= 0)
+    assert page.search.text() == "Serving"
+    assert page.lines.blockCount() == 1
+
+
+async def test_without_a_host_the_lines_at_hand_show_the_failure(stage: Stage) -> None:
+    page = await opened(stage)
+    await stage.host.stop()
+    await stage.until(lambda: not stage.link.connected)
+    stage.pages.open_log("engine-1")
+    assert page.sources.currentData() == "engine-1"
+    assert "out of memory" in page.lines.toPlainText()
+    assert "serving" not in page.lines.toPlainText()
