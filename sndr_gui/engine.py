@@ -358,9 +358,9 @@ class EngineModel(LiveModel):
             self.stopping.stop(self.engine)
 
     def relaunch(self) -> None:
-        """Start the same again."""
+        """Start the same again; asks once more while requests are answered."""
         if self.engine is not None:
-            self.actions.relaunch(self.engine)
+            self.stopping.relaunch(self.engine)
 
     def cancel(self) -> None:
         """Give up the start."""

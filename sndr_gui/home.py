@@ -351,9 +351,9 @@ class HomeModel(LiveModel):
             self.stopping.stop(engine)
 
     def relaunch(self) -> None:
-        """Start the same again."""
+        """Start the same again; asks once more while requests are answered."""
         if (engine := self.engine) is not None:
-            self.actions.relaunch(engine)
+            self.stopping.relaunch(engine)
 
     def start_demo(self) -> None:
         """Start the model that came with the program."""

@@ -1,6 +1,8 @@
-"""Stops an engine, and asks once more while it answers requests."""
+"""Stops and restarts an engine, and asks once more while it answers requests."""
 
 from __future__ import annotations
+
+from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
@@ -9,13 +11,16 @@ from sndr_gui.actions import Actions
 from sndr_gui.session import Session
 
 _SECONDS_TO_CONFIRM = 6
+_NOTICE = "stopping"
 
 
 class Stopping(QObject):
-    """One Stop button: the first click on a busy engine asks, the second stops.
+    """One Stop and one Relaunch: the first click on a busy engine asks, the second does it.
+
+    The question stands in a button, which only its page shows, and in a notice, which every page shows.
 
     Signals:
-        changed: `question` is new
+        changed: `question` or `relaunch_question` is new
     """
 
     changed = Signal()
@@ -24,26 +29,64 @@ class Stopping(QObject):
         super().__init__()
         self._session, self._actions = session, actions
         self.question = ""
+        self.relaunch_question = ""
         self._forget = QTimer(self)
         self._forget.setSingleShot(True)
         self._forget.setInterval(1000 * _SECONDS_TO_CONFIRM)
-        self._forget.timeout.connect(self.forget)
+        # The notice stays for its own time, and its button works as long.
+        self._forget.timeout.connect(self._take_back)
 
     def stop(self, engine: Engine) -> None:
         """Stop this engine, or ask for a second click."""
-        count = self._session.state.open_requests(engine.id)
-        if count and not self.question:
-            running = "request is running" if count == 1 else "requests are running"
-            self.question = f"{count} {running}. Stop anyway"
-            self._forget.start()
-            self.changed.emit()
+        running = self._running(engine)
+        if running and not self.question:
+            self._take_back()
+            self.question = f"{running}. Stop anyway"
+            self._ask(f"{engine.name}: {running}.", "Stop anyway", partial(self._stop, engine))
             return
-        self.forget()
-        self._actions.stop(engine)
+        self._stop(engine)
+
+    def relaunch(self, engine: Engine) -> None:
+        """Start this engine again in place of the one that runs, or ask for a second click."""
+        running = self._running(self._session.state.running or engine)
+        if running and not self.relaunch_question:
+            self._take_back()
+            self.relaunch_question = f"{running}. Relaunch anyway"
+            said = f"{engine.name}: {running}. What is not finished in a few seconds is cut off."
+            self._ask(said, "Relaunch anyway", partial(self._relaunch, engine))
+            return
+        self._relaunch(engine)
 
     def forget(self) -> None:
         """Take the question back."""
+        if self.question or self.relaunch_question:
+            self._session.notices.withdraw(_NOTICE)
+        self._take_back()
+
+    def _running(self, engine: Engine) -> str:
+        """What would be cut off, in words; empty for nothing."""
+        count = self._session.state.open_requests(engine.id)
+        if not count:
+            return ""
+        return "1 request is running" if count == 1 else f"{count} requests are running"
+
+    def _ask(self, sentence: str, answer: str, act: partial[None]) -> None:
+        self._forget.start()
+        self._session.notices.warning(_NOTICE, sentence, action_text=answer, action=act)
+        self.changed.emit()
+
+    def _stop(self, engine: Engine) -> None:
+        self._session.notices.withdraw(_NOTICE)
+        self._take_back()
+        self._actions.stop(engine)
+
+    def _relaunch(self, engine: Engine) -> None:
+        self._session.notices.withdraw(_NOTICE)
+        self._take_back()
+        self._actions.relaunch(engine)
+
+    def _take_back(self) -> None:
         self._forget.stop()
-        if self.question:
-            self.question = ""
+        if self.question or self.relaunch_question:
+            self.question = self.relaunch_question = ""
             self.changed.emit()

@@ -241,7 +241,8 @@ class EngineView(Page):
         self._refresh_stop(mode == "stopping" or model.actions.pending("stop"))
         self.stop.setVisible(running)
         relaunching = model.actions.pending("relaunch")
-        self.relaunch.setText("Relaunching…" if relaunching else "Relaunch")
+        question = model.stopping.relaunch_question
+        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
         self.relaunch.setVisible(running or (mode == "failed" and model.newest))
         self.relaunch.setEnabled(connected and not relaunching)
         self.relaunch.setToolTip(f"Start the same again  (Ctrl+R)\n{model.command}")

@@ -131,7 +131,8 @@ class HomeView(Page):
         self.stop.show_state(model.stopping.question, stopping, connected)
         self.stop.setVisible(mode in ("running", "stopping"))
         relaunching = model.actions.pending("relaunch")
-        self.relaunch.setText("Relaunching…" if relaunching else "Relaunch")
+        question = model.stopping.relaunch_question
+        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)
         if (engine := model.engine) is not None:

@@ -1,4 +1,4 @@
-"""Terminals that lack a sign, and words that are not UTF-8, in real processes: Python chooses their streams."""
+"""Terminals that lack a sign, and words that are not UTF-8: real processes, whose streams Python chooses."""
 
 import json
 import os
