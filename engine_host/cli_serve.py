@@ -11,7 +11,6 @@ import click
 from engine_host._errors import HostError
 from engine_host.cli_output import Exit, Output, command
 from engine_host.control_client import connected
-from engine_host.folders import Folders
 from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 
@@ -65,8 +64,8 @@ def _announce(said: dict[str, Any]) -> None:
 @command
 def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept."""
-    folders = Folders.resolve()
-    with connected(folders) as client:
+    with connected() as client:
+        folders = client.folders
         alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
         kept = [one for one in alive if one.keep]
         client.quit()

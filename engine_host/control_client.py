@@ -218,9 +218,25 @@ class ControlClient:
 
 
 def connected(folders: Folders | None = None) -> ControlClient:
-    """A client that has reached the host. Raises HostError(host_unreachable)."""
+    """A client that has reached the host of this user, wherever its run folder is.
+
+    Raises HostError(host_unreachable), HostError(run_folder_unsafe), HostError(protocol_mismatch).
+    """
     client = ControlClient(folders or Folders.resolve())
-    client.connect()
+    try:
+        client.connect()
+    except HostError as error:
+        other = client.folders.elsewhere()
+        if error.reason is not Reason.HOST_UNREACHABLE or other is None:
+            raise
+        client = ControlClient(other)
+        try:
+            client.connect()
+        except HostError as second:
+            if second.reason is Reason.PROTOCOL_MISMATCH:
+                raise
+            # It has ended, or ends; where it was may belong to anybody now.
+            raise error from second
     return client
 
 

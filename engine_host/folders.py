@@ -1,12 +1,14 @@
 """Where the program keeps its files, and the check that its run folder is private."""
 
 import hashlib
+import json
 import os
+import platform
 import stat
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -51,6 +53,11 @@ class Folders:
         return self.run / "host.lock"
 
     @property
+    def claim(self) -> Path:
+        """The file that the host of this data holds locked, and that says where that host is found."""
+        return self.data / "host.claim"
+
+    @property
     def settings(self) -> Path:
         """The user's settings."""
         return self.config / "settings.toml"
@@ -59,6 +66,27 @@ class Folders:
     def store(self) -> Path:
         """The database."""
         return self.data / "sndr.sqlite"
+
+    def read_claim(self) -> "Claim | None":
+        """Who claimed this data last; None when nobody did, or who did has ended in order.
+
+        It may be out of date: whether that host still runs is told by its socket.
+        """
+        try:
+            said = json.loads(self.claim.read_bytes())
+            return Claim(int(said["pid"]), str(said["machine"]), replace(self, run=Path(said["run"])))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def elsewhere(self) -> "Folders | None":
+        """These folders with the run folder of the host that claimed this data from another one, if any did.
+
+        Cron, `su -` or ssh may have no XDG_RUNTIME_DIR, and so another run folder than the desktop.
+        """
+        claim = self.read_claim()
+        if claim is None or not claim.here or claim.folders.run == self.run:
+            return None
+        return claim.folders
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str] | None = None) -> "Folders":
@@ -123,6 +151,20 @@ class Folders:
                 fix=Fix(text="Make it private again.", command=f"chmod 700 {self.run}"),
                 evidence={"path": str(self.run), "mode": f"{mode:04o}"},
             )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a host noted when it claimed a data folder; `folders` are those that reach it."""
+
+    pid: int
+    machine: str
+    folders: Folders
+
+    @property
+    def here(self) -> bool:
+        """Whether that host is on this machine; a home folder may be shared by several."""
+        return self.machine == platform.node()
 
 
 def _run_folder(env: Mapping[str, str]) -> Path:

@@ -1,4 +1,4 @@
-"""One host a run folder: the lock, the token and the control socket, made private and removed again."""
+"""One host a run folder and its data: the locks, the token and the control socket, private, removed again."""
 
 import contextlib
 import fcntl
@@ -8,29 +8,26 @@ import socket
 import time
 from pathlib import Path
 
-import psutil
-
-from engine_host import atomic_file
+from engine_host import atomic_file, holder
 from engine_host._errors import HostError
+from engine_host.data_claim import DataClaim
 from engine_host.folders import Folders
 from engine_host.protocol.errors import Fix, Reason
 
-_TRIES = 20
-_MOMENT = 0.05
-
 
 class Instance:
-    """This host's claim on a run folder."""
+    """This host's claim on a run folder, and on the data that it serves."""
 
     def __init__(self, folders: Folders, *, patience: float = 0.0) -> None:
         """`patience`: seconds to wait for a host that holds the lock without listening: it starts or ends."""
         self._folders = folders
         self._patience = patience
         self._lock = -1
+        self._data = DataClaim(folders, patience=patience)
         self.token = secrets.token_urlsafe(32)
 
     def claim(self) -> None:
-        """Take the lock and write the token.
+        """Take the locks and write the token.
 
         Raises HostError(second_instance), HostError(disk_full), HostError(not_writable).
         """
@@ -49,18 +46,18 @@ class Instance:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                holder = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
+                pid = os.pread(self._lock, 32, 0).decode("ascii", "replace").strip()
                 os.close(self._lock)
                 self._lock = -1
                 # The reaper of a killed host holds the lock for a moment while it removes the files.
-                if tries < _TRIES and not _alive(holder):
+                if tries < holder.TRIES and not holder.runs(pid):
                     tries += 1
-                    time.sleep(_MOMENT)
+                    time.sleep(holder.MOMENT)
                     continue
-                if time.monotonic() < end and not self._answers():
-                    time.sleep(_MOMENT)
+                if time.monotonic() < end and not holder.listens(self._folders.socket):
+                    time.sleep(holder.MOMENT)
                     continue
-                raise self._second(holder) from error
+                raise self._second(pid) from error
             # The host before may have removed the file between our open and our lock.
             with contextlib.suppress(FileNotFoundError):
                 if os.fstat(self._lock).st_ino == path.stat().st_ino:
@@ -73,6 +70,8 @@ class Instance:
             self.release()
             raise atomic_file.saving_failed(path, error) from error
         try:
+            self._data.take()
+            # Nobody is let in before the data is this host's.
             atomic_file.write(self._folders.token, self.token)
         except HostError:
             self.release()
@@ -107,6 +106,7 @@ class Instance:
         """Remove the socket, the token and the lock."""
         if self._lock < 0:
             return
+        self._data.release()
         for path in self.files():
             with contextlib.suppress(OSError):
                 path.unlink()
@@ -115,26 +115,11 @@ class Instance:
         with contextlib.suppress(OSError):
             self._folders.run.rmdir()
 
-    def _answers(self) -> bool:
-        """Whether somebody listens on the control socket."""
-        with socket.socket(socket.AF_UNIX) as probe:
-            probe.settimeout(1.0)
-            try:
-                probe.connect(str(self._folders.socket))
-            except OSError:
-                return False
-        return True
-
-    def _second(self, holder: str) -> HostError:
+    def _second(self, pid: str) -> HostError:
         return HostError(
             Reason.SECOND_INSTANCE,
-            f"An engine host runs already in {self._folders.run} (pid {holder or 'unknown'}).",
+            f"An engine host runs already in {self._folders.run} (pid {pid or 'unknown'}).",
             cause="One host serves every window and command of a user.",
             fix=Fix(text="Use that one, or end it first.", command="sndr quit"),
-            evidence={"pid": int(holder) if holder.isdecimal() else None, "run": str(self._folders.run)},
+            evidence={"pid": int(pid) if pid.isdecimal() else None, "run": str(self._folders.run)},
         )
-
-
-def _alive(holder: str) -> bool:
-    """Whether the process named in a lock file runs."""
-    return holder.isdecimal() and psutil.pid_exists(int(holder))

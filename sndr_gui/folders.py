@@ -4,12 +4,14 @@ A test holds these to `engine_host.folders`.
 """
 
 import hashlib
+import json
 import os
+import platform
 import stat
 import sys
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import platformdirs
@@ -44,6 +46,15 @@ class Folders:
     def token(self) -> Path:
         """The file with the host's token."""
         return self.run / "token"
+
+    def elsewhere(self) -> "Folders | None":
+        """These folders with the run folder of a host that serves this data from another one, as it noted."""
+        try:
+            said = json.loads((self.data / "host.claim").read_bytes())
+            run, machine = Path(said["run"]), str(said["machine"])
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return replace(self, run=run) if machine == platform.node() and run != self.run else None
 
     def unsafe(self) -> str:
         """Why nothing in the run folder is trusted; empty when it is this user's alone or not there."""

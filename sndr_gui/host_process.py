@@ -67,7 +67,13 @@ class HostProcess:
         if unsafe := self._folders.unsafe():
             # Whoever listens there may be another user, who would be told what is asked of a model.
             raise HostStartFailed(unsafe)
-        socket, token_file = self._folders.socket, self._folders.token
+        address = await self._at(self._folders)
+        if address is None and (other := self._folders.elsewhere()) is not None and not other.unsafe():
+            address = await self._at(other)
+        return address
+
+    async def _at(self, folders: Folders) -> Address | None:
+        socket, token_file = folders.socket, folders.token
         try:
             token = token_file.read_text(encoding="utf-8").strip()
         except OSError:

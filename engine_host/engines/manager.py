@@ -10,13 +10,14 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import httpx
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from engine_host._errors import HostError, defect
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.changing_environment import refuse_changing
-from engine_host.engines.process import EngineProcess, ProcessRecord
+from engine_host.engines.process import EngineProcess
 from engine_host.engines.reaper import Reaper
+from engine_host.engines.remembered import RememberedEngine
 from engine_host.engines.running import START, RunningEngine
 from engine_host.folders import Folders
 from engine_host.jobs import JobControl, JobRunner
@@ -52,14 +53,6 @@ class Watcher(Protocol):
         """An engine is gone."""
 
 
-class _Remembered(BaseModel):
-    """An engine in the store, with what finds its process again."""
-
-    engine: Engine
-    pid: int
-    born: str
-
-
 class EngineManager:
     """Owns every engine process; publishes each change of state."""
 
@@ -89,6 +82,7 @@ class EngineManager:
         self._watcher = watcher
         self._engines: dict[str, Engine] = {}
         self._running: dict[str, RunningEngine] = {}
+        self._sockets: dict[str, str] = {}
         self._endings: set[asyncio.Task[None]] = set()
         self._taking_up: set[asyncio.Task[None]] = set()
 
@@ -181,20 +175,20 @@ class EngineManager:
 
     def socket(self, engine: Engine) -> str:
         """The engine's own Unix socket."""
-        return str(self._folders.run / f"{engine.plan.id}.sock")
+        return self._sockets.get(engine.id) or str(self._folders.run / f"{engine.plan.id}.sock")
 
     async def adopt(self) -> None:
         """Find the engines of an earlier run: the kept ones are taken up in the background, others ended."""
         for body in self._store.newest("engine", 100):
             try:
-                remembered = _Remembered.model_validate_json(body)
+                remembered = RememberedEngine.model_validate_json(body)
             except ValidationError as error:
                 _log.warning("an engine of another version of this program is left alone: %s", error)
                 continue
             engine = remembered.engine
-            process = EngineProcess.adopt(
-                ProcessRecord(remembered.pid, remembered.born), self._log_file(engine.id)
-            )
+            # The host before may have had another run folder.
+            self._sockets[engine.id] = remembered.socket
+            process = remembered.process(self._log_file(engine.id))
             if process is None:
                 self._forget(engine)
                 continue
@@ -465,8 +459,11 @@ class EngineManager:
 
     def _remember(self, engine_id: str) -> None:
         process = self._running[engine_id].process
-        remembered = _Remembered(
-            engine=self._engines[engine_id], pid=process.record.pid, born=process.record.born
+        remembered = RememberedEngine(
+            engine=(engine := self._engines[engine_id]),
+            pid=process.record.pid,
+            born=process.record.born,
+            socket=self.socket(engine),
         )
         self._store.put("engine", engine_id, remembered.engine.created_at, remembered.model_dump_json())
 
