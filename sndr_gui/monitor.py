@@ -8,11 +8,12 @@ import time
 from bisect import bisect_left
 from dataclasses import dataclass, field
 
-from PySide6.QtCore import QObject, Signal
+from PySide6.QtCore import Signal
 
 from engine_host.protocol import Request, RequestState, Sample, TelemetryPage
 from sndr_gui import formats
 from sndr_gui.client import HostClient
+from sndr_gui.live_model import LiveModel
 from sndr_gui.rows import Column, RowsModel
 from sndr_gui.session import Session
 from sndr_gui.soon import Soon
@@ -125,20 +126,18 @@ def joined(one: Line, other: Line) -> Line:
     return Line(one.name, one.unit, one.title, one.source, one.peaks, order, values)
 
 
-class MonitorModel(QObject):
+class MonitorModel(LiveModel):
     """What Monitor shows.
 
     Signals:
         history_changed: every line is new
         sampled: new points at the end of the lines
         requests_changed: the list of requests is new
-        changed: whether something is being read, or is stale
     """
 
     history_changed = Signal()
     sampled = Signal()
     requests_changed = Signal()
-    changed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -154,6 +153,7 @@ class MonitorModel(QObject):
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
+        session.state.engines_changed.connect(self.soon.ask)
         session.link.changed.connect(self._on_link)
 
     @property
@@ -164,6 +164,7 @@ class MonitorModel(QObject):
 
     def set_shown(self, shown: bool) -> None:
         """Read the history when the page is first looked at."""
+        super().set_shown(shown)
         self._shown = shown
         if shown:
             if not self.loaded:

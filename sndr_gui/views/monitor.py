@@ -22,6 +22,7 @@ class MonitorView(Page):
         super().__init__("Monitor", scrolls=True)
         self.model = model
         self._loading = False
+        self._chosen = ""
         self.ranges = Switcher(tuple(name for name, _ in RANGES), "Time shown")
         for number, choice in enumerate(self.ranges.buttons):
             choice.clicked.connect(self._on_range)
@@ -113,10 +114,26 @@ class MonitorView(Page):
         set_text(self._count, f"{live} live, {total} shown" if total else "")
         self.table.setVisible(total > 0)
         self._empty.setVisible(total == 0)
-        self._on_chosen(self.table.chosen)
+        self._choose_again()
+        self._show_cancel()
+
+    def _choose_again(self) -> None:
+        """Choose the same request at its new place: a list with others than before has none chosen."""
+        place = self.model.requests.place_of(self._chosen)
+        if place is not None and place != self.table.chosen:
+            bar = self.table.verticalScrollBar()
+            # Choosing scrolls to the row, and whoever reads others did not ask for that.
+            before = bar.value()
+            self.table.selectRow(place)
+            bar.setValue(before)
 
     def _on_chosen(self, place: int) -> None:
         request = self.model.requests.row_at(place)
+        self._chosen = request.id if request is not None else ""
+        self._show_cancel()
+
+    def _show_cancel(self) -> None:
+        request = self.model.requests.row_at(self.table.chosen)
         self.cancel.setEnabled(request is not None and request.state in OPEN_REQUESTS)
 
     def _on_cancel(self) -> None:

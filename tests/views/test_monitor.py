@@ -1,0 +1,83 @@
+"""Monitor: the chosen request stays chosen among new ones, and the header is about what runs now."""
+
+import time
+
+from engine_host.protocol import EngineState, RequestState
+from engine_host.protocol.events import EngineRequestEvent
+from sndr_gui.link import Phase
+from sndr_gui.views.monitor import MonitorView
+from tests.views import samples
+from tests.views.conftest import Stage
+
+
+def opened(stage: Stage) -> MonitorView:
+    """Monitor in front."""
+    stage.window.go("monitor")
+    page = stage.window.page
+    assert isinstance(page, MonitorView)
+    return page
+
+
+async def come(stage: Stage, page: MonitorView, *numbers: int) -> None:
+    """Have requests come, the one with the lowest number on top, and wait until they are shown."""
+    for number in numbers:
+        request = samples.request(RequestState.DECODE, number)
+        stage.host.requests.append(request)
+        stage.host.publish(EngineRequestEvent(request=request))
+    await stage.until(lambda: all(page.model.requests.place_of(f"req-{n}") is not None for n in numbers))
+
+
+async def test_the_chosen_request_can_be_cancelled_while_others_come(stage: Stage) -> None:
+    page = opened(stage)
+    await come(stage, page, 20, 30)
+    page.table.selectRow(1)
+    await come(stage, page, 10)
+    assert page.model.requests.place_of("req-30") == page.table.chosen == 2
+    assert page.cancel.isEnabled()
+    page.cancel.click()
+    await stage.until(lambda: stage.host.sent("DELETE", "/v1/engines/engine-1/requests/req-30"))
+    done = samples.request(RequestState.DONE, 30)
+    stage.host.publish(EngineRequestEvent(request=done))
+    await stage.until(lambda: not page.cancel.isEnabled())
+    assert not stage.host.sent("DELETE", "/v1/engines/engine-1/requests/req-20")
+
+
+async def test_a_request_that_is_no_longer_listed_leaves_none_chosen(stage: Stage) -> None:
+    page = opened(stage)
+    await come(stage, page, 20, 30)
+    page.table.selectRow(1)
+    stage.state.requests.pop("req-30")
+    await come(stage, page, 10)
+    assert page.table.chosen == -1
+    assert not page.cancel.isEnabled()
+
+
+async def test_the_list_stays_where_it_was_scrolled_to_while_others_come(stage: Stage) -> None:
+    page = opened(stage)
+    await come(stage, page, *range(10, 60))
+    page.table.selectRow(0)
+    bar = page.table.verticalScrollBar()
+    await stage.until(lambda: bar.maximum() > 0)
+    bar.setValue(bar.maximum())
+    place = bar.value()
+    await come(stage, page, 1)
+    assert page.table.chosen == 1
+    assert bar.value() == place
+
+
+async def test_the_header_names_the_engine_that_runs_now(stage: Stage) -> None:
+    page = opened(stage)
+    assert page.subtitle.text() == "no engine runs"
+    engine = samples.engine(EngineState.READY)
+    stage.host.set_engine(engine)
+    await stage.until(lambda: page.subtitle.text() == f"{engine.name}  ·  live")
+    stage.host.set_engine(engine.model_copy(update={"state": EngineState.FAILED}))
+    await stage.until(lambda: page.subtitle.text() == "no engine runs")
+
+
+async def test_the_age_of_the_last_values_grows_without_any_event(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.host.stop()
+    await stage.until(lambda: stage.link.phase is Phase.FAILED)
+    stage.link.lost_at = time.time() - 7200
+    await stage.until(lambda: page.subtitle.text() == "No connection: last values 2 h ago")
