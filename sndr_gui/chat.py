@@ -56,6 +56,8 @@ class Message:
     tokens: int | None = None
     rate: float | None = None
     problem: Problem | None = None
+    body: dict[str, Any] = field(default_factory=dict)
+    """Of an answer: the request that led to it."""
 
     def metrics(self) -> str:
         """What was measured of this answer, in a line."""
@@ -250,20 +252,13 @@ class ChatModel(QObject):
         return body
 
     def as_curl(self, place: int) -> str:
-        """The request that led to an answer, as a command line."""
+        """The request that led to an answer as it was sent, as a command line."""
         host = self.session.state.host
         url = (host.endpoint.url if host else None) or "http://127.0.0.1:8020/v1"
-        before = [
-            {"role": message.role, "content": message.text}
-            for message in self.messages[:place]
-            if message.text
-        ]
-        if self.options.system.strip():
-            before.insert(0, {"role": "system", "content": self.options.system.strip()})
-        body: dict[str, Any] = {"model": self.model or "local", "messages": before}
-        text = json.dumps(body, ensure_ascii=False).replace("'", "'\\''")
+        text = json.dumps(self.messages[place].body, ensure_ascii=False).replace("'", "'\\''")
         key = " -H 'Authorization: Bearer KEY'" if host and host.endpoint.key_required else ""
-        return f"curl {url}/chat/completions{key} -H 'Content-Type: application/json' -d '{text}'"
+        # -N: the answer is streamed, and shown as it comes.
+        return f"curl {url}/chat/completions -N{key} -H 'Content-Type: application/json' -d '{text}'"
 
     def _add(self, message: Message) -> None:
         self.messages.append(message)
@@ -271,7 +266,7 @@ class ChatModel(QObject):
 
     def _answer(self) -> None:
         body = self.body()
-        self._add(Message("assistant", state="streaming", status="Sending…"))
+        self._add(Message("assistant", state="streaming", status="Sending…", body=body))
         self._set_busy(True)
         self._task = self.session.tasks.start(self._stream(self.messages[-1], body), "chat")
 

@@ -101,8 +101,7 @@ class _SettingRow(QWidget):
         super().__init__()
         self._model, self._entry = model, entry
         self._filling = False
-        label = text(entry.label)
-        label.setToolTip(f"{entry.name}\n{model.command(entry.name)}")
+        self._label = text(entry.label)
         self._layer = badge("")
         self._reset = icon_button("undo-2", f"Back to the default: {entry.label}", self._on_reset)
         # Hidden where there is nothing to take back; its room stays, so that the rows stay aligned.
@@ -114,7 +113,7 @@ class _SettingRow(QWidget):
         self._probe.hide()
         help_text = text(entry.help, "muted", wrap=True)
         self._control, field = self._make(entry)
-        line = row(column(label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
+        line = row(column(self._label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
         line.setStretch(0, 1)
         line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
         self._layer.setFixedWidth(108)
@@ -126,7 +125,6 @@ class _SettingRow(QWidget):
         self._lines.addWidget(self._probe)
 
     def _make(self, entry: Entry) -> tuple[QWidget, QWidget]:
-        hint = f"{entry.help}\n{self._model.command(entry.name)}".strip()
         control: QWidget
         if entry.kind == "switch":
             switch = QCheckBox()
@@ -143,7 +141,6 @@ class _SettingRow(QWidget):
             edit.editingFinished.connect(self._on_edited)
             control = edit
         control.setAccessibleName(entry.label)
-        control.setToolTip(hint)
         if entry.kind not in ("folders", "path"):
             if entry.kind != "switch":
                 control.setFixedWidth(_CONTROL_WIDTH)
@@ -224,6 +221,9 @@ class _SettingRow(QWidget):
         saving = name in self._model.saving
         set_text(self._layer, "saving…" if saving else self._model.provenance(name))
         self._layer.setToolTip(setting.why if setting else "")
+        command = self._model.command(name)
+        self._label.setToolTip(f"{name}\n{command}")
+        self._control.setToolTip(f"{self._entry.help}\n{command}".strip())
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)

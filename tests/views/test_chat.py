@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import shlex
 
 import pytest
 from PySide6.QtCore import Qt, QUrl
@@ -191,6 +192,13 @@ async def test_regenerate_options_and_curl(stage: Stage) -> None:
     command = QGuiApplication.clipboard().text()
     assert command.startswith("curl http://127.0.0.1:8020/v1/chat/completions")
     assert "It'\\''s me" in command
+    page.panel.system.clear()
+    page.panel.temperature.clear()
+    stage.host.set_engine(samples.engine(EngineState.FAILED))
+    await stage.until(lambda: stage.state.running is None)
+    page._views[1].curl.click()
+    words = shlex.split(QGuiApplication.clipboard().text())
+    assert json.loads(words[words.index("-d") + 1]) == body, "what was sent, whatever runs and is set now"
 
 
 async def test_without_an_engine_the_page_says_so(stage: Stage) -> None:

@@ -38,6 +38,8 @@ async def test_settings_set_reset_and_provenance(stage: Stage) -> None:
     await stage.until(lambda: stage.host.sent("PUT", "/v1/settings"))
     assert last()["values"] == {"endpoint.port": 9000}
     await stage.until(lambda: page.model.provenance("endpoint.port") == "set by you")
+    for said in (port, page._rows["endpoint.port"]._label):
+        assert said.toolTip().endswith("sndr settings set endpoint.port 9000"), "the value of now"
     reset = page._rows["endpoint.port"]._reset
     await stage.until(reset.isEnabled)
     QTest.mouseClick(reset, Qt.MouseButton.LeftButton)
