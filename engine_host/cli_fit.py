@@ -88,6 +88,8 @@ def fit(
     if len(said := [name for name, value in machines.items() if value]) > 1:
         raise click.UsageError(f"{' and '.join(said)} name different machines: give one of them.")
     counted_hardware(str(given["hardware"]) if given["hardware"] else None, None)
+    if starts and (preset is not None or online):
+        raise click.UsageError("--starts takes a MODEL at most: --preset and --online do not go with it.")
     if model is None and preset is None and not starts:
         raise click.UsageError("Give a MODEL, or a preset with --preset ID.")
     # Of a preset only what was given here is said; without one, the rest are the usual values.

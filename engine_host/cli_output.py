@@ -104,6 +104,10 @@ CODES = {
 }
 
 
+# What a group of commands was given is known to its commands by this name.
+_AS_JSON = "sndr.as_json"
+
+
 class Output:
     """Where a command writes: its result to stdout, everything else to stderr."""
 
@@ -156,7 +160,10 @@ def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable
     @click.option("--json", "as_json", is_flag=True, help="Print JSON (one value a line), errors included.")
     @functools.wraps(function)
     def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
-        out = Output(as_json)
+        # `sndr jobs --json cancel ID` means the same as `sndr jobs cancel ID --json`.
+        shared = click.get_current_context().meta
+        shared[_AS_JSON] = as_json or shared.get(_AS_JSON, False)
+        out = Output(shared[_AS_JSON])
         try:
             return function(out, *args, **kwargs) or Exit.OK
         except HostError as error:

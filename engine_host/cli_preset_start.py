@@ -51,6 +51,11 @@ def launch(
     """
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
     if target is not None:
+        of_starts = {"--dry-run": dry_run, "--detach": detach, "--replace": replace}
+        if said := [name for name, value in of_starts.items() if value]:
+            raise click.UsageError(
+                f"{' and '.join(said)} cannot go with --render: it writes a start down and starts nothing."
+            )
         with find_or_start() as hold:
             write_down(out, hold.client, rendering, request, target)
         return None

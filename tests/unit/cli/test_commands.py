@@ -94,6 +94,10 @@ def test_error_of_the_host_is_shown_whole(host: FakeHost, sndr: Sndr) -> None:
     code, _, err = sndr("jobs", "cancel", "x")
     assert code == 4
     assert err == "Error: There is no job x.\n  What to do: List them.\n"
+    for words in (("jobs", "--json", "cancel", "x"), ("jobs", "cancel", "x", "--json")):
+        code, out, err = sndr(*words)
+        assert (code, err) == (4, "")
+        assert json.loads(out)["error"]["reason"] == "not_found"
 
 
 def test_answer_that_is_no_error_form_is_still_a_sentence(host: FakeHost, sndr: Sndr) -> None:

@@ -127,6 +127,10 @@ def test_starts_are_shown_with_units(served: FakeHost, sndr: Sndr) -> None:
     code, out, err = sndr("fit", "nope", "--starts")
     assert (code, out) == (2, "")
     assert "m, n" in err
+    for words in (("--preset", "p"), ("m", "--online")):
+        code, out, err = sndr("fit", "--starts", *words)
+        assert (code, out) == (2, "")
+        assert "--starts takes a MODEL at most" in err
 
 
 @pytest.mark.parametrize(

@@ -129,6 +129,17 @@ def test_a_model_by_its_name(host: FakeHost, sndr: Sndr, answer: Rendering) -> N
     assert (launch["model"], launch["preset"]) == ("some-model", None)
 
 
+@pytest.mark.parametrize("flags", [("--dry-run",), ("--detach", "--replace")])
+def test_options_of_a_start_are_refused_with_a_target(
+    host: FakeHost, sndr: Sndr, tmp_path: Path, flags: tuple[str, ...]
+) -> None:
+    code, _, err = sndr("launch", PRESET, "--render", "docker", "-o", str(tmp_path / "out"), *flags)
+    assert code == 2
+    assert " and ".join(flags) in err
+    assert not (tmp_path / "out").exists()
+    assert not [name for name, _, _ in host.asked if name.startswith("POST")]
+
+
 def test_options_without_a_target_are_refused(host: FakeHost, sndr: Sndr) -> None:
     code, _, err = sndr("launch", PRESET, "--hardware", "l4")
     assert code == 2
