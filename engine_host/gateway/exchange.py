@@ -1,12 +1,14 @@
 """One request's way through the gateway: wait for a slot, ask the engine, pass its answer on.
 
 All sending to the client happens in one coroutine. Everything that can end the exchange from outside (the
-client leaves, somebody cancels, the program closes) calls `stop`, which breaks the engine's connection at
-once and lets that coroutine find out why.
+client leaves, somebody cancels, the program closes) calls `stop`, which breaks the engine's connection and
+frees the slot at once, and lets that coroutine find out why. A client that reads nothing holds it up in a
+send: it has a moment to take the last words, then it is left alone.
 """
 
 import asyncio
 import json
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -25,6 +27,8 @@ from engine_host.gateway.refusals import crash_told, refusal
 from engine_host.gateway.upstream import Upstream, UpstreamLostError
 from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
+
+_log = logging.getLogger(__name__)
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _PING = b": ping\n\n"
@@ -75,6 +79,7 @@ class Exchange:
         *,
         ping_interval: float,
         note_interval: float,
+        farewell: float,
     ) -> None:
         self._target = target
         self._call = call
@@ -86,9 +91,12 @@ class Exchange:
         self._send = send
         self._ping_interval = ping_interval
         self._note_interval = note_interval
+        self._farewell = farewell
+        self._deadline: asyncio.Timeout | None = None
         self._upstream: Upstream | None = None
         self._stopped: Stop | None = None
         self._begun = False
+        self._told = False
         self._at_frame_end = True
         self._sends = 0
         self._idle = False
@@ -98,19 +106,39 @@ class Exchange:
         entry.stop = lambda: self.stop(Stop.CANCELLED)
 
     def stop(self, cause: Stop) -> None:
-        """End the exchange now; the engine's work on it is aborted before this returns."""
+        """End the exchange: the engine's work on it is aborted and its slot free before this returns."""
         if self._stopped is not None:
             return
         self._stopped = cause
         if self._upstream is not None:
             self._upstream.abort()
-        if not self._ticket.settled:
-            self._ticket.fault = faults.cancelled()
-            self._ticket.changed.set()
+        # Before the slot goes: who waits must find the refusal, not a place that was lost.
+        self._ticket.fault = self._stop_fault()
+        self._ticket.changed.set()
+        self._admission.leave(self._ticket)
+        if self._deadline is not None:
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._farewell)
 
     async def run(self) -> None:
         """Wait, ask, answer; the slot is free and the entry closed when this returns or raises."""
         watcher = asyncio.create_task(self._watch_client())
+        try:
+            async with asyncio.timeout(None) as self._deadline:
+                await self._answer_all()
+        except TimeoutError:
+            if self._stopped is None:
+                raise
+            await self._give_up()
+        finally:
+            self._deadline = None
+            watcher.cancel()
+            if self._upstream is not None:
+                self._upstream.abort()
+            self._admission.leave(self._ticket)
+            self._entry.cancelled()
+
+    async def _answer_all(self) -> None:
+        """The answer, or the error that takes its place."""
         try:
             await self._wait_for_slot()
             self._entry.admitted()
@@ -126,12 +154,24 @@ class Exchange:
             # The server writes the traceback to the host's log.
             await self._refuse(faults.internal())
             raise
-        finally:
-            watcher.cancel()
-            if self._upstream is not None:
-                self._upstream.abort()
-            self._admission.leave(self._ticket)
-            self._entry.cancelled()
+
+    async def _give_up(self) -> None:
+        """Leave a client alone that did not take the last words; one that was told nothing gets its error."""
+        fault = self._stop_fault()
+        if self._told or self._stopped is Stop.CLIENT_LEFT:
+            self._record(fault, self._meter.figures())
+            return
+        try:
+            async with asyncio.timeout(self._farewell):
+                await self._refuse(fault)
+        except TimeoutError:
+            _log.info("%s: the client reads nothing; it was not told why its request ended.", self._entry.id)
+
+    def _stop_fault(self) -> faults.EndpointError:
+        """What is said to a client whose request was ended from outside."""
+        if self._stopped is Stop.CLOSING:
+            return faults.engine_ended(self._target.name, stopped=True)
+        return faults.cancelled()
 
     async def _watch_client(self) -> None:
         """Notice the client's leaving while the answer is being made."""
@@ -288,34 +328,38 @@ class Exchange:
                 self._finish(figures)
             self._entry.cancelled(figures)
             return
-        if self._stopped is Stop.CANCELLED:
-            self._entry.cancelled(figures)
-            await self._refuse(faults.cancelled())
+        if self._stopped is not None:
+            await self._refuse(self._stop_fault(), figures)
             return
-        stopped = self._stopped is Stop.CLOSING or self._admission.draining(self._target.engine)
+        stopped = self._admission.draining(self._target.engine)
         await self._refuse(faults.engine_ended(self._target.name, stopped=stopped), figures)
 
     async def _refuse(self, fault: faults.EndpointError, figures: Figures | None = None) -> None:
         """Answer with an error, as a status or, when the stream has begun, as its last frame."""
-        if self._stopped in (Stop.CLIENT_LEFT, Stop.CANCELLED):
-            self._entry.cancelled(figures)
-        else:
-            self._entry.failed(fault.problem(), figures)
-        self._admission.leave(self._ticket)
+        self._record(fault, figures)
         if self._stopped is Stop.CLIENT_LEFT:
             return
         if not self._begun:
+            self._told = True
             await send_fault(self._send, fault, self._entry.id, self._form)
             return
         frame = fault.frame(self._form, self._entry.id)
         await self._put((b"" if self._at_frame_end else b"\n\n") + frame)
         await self._close()
 
+    def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
+        """Close the entry with an error and free the slot."""
+        if self._stopped in (Stop.CLIENT_LEFT, Stop.CANCELLED):
+            self._entry.cancelled(figures)
+        else:
+            self._entry.failed(fault.problem(), figures)
+        self._admission.leave(self._ticket)
+
     async def _begin(self, *more: tuple[bytes, bytes]) -> None:
         """Send the headers of a stream, once."""
         if self._begun:
             return
-        self._begun = True
+        self._begun = self._told = True
         headers = [*_STREAM_HEADERS, (b"x-request-id", self._entry.id.encode()), *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
@@ -328,6 +372,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _answer(self, status: int, body: bytes) -> None:
+        self._told = True
         await send_json(self._send, status, body, self._entry.id)
 
 

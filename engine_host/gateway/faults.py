@@ -252,6 +252,17 @@ def draining(name: str) -> EndpointError:
     )
 
 
+def closing() -> EndpointError:
+    """The program ends and takes nothing new, whichever engine it is for."""
+    return EndpointError(
+        503,
+        "draining",
+        "SNDR Control Center is being closed and takes no new requests.",
+        Reason.ENGINE_NOT_READY,
+        retry_after=5,
+    )
+
+
 def queue_full(name: str, limit: int) -> EndpointError:
     """Too many requests wait already."""
     return EndpointError(

@@ -42,6 +42,9 @@ _Answer = Callable[[Send], Awaitable[None]]
 """Sends a whole answer; nothing of it was sent before, so that an error can still take its place."""
 
 _MODEL_PREFIX = "/v1/models/"
+_FAREWELLS = 5
+"""How many times a client's farewell the end of all requests may take."""
+
 _ASKS = {
     "/v1/chat/completions": check_chat,
     "/v1/completions": check_completion,
@@ -59,12 +62,16 @@ _READER = "/apply-template"
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the endpoint: bytes of a request, waiting requests of an engine; intervals in seconds."""
+    """Bounds of the endpoint: bytes of a request, waiting requests of an engine; intervals in seconds.
+
+    `farewell`: seconds that a client has to take the last words of a request that was ended from outside.
+    """
 
     body: int = 64 << 20
     queue: int = 64
     ping: float = 15.0
     waiting_note: float = 5.0
+    farewell: float = 1.0
 
 
 class Gateway:
@@ -90,6 +97,7 @@ class Gateway:
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
         self._exchanges: set[Exchange] = set()
+        self._closing = False
         self._none_left = asyncio.Event()
         self._none_left.set()
         self.app: ASGIApp = _Door(self._serve, trusted=False)
@@ -109,10 +117,16 @@ class Gateway:
         self._admission.forget(engine_id)
 
     async def aclose(self) -> None:
-        """End every request with an error that says so, and wait until all are gone."""
+        """Take no more requests, end every one with an error that says so, and wait until all are gone."""
+        self._closing = True
         for exchange in list(self._exchanges):
             exchange.stop(Stop.CLOSING)
-        await self._none_left.wait()
+        try:
+            # Each gives its client up by itself; the host ends even if one does not.
+            async with asyncio.timeout(_FAREWELLS * self._limits.farewell):
+                await self._none_left.wait()
+        except TimeoutError:
+            _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, trusted: bool) -> None:
         if scope["type"] != "http":
@@ -179,6 +193,8 @@ class Gateway:
         _ASKS[path](body)
         target = self._target(body.get("model"))
         call = _call(path, raw, body, target, request_id)
+        if self._closing:
+            raise faults.closing()
         ticket = self._admission.enter(target)
         agent = headers.get("user-agent", "")
         entry = self.book.open(request_id, target, route=path, client=agent, stream=call.stream)
@@ -194,6 +210,7 @@ class Gateway:
                 send,
                 ping_interval=self._limits.ping,
                 note_interval=self._limits.waiting_note,
+                farewell=self._limits.farewell,
             )
             await self._carry_out(exchange)
 

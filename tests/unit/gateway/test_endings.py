@@ -1,0 +1,141 @@
+"""Requests end when the host wants it: with clients that read nothing, while it closes, from the queue."""
+
+import asyncio
+import contextlib
+import socket
+from collections.abc import AsyncIterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+
+from engine_host.gateway import Limits
+from engine_host.protocol.engines import RequestState
+from engine_host.protocol.errors import Reason
+
+BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
+CHAT = "/v1/chat/completions"
+PATIENCE = 60.0
+BRIEF = Limits(farewell=0.2)
+
+
+async def until(condition: Any) -> None:
+    """Wait for a condition that something else makes true."""
+    async with asyncio.timeout(PATIENCE):
+        while not condition():  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+class Flood:
+    """A script that never stops writing to the client `stuck`; everybody else gets the usual one."""
+
+    def __init__(self, scripts: Any) -> None:
+        self._scripts = scripts
+        self.written = 0
+
+    async def __call__(self, engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        """Write for ever, or two words."""
+        if body.get("user") != "stuck":
+            await self._scripts.two_words(engine, body, writer)
+            return
+        writer.write(self._scripts.stream_head)
+        while True:
+            writer.write(self._scripts.chunk("x" * 65536))
+            await writer.drain()
+            self.written += 1
+
+    async def stands_still(self) -> None:
+        """Wait until all buffers between engine and client are full."""
+        async with asyncio.timeout(PATIENCE):
+            before = -1
+            while not self.written or self.written != before:
+                before = self.written
+                await asyncio.sleep(0.3)
+
+
+@contextlib.asynccontextmanager
+async def stuck_client(url: str, flood: Flood) -> AsyncIterator[None]:
+    """A client of the endpoint that asks for a stream and reads none of it, once nothing more fits."""
+    parts = urlsplit(url)
+    content = httpx.Request("POST", url, json={**BODY, "user": "stuck"}).content
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(content)}\r\n\r\n"
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
+        client.connect((parts.hostname, parts.port))
+        client.sendall(head.encode() + content)
+        await flood.stands_still()
+        yield
+
+
+def test_cancelling_a_request_whose_client_reads_nothing_frees_its_slot(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        flood = Flood(scripts)
+        async with (
+            world(flood, slots=1, limits=BRIEF) as made,
+            httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client,
+            stuck_client(made.url, flood),
+        ):
+            made.engine.go.set()
+            (stuck,) = made.gateway.book.requests()
+            other = asyncio.create_task(client.post(CHAT, json={**BODY, "stream": False}))
+            await until(lambda: made.gateway.book.waiting("e1") == 1)
+            assert made.gateway.book.cancel(stuck.id).state is RequestState.CANCELLED
+            assert made.gateway.book.waiting("e1") == 0
+            assert (await other).status_code == 200
+            await until(lambda: made.engine.active == 0)
+            assert await made.gateway.drain("e1", PATIENCE) is True
+
+    asyncio.run(go())
+
+
+def test_the_host_ends_although_a_client_reads_nothing(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        flood = Flood(scripts)
+        async with world(flood, limits=BRIEF) as made, stuck_client(made.url, flood):
+            async with asyncio.timeout(PATIENCE):
+                await made.gateway.aclose()
+            (request,) = made.gateway.book.requests()
+            assert request.state is RequestState.FAILED
+            assert request.problem.evidence["code"] == "engine_stopped"
+            assert made.gateway.book.live() == ()
+            assert made.gateway.book.active("e1") == 0
+
+    asyncio.run(go())
+
+
+def test_closing_ends_what_works_and_what_waits_with_the_same_reason(world: Any) -> None:
+    async def go() -> None:
+        async with (
+            world(slots=1) as made,
+            httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client,
+        ):
+            whole = {**BODY, "stream": False}
+            tasks = [asyncio.create_task(client.post(CHAT, json=whole))]
+            await until(lambda: made.gateway.book.active("e1") == 1)
+            for place, body in enumerate((whole, BODY), 1):
+                tasks.append(asyncio.create_task(client.post(CHAT, json=body)))
+                await until(lambda place=place: made.gateway.book.waiting("e1") == place)
+            await made.gateway.aclose()
+            worked, waited, streamed = await asyncio.gather(*tasks)
+            for answer in (worked, waited):
+                assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_stopped")
+            assert streamed.text.rstrip().rpartition("data: ")[2].count('"code":"engine_stopped"') == 1
+            for request in made.gateway.book.requests():
+                assert request.state is RequestState.FAILED
+                assert request.problem.reason is Reason.CANCELLED
+            assert len(made.engine.seen) == 1
+
+    asyncio.run(go())
+
+
+def test_nothing_new_is_taken_while_the_host_closes(world: Any) -> None:
+    async def go() -> None:
+        async with world() as made, httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client:
+            made.engine.go.set()
+            await made.gateway.aclose()
+            answer = await client.post(CHAT, json=BODY)
+            assert (answer.status_code, answer.json()["error"]["code"]) == (503, "draining")
+            assert int(answer.headers["retry-after"]) > 0
+            assert made.engine.seen == []
+
+    asyncio.run(go())
