@@ -24,7 +24,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import crash_told, refusal
-from engine_host.gateway.upstream import Upstream, UpstreamLostError
+from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
 
@@ -80,6 +80,7 @@ class Exchange:
         ping_interval: float,
         note_interval: float,
         farewell: float,
+        answer_limit: int,
     ) -> None:
         self._target = target
         self._call = call
@@ -92,6 +93,7 @@ class Exchange:
         self._ping_interval = ping_interval
         self._note_interval = note_interval
         self._farewell = farewell
+        self._answer_limit = answer_limit
         self._deadline: asyncio.Timeout | None = None
         self._upstream: Upstream | None = None
         self._stopped: Stop | None = None
@@ -148,6 +150,8 @@ class Exchange:
                 await self._whole()
         except faults.EndpointError as fault:
             await self._refuse(fault)
+        except AnswerTooLargeError:
+            await self._refuse(faults.answer_too_large(self._answer_limit))
         except UpstreamLostError:
             await self._broken()
         except Exception:
@@ -219,7 +223,7 @@ class Exchange:
         """Pass on one whole answer."""
         upstream = await self._open()
         await upstream.head()
-        body = await upstream.rest()
+        body = await upstream.rest(self._answer_limit)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
         infill = self._call.infill

@@ -274,6 +274,17 @@ def queue_full(name: str, limit: int) -> EndpointError:
     )
 
 
+def answer_too_large(limit: int) -> EndpointError:
+    """More than one answer may hold, in bytes: status 400, because the same request meets it again."""
+    return EndpointError(
+        400,
+        "answer_too_large",
+        f"The engine's answer is larger than {limit} bytes. Send fewer inputs at once; embeddings are much "
+        "smaller with encoding_format base64.",
+        Reason.UNSUPPORTED,
+    )
+
+
 def cancelled() -> EndpointError:
     """Somebody at the control centre cancelled this request."""
     return EndpointError(

@@ -62,12 +62,14 @@ _READER = "/apply-template"
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the endpoint: bytes of a request, waiting requests of an engine; intervals in seconds.
+    """Bounds of the endpoint: bytes of a request and of a whole answer, waiting requests of an engine;
+    intervals in seconds.
 
     `farewell`: seconds that a client has to take the last words of a request that was ended from outside.
     """
 
     body: int = 64 << 20
+    answer: int = 64 << 20
     queue: int = 64
     ping: float = 15.0
     waiting_note: float = 5.0
@@ -211,6 +213,7 @@ class Gateway:
                 ping_interval=self._limits.ping,
                 note_interval=self._limits.waiting_note,
                 farewell=self._limits.farewell,
+                answer_limit=self._limits.answer,
             )
             await self._carry_out(exchange)
 

@@ -23,6 +23,10 @@ class UpstreamLostError(Exception):
     """The engine's connection ended before its answer was complete, or could not be made."""
 
 
+class AnswerTooLargeError(UpstreamLostError):
+    """The engine's answer is larger than what is held of one; the engine itself is well."""
+
+
 class Upstream(asyncio.Protocol):
     """One request to an engine; use as an async context manager, which ends the connection.
 
@@ -131,7 +135,7 @@ class Upstream(asyncio.Protocol):
         return self._take()
 
     async def rest(self, limit: int = 64 << 20) -> bytes:
-        """The whole remaining body; raises UpstreamLostError when it is incomplete or above `limit` bytes."""
+        """The whole remaining body; raises UpstreamLostError, AnswerTooLargeError above `limit` bytes."""
         parts: list[bytes] = []
         size = 0
         while (part := await self.read()) is not None:
@@ -139,7 +143,7 @@ class Upstream(asyncio.Protocol):
             size += len(part)
             if size > limit:
                 self.abort()
-                raise UpstreamLostError(f"the answer is larger than {limit} bytes")
+                raise AnswerTooLargeError(f"the answer is larger than {limit} bytes")
         return b"".join(parts)
 
     def _take(self) -> bytes:

@@ -9,7 +9,7 @@ import httpx
 import pytest
 
 from engine_host.cli_root import root
-from engine_host.gateway import Target
+from engine_host.gateway import Limits, Target
 from engine_host.gateway.faults import engine_fault
 from engine_host.own_addresses import own_names
 from engine_host.protocol.engines import RequestState
@@ -495,3 +495,35 @@ def test_health(world: Any) -> None:
     assert (
         ask(world, "GET", "/health", lambda made: made.running.clear()).json()["status"] == "no_engine_runs"
     )
+
+
+@pytest.mark.parametrize("path", [CHAT, "/v1/embeddings"])
+def test_an_answer_too_large_to_hold_is_no_crash(world: Any, scripts: Any, path: str) -> None:
+    async def go() -> None:
+        script = scripts.answers(200, b" " * 5000)
+        async with (
+            world(script, limits=Limits(answer=4096)) as made,
+            httpx.AsyncClient(base_url=made.url) as client,
+        ):
+            made.running[:] = [replace(made.running[0], embeddings=path != CHAT)]
+            answer = await client.post(path, json={**HELLO, "input": ["a", "b"]})
+            assert code_of(answer) == (400, "answer_too_large")
+            assert "fewer inputs" in answer.json()["error"]["message"]
+            (request,) = made.gateway.book.requests()
+            assert (request.state, request.problem.reason) == (RequestState.FAILED, Reason.UNSUPPORTED)
+            assert made.gateway.book.active("e1") == 0
+
+    asyncio.run(go())
+
+
+def test_an_answer_within_the_limit_passes(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        content = json.dumps({"text": "x" * 4000}).encode()
+        async with (
+            world(scripts.answers(200, content), limits=Limits(answer=len(content))) as made,
+            httpx.AsyncClient(base_url=made.url) as client,
+        ):
+            answer = await client.post(CHAT, json=HELLO)
+            assert (answer.status_code, answer.content) == (200, content)
+
+    asyncio.run(go())
