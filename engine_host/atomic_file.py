@@ -9,13 +9,17 @@ from engine_host._errors import HostError
 from engine_host.protocol.errors import Reason
 
 
-def write(path: Path, data: bytes | str, mode: int = 0o600) -> None:
+def write(path: Path, data: bytes | str, mode: int = 0o600, *, follow: bool = False) -> None:
     """Replace the file at `path`; on failure the old one stays and nothing is left beside it.
 
+    `follow`: where `path` is a link, its target is replaced and the link stays. For files of a person's own
+    folders, who may keep them elsewhere; never in a folder where others may make links.
     Raises HostError(disk_full) and HostError(not_writable).
     """
     content = data.encode() if isinstance(data, str) else data
     name = ""
+    if follow:
+        path = Path(os.path.realpath(path))
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)

@@ -283,7 +283,7 @@ class PresetServices:
                     fix="Save it under its own id.",
                     evidence={"id": preset_id, "in_text": found.preset.id},
                 )
-            await asyncio.to_thread(atomic_file.write, path, asked.text, 0o644)
+            await asyncio.to_thread(atomic_file.write, path, asked.text, 0o644, follow=True)
         self._events.publish(PresetsChangedEvent())
         return SavedPreset(
             id=preset_id,
@@ -446,7 +446,7 @@ def _write_all(writes: tuple[tuple[Path, str], ...]) -> None:
     done: list[tuple[Path, str | None]] = []
     try:
         for (path, text), was in zip(writes, before, strict=True):
-            atomic_file.write(path, text, 0o644)
+            atomic_file.write(path, text, 0o644, follow=True)
             done.append(was)
     except HostError:
         for path, was_there in done:
@@ -454,5 +454,5 @@ def _write_all(writes: tuple[tuple[Path, str], ...]) -> None:
                 path.unlink(missing_ok=True)
             else:
                 with suppress(HostError):
-                    atomic_file.write(path, was_there, 0o644)
+                    atomic_file.write(path, was_there, 0o644, follow=True)
         raise

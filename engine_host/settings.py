@@ -143,7 +143,7 @@ class SettingsFile:
         else:
             if "endpoint.host" in values:
                 _check_reach(checked.endpoint.host, self.path.parent)
-        atomic_file.write(self.path, tomlkit.dumps(document))
+        atomic_file.write(self.path, tomlkit.dumps(document), follow=True)
         if still_wrong is not None:
             raise still_wrong
         before = dict(_flat(self.current))

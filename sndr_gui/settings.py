@@ -76,19 +76,20 @@ class SettingsFile:
             return WindowSettings()
 
     def write(self, settings: WindowSettings) -> None:
-        """Keep these settings; the file is written beside and renamed.
+        """Keep these settings; the file, or what a link in its place leads to, is written beside and renamed.
 
         Raises OSError when the folder cannot be written.
         """
         self.current = settings
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
+        path = Path(os.path.realpath(self._path))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
         try:
             with os.fdopen(handle, "w", encoding="utf-8") as file:
                 json.dump(asdict(settings), file, indent=2)
                 file.flush()
                 os.fsync(file.fileno())
-            os.replace(name, self._path)
+            os.replace(name, path)
         except OSError:
             Path(name).unlink(missing_ok=True)
             raise

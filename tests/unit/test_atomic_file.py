@@ -57,3 +57,25 @@ def test_a_file_instead_of_the_folder_is_named(home: Path) -> None:
         atomic_file.write(home / "config" / "settings.toml", "text")
     assert raised.value.reason is Reason.NOT_WRITABLE
     assert str(home / "config" / "settings.toml") in raised.value.problem.message
+
+
+def test_a_link_is_followed_only_where_it_is_the_persons_own(home: Path) -> None:
+    (home / "kept").mkdir()
+    target, link = home / "kept" / "file", home / "link"
+    target.write_text("old", encoding="utf-8")
+    link.symlink_to("kept/file")
+    atomic_file.write(link, "new", follow=True)
+    assert link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "new"
+    assert [entry.name for entry in target.parent.iterdir()] == ["file"]
+    atomic_file.write(link, "own")
+    assert not link.is_symlink()
+    assert target.read_text(encoding="utf-8") == "new"
+
+
+def test_a_link_to_a_file_that_is_not_there_yet_makes_it(home: Path) -> None:
+    link = home / "link"
+    link.symlink_to(home / "kept" / "file")
+    atomic_file.write(link, "new", follow=True)
+    assert (home / "kept" / "file").read_text(encoding="utf-8") == "new"
+    assert link.is_symlink()

@@ -103,6 +103,20 @@ def test_a_change_is_saved_and_only_what_changed_is_told(path: Path) -> None:
     assert again.is_set("engine.keep"), "a value equal to its default may be set on purpose"
 
 
+def test_settings_that_are_kept_elsewhere_are_changed_there(path: Path, home: Path) -> None:
+    kept = home / "dotfiles" / "sndr.toml"
+    kept.parent.mkdir()
+    kept.write_text("# mine\n", encoding="utf-8")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.symlink_to(kept)
+    settings = SettingsFile(path)
+    settings.load()
+    settings.change({"endpoint.port": 8123})
+    assert path.is_symlink()
+    assert kept.read_text(encoding="utf-8").startswith("# mine\n")
+    assert "8123" in kept.read_text(encoding="utf-8")
+
+
 def test_none_gives_the_default_back_and_leaves_no_empty_table(path: Path) -> None:
     settings = written(path, '[endpoint]\nport = 9000\n[host]\nlog_level = "debug"\n')
     settings.load()

@@ -1,6 +1,7 @@
 """The catalogue over the control API, with the files that ship."""
 
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any, TypeVar
 
 import pytest
@@ -200,6 +201,20 @@ def test_a_file_of_another_system_can_be_changed(mark: str) -> None:
         saved = await api.save(file.text.replace("4096", "2048"), file.digest)
         assert saved.previous == file.text
         assert path.read_bytes() == file.text.replace("4096", "2048").encode()
+
+    through(work)
+
+
+def test_a_preset_that_is_kept_elsewhere_is_changed_there(home: Path) -> None:
+    async def work(api: Api) -> None:
+        kept = home / "dotfiles.yaml"
+        kept.write_text(MINE, encoding="utf-8")
+        api.own.mkdir(parents=True)
+        (api.own / "mine.yaml").symlink_to(kept)
+        file = await api.ask("GET", "/v1/presets/mine/file", PresetFile)
+        await api.save(file.text.replace("4096", "2048"), file.digest)
+        assert (api.own / "mine.yaml").is_symlink()
+        assert kept.read_text(encoding="utf-8") == MINE.replace("4096", "2048")
 
     through(work)
 

@@ -233,6 +233,15 @@ def test_notices_carry_what_to_do(qtbot: QtBot) -> None:
     assert seen == [Notice("key", "warning", "Text.", "Do", print)]
 
 
+def test_settings_that_are_kept_elsewhere_are_changed_there(tmp_path: Path) -> None:
+    path, kept = tmp_path / "window.json", tmp_path / "dotfiles.json"
+    kept.write_text("{}")
+    path.symlink_to(kept)
+    SettingsFile(path).write(WindowSettings(theme=ThemeChoice.DARK))
+    assert path.is_symlink()
+    assert json.loads(kept.read_text())["theme"] == "dark"
+
+
 # The process of the host.
 
 
