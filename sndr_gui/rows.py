@@ -6,6 +6,8 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
+from sndr_gui.plain_tip import plain_tip
+
 Row = TypeVar("Row")
 Index = QModelIndex | QPersistentModelIndex
 TONE_ROLE = Qt.ItemDataRole.UserRole + 1
@@ -98,7 +100,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return column.text(row)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return column.tip(row) if column.tip else None
+            return plain_tip(column.tip(row)) if column.tip else None
         if role == TONE_ROLE:
             return column.tone(row) if column.tone else None
         if role == Qt.ItemDataRole.TextAlignmentRole and column.right:

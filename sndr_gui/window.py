@@ -21,6 +21,7 @@ from PySide6.QtWidgets import (
 from sndr_gui import theme
 from sndr_gui.notices import Notices
 from sndr_gui.palette import Entry
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.settings import SettingsFile, ThemeChoice
 from sndr_gui.views.focus import FocusKeeper
 from sndr_gui.views.palette import Palette
@@ -301,7 +302,7 @@ class Window(QMainWindow):
             )
         self._dot.set_token(_TONES[link.phase.value])
         set_text(self._status, "  ·  ".join(parts))
-        self._status.setToolTip(self._status.text())
+        self._status.setToolTip(plain_tip(self._status.text()))
 
     # Lifetime.
 

@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from sndr_gui import formats, theme
 from sndr_gui.engine import Share
+from sndr_gui.plain_tip import plain_tip
 
 _WIDEST = 64
 _NARROWEST = 4
@@ -97,7 +98,7 @@ class StageStrip(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         for stage, place in self._spans():
             if place.left() <= event.position().x() <= place.right() + _APART:
-                self.setToolTip(f"{stage.name}: {formats.duration(stage.seconds)}")
+                self.setToolTip(plain_tip(f"{stage.name}: {formats.duration(stage.seconds)}"))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QComboBox, QDialog, QGridLayout, QLineEdit, QVBoxL
 
 from engine_host.protocol import BisectCheck
 from sndr_gui.bisection import BisectionModel
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.fields import ChoiceBox
 from sndr_gui.views.flow import Flow
@@ -146,7 +147,7 @@ class BisectCard(Card):
         if job is None:
             return
         self.job.show_job(job, model.cancelling)
-        self.job.setToolTip(job.command)
+        self.job.setToolTip(plain_tip(job.command))
         self.away.setVisible(job.ended)
         for part in (self.sentence, self._culprits, self.more):
             part.setVisible(result is not None)

@@ -5,6 +5,7 @@ from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QTextLayout, Q
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from sndr_gui import theme
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.parts import Elided
 
 
@@ -125,7 +126,7 @@ class CommandLine(QFrame):
         if content != self._label.text():
             self._label.setText(content)
             self._label.updateGeometry()
-            self._label.setToolTip(content if "\n" not in content else "")
+            self._label.setToolTip(plain_tip(content) if "\n" not in content else "")
             self._copy.set_content(content)
 
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui import formats
 from sndr_gui.engine import EngineModel
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.readings import Value
 from sndr_gui.soon import Soon
 from sndr_gui.trends import TREND_SECONDS
@@ -245,7 +246,7 @@ class EngineView(Page):
         self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
         self.relaunch.setVisible(running or (mode == "failed" and model.newest))
         self.relaunch.setEnabled(connected and not relaunching)
-        self.relaunch.setToolTip(f"Start the same again  (Ctrl+R)\n{model.command}")
+        self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{model.command}"))
         self.chat.setVisible(mode == "running")
         self.log.setVisible(mode not in _EMPTY)
 

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 from sndr_gui.engine import EngineModel, Fact
 from sndr_gui.engine_figures import LatencyRow
 from sndr_gui.patches import ProcessCard
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.bars import ShareBars, StageStrip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Card, Elided, button, clear, column, set_text, text
@@ -83,7 +84,7 @@ class LatencyCard(Card):
             self._grid.addWidget(text(heading, "muted"), 0, across)
         for line, entry in enumerate(rows, start=1):
             name = text(entry.name)
-            name.setToolTip(entry.about)
+            name.setToolTip(plain_tip(entry.about))
             name.setAccessibleName(
                 f"{entry.name}, {entry.about}: median {entry.p50}, 95 % {entry.p95}, mean {entry.mean}"
             )
@@ -212,7 +213,7 @@ class FactsCard(Card):
         clear(self._grid)
         for line, fact in enumerate(facts):
             value = Elided(fact.value)
-            value.setToolTip(fact.about or fact.value)
+            value.setToolTip(plain_tip(fact.about or fact.value))
             value.setAccessibleName(f"{fact.name}: {fact.value}")
             self._grid.addWidget(text(fact.name, "muted"), line, 0)
             self._grid.addWidget(value, line, 1)

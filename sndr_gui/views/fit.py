@@ -11,6 +11,7 @@ from engine_host.protocol.fit import Verdict
 from sndr_gui import formats
 from sndr_gui.fit import FitModel
 from sndr_gui.memory_stack import stacks_of
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.fit_curve import CurveCard
 from sndr_gui.views.fit_inputs import FitInputs
@@ -225,7 +226,7 @@ class FitView(Page):
         )
         self.read.setText("Reading…" if model.reading else f"Read config.json from {model.hub_name}")
         self.read.setEnabled(not model.reading)
-        self.read.setToolTip(f"sndr fit {name} --online")
+        self.read.setToolTip(plain_tip(f"sndr fit {name} --online"))
 
     def _on_starts(self) -> None:
         rows = self.model.starts.total

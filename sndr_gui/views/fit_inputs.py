@@ -19,9 +19,10 @@ from PySide6.QtWidgets import (
 from engine_host.protocol import EngineKind
 from sndr_gui.fit import FitModel
 from sndr_gui.fit_form import Source, Where
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.soon import Soon
 from sndr_gui.views.fields import ChoiceBox, NumberField
-from sndr_gui.views.parts import Card, button, column, row, set_text, text
+from sndr_gui.views.parts import Card, button, column, row, set_text, text, tip
 from sndr_gui.views.problems import ProblemBox
 
 _TYPING_MS = 350
@@ -345,7 +346,7 @@ class FitInputs(QWidget):
         # An open list must not move under the person who chooses from it.
         if not self.boxes[name].view().isVisible():
             self.boxes[name].fill(choices, getattr(self._model.form, name))
-            self.boxes[name].setToolTip(self.boxes[name].currentText())
+            self.boxes[name].setToolTip(plain_tip(self.boxes[name].currentText()))
 
     def _refresh_hub(self) -> None:
         model = self._model
@@ -355,10 +356,8 @@ class FitInputs(QWidget):
         name = model.form.repository.strip()
         self.read.setAccessibleName("Read config.json from Hugging Face")
         self.read.setEnabled(bool(name) and not model.reading)
-        self.read.setToolTip(
-            f"Two requests to {model.hub_name}: config.json and the list of files\n"
-            f"sndr fit {name or 'organisation/model'} --online"
-        )
+        said = f"Two requests to {model.hub_name}: config.json and the list of files"
+        self.read.setToolTip(tip(said, "", f"sndr fit {name or 'organisation/model'} --online"))
         known = sorted({one.repository for one in (model.hub.models if model.hub else ())})
         if known and self.repository.property("known") != known:
             self.repository.setProperty("known", known)

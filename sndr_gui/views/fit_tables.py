@@ -10,6 +10,7 @@ from engine_host.protocol.fit import Verdict
 from sndr_gui import formats
 from sndr_gui.fit import bound
 from sndr_gui.memory_stack import VERDICTS
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.parts import Card, badge, clear, set_text, set_tone, text
 
 # Short, because there are many; never a colour alone.
@@ -95,7 +96,7 @@ class GridCard(Card):
             said = f"{many} of {cell.context:,} tokens: {word}"
             set_text(made, _LETTERS[cell.verdict])
             set_tone(made, tone)
-            made.setToolTip(said)
+            made.setToolTip(plain_tip(said))
             made.setAccessibleName(said)
 
     def _build(self, places: set[tuple[int, int]]) -> None:

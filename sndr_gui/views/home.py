@@ -9,6 +9,7 @@ from engine_host.protocol import Backend, Problem
 from sndr_gui import formats
 from sndr_gui.home import HomeModel, ServerRow
 from sndr_gui.link import Phase
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.trends import TREND_SECONDS
 from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
 from sndr_gui.views.fields import ChoiceBox
@@ -136,7 +137,7 @@ class HomeView(Page):
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)
         if (engine := model.engine) is not None:
-            self.relaunch.setToolTip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}")
+            self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}"))
 
     def _refresh_failure(self) -> None:
         engine, problem = self.model.engine, self.model.problem()

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 from engine_host.protocol import Installation
 from sndr_gui import formats
 from sndr_gui.installations import InstallationsModel, about, command, title_of
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import Card, badge, button, clear, column, row, rule, set_text, set_tone, text, tip
@@ -49,7 +50,7 @@ class InstallationRow(QWidget):
         set_tone(self.state, tone)
         self.note.setVisible(one.recommended)
         set_text(self.about, about(one))
-        self.about.setToolTip(one.path)
+        self.about.setToolTip(plain_tip(one.path))
         busy, connected = model.busy(one.id) or one.changing, model.session.link.connected
         self.install.setVisible(not one.present)
         self.install.setText("Install again" if one.problem is not None else "Install")

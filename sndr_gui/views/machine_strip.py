@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from sndr_gui import theme
 from sndr_gui.machine import MachineModel, Part
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import button, clear, column, row, set_text, text
 
@@ -62,7 +63,7 @@ class _Chip(QFrame):
         self._gauge.setVisible(part.share is not None)
         if part.share is not None:
             self._gauge.show_share(part.share)
-        self.setToolTip(part.hint)
+        self.setToolTip(plain_tip(part.hint))
         self.setAccessibleName(f"{part.name}: {part.value}")
         self.setAccessibleDescription(part.hint)
 

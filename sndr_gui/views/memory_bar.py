@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolTip, QWidge
 from engine_host.protocol.fit import FitReport
 from sndr_gui import formats, theme
 from sndr_gui.memory_stack import Piece, Stack, stacks_of, summary
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import Elided, clear, column, row, set_text, set_tone, text, unbroken
 
@@ -112,7 +113,7 @@ class MemoryBars(QWidget):
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
             said = self.said_at(QPointF(event.pos()))
             if said:
-                QToolTip.showText(event.globalPos(), said, self)
+                QToolTip.showText(event.globalPos(), plain_tip(said), self)
             else:
                 QToolTip.hideText()
             return True
@@ -287,7 +288,7 @@ class PartLegend(Flow):
         for (cell, label), entry in zip(self._entries, entries, strict=True):
             set_text(label, entry.words)
             set_tone(label, "muted" if waiting else "")
-            cell.setToolTip(entry.said)
+            cell.setToolTip(plain_tip(entry.said))
             label.setAccessibleName(entry.said)
 
 
@@ -315,7 +316,7 @@ class PartTable(QWidget):
             size.setAlignment(Qt.AlignmentFlag.AlignRight)
             note = f"{piece.source}: {piece.note}" if piece.note else piece.source
             source = Elided(note, "muted")
-            source.setToolTip(note)
+            source.setToolTip(plain_tip(note))
             cells = (
                 Swatch(piece.colour),
                 text(piece.name),

@@ -18,6 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from sndr_gui import theme
+from sndr_gui.plain_tip import plain_tip
 
 _UNIT = re.compile(r"(\d) ([KMGT]?i?B|tok/s|tokens?|free|GPUs?|streams?)\b")
 MARGIN = 28
@@ -84,7 +85,7 @@ class Elided(QLabel):
         if shown == content:
             super().paintEvent(event)
             return
-        self.setToolTip(content)
+        self.setToolTip(plain_tip(content))
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.rect(), int(self.alignment()), shown)
@@ -103,7 +104,7 @@ def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
     keys = (
         f"  ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})" if shortcut else ""
     )
-    return sentence + keys + (f"\n{command}" if command else "")
+    return plain_tip(sentence + keys + (f"\n{command}" if command else ""))
 
 
 class Button(QPushButton):
@@ -298,7 +299,7 @@ class ValueCard(Card):
         set_text(self.caption, caption)
         set_text(self.value, value)
         set_text(self.note, note)
-        self.setToolTip(why)
+        self.setToolTip(plain_tip(why))
         self.setAccessibleName(f"{caption}: {value}, {note}")
         self.setAccessibleDescription(why)
 

@@ -15,6 +15,7 @@ from engine_host.protocol.presets import EntryOrigin
 from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
 from sndr_gui.launch_subject import ENGINE_NAMES
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.preset_rows import STATUS_MEANS, STATUS_TONES, PresetRow, workload_words
 from sndr_gui.views.flow import Flow
 from sndr_gui.views.parts import Card, Picture, badge, button, clear, column, row, rule, set_text, text
@@ -115,7 +116,7 @@ class PresetHead(Card):
         self.badges.clear()
         for content, colour, hint in made:
             label = badge(content, colour)
-            label.setToolTip(hint)
+            label.setToolTip(plain_tip(hint))
             self.badges.add(label)
 
 

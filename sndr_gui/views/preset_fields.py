@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import CatalogFault
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.preset_editor import PresetEditor
 from sndr_gui.preset_form import FormField, fields_of, fits_engine, shown, text_only, typed, with_choices
 from sndr_gui.preset_library import PresetsModel
@@ -46,7 +47,7 @@ class FieldCell(QWidget):
         self.control = self._make()
         self.control.setAccessibleDescription(field.help)
         self._caption.setBuddy(self.control)
-        tip = f"{field.key}\n{field.help}".strip()
+        tip = plain_tip(f"{field.key}\n{field.help}".strip())
         self._caption.setToolTip(tip)
         self._help.setToolTip(tip)
         head = row(self._caption, self._help, spacing=8)

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBo
 
 from sndr_gui.home import SERVER_NAMES
 from sndr_gui.installations import InstallationsModel
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.settings import ThemeChoice
 from sndr_gui.settings_page import Entry, SettingsModel
 from sndr_gui.views.copying import Switcher
@@ -220,10 +221,10 @@ class _SettingRow(QWidget):
         self._filling = False
         saving = name in self._model.saving
         set_text(self._layer, "saving…" if saving else self._model.provenance(name))
-        self._layer.setToolTip(setting.why if setting else "")
+        self._layer.setToolTip(plain_tip(setting.why) if setting else "")
         command = self._model.command(name)
-        self._label.setToolTip(f"{name}\n{command}")
-        self._control.setToolTip(f"{self._entry.help}\n{command}".strip())
+        self._label.setToolTip(plain_tip(f"{name}\n{command}"))
+        self._control.setToolTip(plain_tip(f"{self._entry.help}\n{command}".strip()))
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)

@@ -5,6 +5,7 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QW
 from engine_host.protocol import Job, JobState
 from sndr_gui import formats
 from sndr_gui.home import StageRow
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
 
@@ -47,7 +48,7 @@ class StageList(QWidget):
             set_text(name, stage.name)
             set_text(detail, stage.detail)
             set_text(time, stage.time)
-            time.setToolTip(f"How long “{stage.name}” took")
+            time.setToolTip(plain_tip(f"How long “{stage.name}” took"))
             time.setAccessibleName(f"{stage.name} took {stage.time}")
 
 

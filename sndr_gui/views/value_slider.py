@@ -9,6 +9,7 @@ from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPen,
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from sndr_gui import theme
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.fields import NumberField
 from sndr_gui.views.parts import column, row, set_text, text
 
@@ -173,7 +174,7 @@ class ValueSlider(QWidget):
         said = f"{self._spoken}: {value:,}" if value is not None else self._spoken
         if self.slider.accessibleName() != said:
             self.slider.setAccessibleName(said)
-            self.slider.setToolTip(said)
+            self.slider.setToolTip(plain_tip(said))
 
     def show_values(
         self, values: Sequence[int], value: int | None, mark: int | None, note: str, dim: bool

@@ -22,6 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from sndr_gui import theme
+from sndr_gui.plain_tip import plain_tip
 
 _KEY = re.compile(r"^(\s*(?:- )*)([\w.'\"-]+)(?=\s*:(?:\s|$))")
 _COMMENT = re.compile(r"(?:^|\s)(#.*)$")
@@ -165,7 +166,7 @@ class YamlText(QPlainTextEdit):
             place = QPoint(event.pos().x() - self.viewport().x(), event.pos().y() - self.viewport().y())
             mark = self._marks.get(self.cursorForPosition(place).blockNumber() + 1)
             if mark:
-                QToolTip.showText(event.globalPos(), mark[1], self)
+                QToolTip.showText(event.globalPos(), plain_tip(mark[1]), self)
                 return True
         return super().event(event)
 
