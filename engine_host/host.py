@@ -16,6 +16,7 @@ from engine_host.bisection import BisectService, PublicDoor
 from engine_host.bundled import presets, resources
 from engine_host.deploy_fit import DeployFit
 from engine_host.deploy_services import DeployServices
+from engine_host.endpoint_target import target_of
 from engine_host.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
 from engine_host.engines.llamacpp_choice import LlamaCppServers
 from engine_host.engines.llamacpp_status import LlamaCppAdapter
@@ -35,8 +36,6 @@ from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight_machine import Holder, MachineState
 from engine_host.launch.surroundings import Environment, Surroundings
-from engine_host.library.checkpoint import CheckpointInfo
-from engine_host.library.gguf import GgufInfo
 from engine_host.library.hub import Hub
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.library.shelf import Shelf
@@ -61,7 +60,6 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
-from engine_host.protocol.plans import EngineKind
 from engine_host.protocol.telemetry import TelemetryPage
 from engine_host.public_endpoint import PublicEndpoint
 from engine_host.server_jobs import ServerJobs
@@ -268,6 +266,7 @@ class Host:
             endpoint_app=self.gateway.trusted_app,
         )
         await self.engines.adopt()
+        await self._read_models_of_engines()
         await installations.recover()
         remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
         # No plan was made yet, so nothing but these engines needs a bundle that is old.
@@ -298,7 +297,11 @@ class Host:
 
     def targets(self) -> Sequence[Target]:
         """For the endpoint: the engines that answer."""
-        return [self._target(engine) for engine in self.engines.serving()]
+        known, socket = self.shelf.known, self.engines.socket
+        return [
+            target_of(engine, known(engine.plan.model_path), socket(engine))
+            for engine in self.engines.serving()
+        ]
 
     def starting(self) -> Sequence[str]:
         """For the endpoint: the models on their way up."""
@@ -367,33 +370,14 @@ class Host:
             self._events.publish(ModelsChangedEvent())
         return ModelPage(seq=self._events.seq, models=found, folders=self._settings.current.models.folders)
 
-    def _target(self, engine: Engine) -> Target:
-        model = self.shelf.known(engine.plan.model_path)
-        of_vllm = engine.engine == EngineKind.VLLM
-        tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
-        templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
-        return Target(
-            engine=engine.id,
-            name=engine.name,
-            slots=engine.plan.streams,
-            context=engine.plan.context,
-            created_at=engine.created_at,
-            socket=self.engines.socket(engine),
-            parameters=model.file.parameters if model else None,
-            size=model.file.size if model else None,
-            context_trained=model.file.context if model else None,
-            architecture=model.file.architecture if model else None,
-            quantization=model.file.quantization if model else None,
-            embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
-            fill_in_the_middle=model.info.fim if model else None,
-            fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
-            native_infill=not of_vllm,
-            usage_on_request=of_vllm,
-            agent_routes=of_vllm,
-            tokens_only="--skip-tokenizer-init" in engine.plan.argv,
-            owned_by="vllm" if of_vllm else "llamacpp",
-            tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
-        )
+    async def _read_models_of_engines(self) -> None:
+        """Know what the models of engines taken up can do; who starts an engine has read its files."""
+        for engine in self.engines.alive():
+            try:
+                await self.shelf.find(engine.plan.model_path)
+            except HostError as error:
+                # It serves without: its files may be gone, or on a disk that is not there now.
+                _log.warning("the model of %s cannot be read: %s", engine.name, error.problem.sentence())
 
     def _engine_changed(self, event: EventBase) -> None:
         """Publish what changed; the first readings of a start are compared with its prediction."""

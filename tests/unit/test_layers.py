@@ -34,6 +34,7 @@ WIRING = {
     "engine_host/bisection.py",
     "engine_host/deploy_fit.py",
     "engine_host/deploy_services.py",
+    "engine_host/endpoint_target.py",
     "engine_host/engine_patches.py",
     "engine_host/fit_services.py",
     "engine_host/host.py",

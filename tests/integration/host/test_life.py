@@ -1,6 +1,7 @@
 """Engines live and die with their host, however it ends, unless they are kept."""
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -9,6 +10,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import httpx
 import psutil
 import pytest
 
@@ -20,7 +22,8 @@ from engine_host.protocol.events import EngineStateEvent
 from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.logs import LogPage
-from tests.integration.host.conftest import DEMO, RunningHost, alive, files_below, wait_for
+from engine_host.protocol.plans import LaunchRequest
+from tests.integration.host.conftest import DEMO, SMALL, RunningHost, alive, files_below, wait_for
 
 NewHost = Callable[..., RunningHost]
 
@@ -142,6 +145,37 @@ def test_kept_engine_outlives_its_host_and_is_found_again(
     again.client.delete(f"/v1/engines/{engine.id}", Engine)
     again.until(engine.id, EngineState.UNLOADED)
     assert not alive(engine.pid)
+
+
+def listed(host: RunningHost) -> list[dict[str, object]]:
+    """What the endpoint tells editors of its models."""
+    found = httpx.get(f"http://127.0.0.1:{host.port}/v1/models", trust_env=False).json()
+    return list(found["data"])
+
+
+@pytest.mark.parametrize("there", [True, False], ids=["model there", "model gone"])
+def test_kept_engine_offers_what_it_offered_before(
+    host: RunningHost, new_host: NewHost, home: Path, there: bool
+) -> None:
+    model = home / "copy.gguf"
+    shutil.copy(DEMO, model)
+    engine = host.launch(LaunchRequest(model=str(model), overrides=SMALL, keep=True))
+    before = listed(host)
+    assert "architecture" in str(before[0]["meta"])
+    assert host.end() == 0
+    if not there:
+        model.unlink()
+
+    again = new_host().connect()
+    again.until(engine.id, EngineState.READY)
+
+    if there:
+        assert listed(again) == before
+    else:
+        assert [one["id"] for one in listed(again)] == [one["id"] for one in before]
+        assert "copy.gguf" in (again.folders.logs / "host.log").read_text(encoding="utf-8")
+    again.client.delete(f"/v1/engines/{engine.id}", Engine)
+    again.until(engine.id, EngineState.UNLOADED)
 
 
 def test_engine_that_is_killed_is_a_failure_with_its_last_lines(host: RunningHost) -> None:
