@@ -11,7 +11,8 @@ from engine_host.folders import Folders
 from tests.vllm_environment import vllm_python
 
 ROOT = Path(__file__).parents[1]
-PATCH = ROOT / "engine_host" / "overlay" / "patches" / "turboquant-grouped-attention"
+_PATCHES = ROOT / "engine_host" / "overlay" / "patches"
+WITH_KERNELS = (_PATCHES / "turboquant-grouped-attention", _PATCHES / "draft-head-8-bit")
 _LOCK = hashlib.sha256((ROOT / "requirements" / "kernels.lock").read_bytes()).hexdigest()[:16]
 # Looked up before any test gets folders of its own.
 _FOLDER = Folders.resolve().cache / "kernel-interpreter" / _LOCK
@@ -22,7 +23,7 @@ def interpreter_environment() -> dict[str, str]:
     vllm_python()  # Where tests go without vLLM, this one is skipped.
     if not _FOLDER.is_dir():
         pytest.fail("Triton's interpreter is not installed: packaging/kernels.sh")
-    return {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([str(PATCH), str(_FOLDER)])}
+    return {"TRITON_INTERPRET": "1", "PYTHONPATH": os.pathsep.join([*map(str, WITH_KERNELS), str(_FOLDER)])}
 
 
 def run_interpreted(*arguments: str, timeout: float = 280.0) -> subprocess.CompletedProcess[str]:

@@ -40,28 +40,34 @@ if __name__ == "__main__":
 """
 
 
-def answers(folder: Path, drafts: int) -> Any:
+def answers(folder: Path, drafts: int, *also: str) -> Any:
     kernels = interpreter_environment()["PYTHONPATH"].rpartition(":")[2]
     # All prompts fit into one step: a chunk reads its own tokens as they are, so others make other numbers.
     prompts = [[(7 * place + size) % 61 + 3 for place in range(size)] for size in (5, 40, 150)]
     done = run_in_engine(
         SCRIPT,
-        ["turboquant-grouped-attention", "interpreted-engine"],
+        ["turboquant-grouped-attention", "interpreted-engine", *also],
         folders=(PATCHES, KERNELS),
         environment={"KERNELS": kernels, "TRITON_INTERPRET": "1"},
         arguments=[str(drafts), str(folder), json.dumps(prompts)],
         timeout=400,
     )
     assert "TurboQuant runs on grouped kernels" in done.stdout + done.stderr
-    return done.answer
+    for name in also:
+        assert "applied" in {line["outcome"] for line in done.lines("settled", name)}, done.ledger
+    return done.answer, done.stdout + done.stderr
 
 
 @pytest.mark.timeout(900)
 def test_mtp_on_answers_as_mtp_off(tmp_path: Path) -> None:
     made = [str(vllm_python()), str(KERNELS / "tiny_mtp_model.py"), str(tmp_path)]
     subprocess.run(made, check=True, capture_output=True, timeout=120)
-    without = answers(tmp_path, 0)
-    drafted = answers(tmp_path, 3)
-    accepted = drafted["counts"]["vllm:spec_decode_num_accepted_tokens"]
-    assert 0 < accepted < drafted["counts"]["vllm:spec_decode_num_draft_tokens"], "some drafts are rejected"
-    assert drafted["tokens"] == without["tokens"]
+    without, _ = answers(tmp_path, 0)
+    for also in ((), ("draft-head-8-bit",)):
+        drafted, log = answers(tmp_path, 3, *also)
+        accepted = drafted["counts"]["vllm:spec_decode_num_accepted_tokens"]
+        assert 0 < accepted < drafted["counts"]["vllm:spec_decode_num_draft_tokens"], (
+            "some drafts are rejected"
+        )
+        assert drafted["tokens"] == without["tokens"]
+        assert ("a copy of the output matrix in 8 bits: 64 x 256" in log) == bool(also)

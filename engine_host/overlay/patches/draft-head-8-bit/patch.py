@@ -1,0 +1,27 @@
+"""After a model and its draft model were loaded: drafts are chosen by a copy of the output matrix in 8 bits."""
+
+from functools import wraps
+
+
+def with_a_copy(original):
+    """The same for the proposers of one model runner and the speculators of the other."""
+
+    @wraps(original)
+    def load_model(self, *, load_dummy_weights=False):
+        original(self, load_dummy_weights=load_dummy_weights)
+        runner = self.model_runner
+        drafter = getattr(runner, "drafter", None) or getattr(runner, "speculator", None)
+        draft = getattr(drafter, "model", None)
+        if draft is None:
+            return
+        from .head import output_layer, put_in
+
+        head = output_layer(runner.get_model())
+        # A draft model with an output layer of its own keeps it.
+        if head is not None and getattr(draft, "lm_head", None) is head:
+            # What the weights took is what the KV cache does not get.
+            runner.model_memory_usage = getattr(runner, "model_memory_usage", 0) + put_in(
+                draft, self.vllm_config
+            )
+
+    return load_model
