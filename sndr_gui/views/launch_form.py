@@ -17,6 +17,7 @@ from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
 from sndr_gui.launch_form import FIELDS, Field, words_of
 from sndr_gui.launch_subject import ENGINE_NAMES, VLLM
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.fields import ChoiceBox, NumberField
 from sndr_gui.views.launch_memory import SIZES
 from sndr_gui.views.parts import Card, Elided, button, column, row, set_text, text, unbroken
@@ -39,7 +40,7 @@ class ModelHead(Card):
         subject = self._model.subject
         chosen = subject.model if subject is not None else None
         set_text(self.name, chosen.name if chosen else "Choose a model")
-        self.name.setToolTip(chosen.path if chosen else "")
+        self.name.setToolTip(plain_tip(chosen.path if chosen else ""))
         if chosen is None or subject is None:
             return
         parts = [

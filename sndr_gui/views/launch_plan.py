@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBox
 from sndr_gui.launch import LaunchModel
 from sndr_gui.launch_mending import LaunchMending
 from sndr_gui.launch_patches import PatchLine, summary
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Card, Elided, badge, button, clear, column, row, set_text, set_tone, text
 from sndr_gui.views.problems import Findings, ProblemBox
@@ -69,7 +70,7 @@ class PlanCard(Card):
         clear(self._grid)
         for place, entry in enumerate(rows):
             value = Elided(entry.value)
-            value.setToolTip(entry.value)
+            value.setToolTip(plain_tip(entry.value))
             why = Elided(entry.why, "muted")
             layer = badge(entry.layer)
             set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
@@ -123,14 +124,13 @@ class PatchesOfStart(QWidget):
         tick.setEnabled(line.can_change)
         tick.setAccessibleName(f"{line.title}: in this start")
         flag = "--without" if line.chosen else "--with"
-        tick.setToolTip(
-            f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
-        )
+        said = f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
+        tick.setToolTip(plain_tip(said))
         tick.setProperty("patch", line.patch)
         tick.clicked.connect(self._on_ticked)
         self.ticks[line.patch] = tick
         title = text(line.title, "" if line.chosen else "muted", wrap=True)
-        title.setToolTip(line.patch)
+        title.setToolTip(plain_tip(line.patch))
         why = text(line.why, "muted", wrap=True)
         if not line.why:
             # Shown by its parent: a label that is told to show itself before it has one is a window.

@@ -8,6 +8,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 from engine_host.protocol import EngineState
 from sndr_gui import formats
 from sndr_gui.launch import LaunchModel
+from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
 from sndr_gui.views.parts import Card, Elided, Picture, button, column, row, set_text, set_tone, text
 from sndr_gui.views.problems import ProblemBox
@@ -41,7 +42,7 @@ class StartBar(Card):
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(f"Starting…{age}" if engine or sending else "Start")
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(f"Start this plan  (Ctrl+Return)\n{model.twin}".strip())
+        self.start.setToolTip(plain_tip(f"Start this plan  (Ctrl+Return)\n{model.twin}".strip()))
         self.twin.set_content(model.twin or "sndr launch PRESET")
         self.cancel.setVisible(engine is not None)
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")

@@ -4,12 +4,13 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import Qt as GuiQt
 from PySide6.QtGui import QTextDocument
-from PySide6.QtWidgets import QLabel, QTableView
+from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QWidget
 
-from engine_host.protocol import EngineState, RequestState
+from engine_host.protocol import EngineState, Layer, PlannedPatches, RequestState, Setting
 from engine_host.protocol.events import EngineRequestEvent
 from sndr_gui.plain_tip import plain_tip
 from sndr_gui.views.copying import CommandLine
+from sndr_gui.views.launch import LaunchView
 from sndr_gui.views.parts import Elided, button
 from tests.views import samples
 from tests.views.conftest import Stage
@@ -59,3 +60,25 @@ async def test_the_name_of_a_client_formats_nothing(stage: Stage) -> None:
         for column in range(model.columnCount())
     ]
     assert any(OUTSIDE in read(tip) for tip in tips)
+
+
+async def test_launch_formats_nothing_of_a_model_its_plan_and_its_patches(stage: Stage) -> None:
+    stage.host.plan = samples.vllm_plan(
+        command=f"sndr run {OUTSIDE}",
+        settings=(Setting(name="name", value=OUTSIDE, layer=Layer.OVERRIDE),),
+        patches=PlannedPatches(digest="d", chosen=(OUTSIDE,)),
+    )
+    chosen = samples.model("outside", format="safetensors", path=OUTSIDE, quantization=None)
+    stage.state.set_models(samples.vllm_models().model_copy(update={"models": (chosen,)}))
+    stage.window.go("launch")
+    view = stage.window.page
+    assert isinstance(view, LaunchView)
+    view.model.select("outside")
+    await stage.until(lambda: view.model.plan is not None and OUTSIDE in view.plan.patches.ticks)
+    assert read(view.about.name.toolTip()) == OUTSIDE
+    assert OUTSIDE in read(view.start.start.toolTip())
+    tick = view.plan.patches.ticks[OUTSIDE]
+    assert isinstance(tick, QCheckBox)
+    assert read(tick.toolTip()).replace("\u2028", "\n") == f"{OUTSIDE}\nsndr run MODEL --without {OUTSIDE}"
+    tips = [read(part.toolTip()) for part in view.plan.findChildren(QWidget)]
+    assert tips.count(OUTSIDE) == 2, "the value of the setting, and the title of the patch"
