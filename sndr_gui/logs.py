@@ -171,7 +171,9 @@ class LogsModel(QObject):
 
     def command(self) -> str:
         """The command line that shows the same."""
-        return shlex.join(["sndr", "logs", *([self.source] if self.source else []), "-f"])
+        source = [self.source] if self.source else []
+        level = ["--level", self.severity.value] if self.severity is not Severity.INFO else []
+        return shlex.join(["sndr", "logs", *source, *level, "-f"])
 
 
 def line_text(line: LogLine, with_source: bool) -> str:

@@ -104,6 +104,7 @@ class LogsView(Page):
 
     def _on_level(self, place: int) -> None:
         self.model.set_filters(severity=_LEVELS[place][1])
+        self._twin.set_content(self.model.command())
 
     def _on_search(self) -> None:
         self.model.set_filters(search=self.search.text())

@@ -4,6 +4,7 @@ import time
 
 from PySide6.QtTest import QTest
 
+from engine_host.cli_watch import logs
 from engine_host.protocol import LogLine, Severity
 from engine_host.protocol.events import LogLineEvent, MissedEvent
 from sndr_gui.views.logs import LogsView
@@ -79,3 +80,17 @@ async def test_without_a_host_the_lines_at_hand_show_the_failure(stage: Stage) -
     assert page.sources.currentData() == "engine-1"
     assert "out of memory" in page.lines.toPlainText()
     assert "serving" not in page.lines.toPlainText()
+
+
+async def test_the_command_line_follows_the_level_and_the_source_that_are_shown(stage: Stage) -> None:
+    page = await opened(stage)
+    assert page._twin.label.text() == "sndr logs -f"
+    page.levels.setCurrentText("Warnings")
+    assert page._twin.label.text() == "sndr logs --level warning -f"
+    page.sources.setCurrentIndex(page.sources.findData("engine-1"))
+    page.levels.setCurrentText("Errors")
+    assert page._twin.label.text() == "sndr logs engine-1 --level error -f"
+    context = logs.make_context("logs", page._twin.label.text().split()[2:])
+    assert (context.params["source"], context.params["level"]) == ("engine-1", page.model.severity)
+    stage.pages.open_log("engine-1")
+    assert page._twin.label.text() == "sndr logs engine-1 -f", "a failure is shown among all its lines"
