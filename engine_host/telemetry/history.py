@@ -113,12 +113,14 @@ class History:
     ) -> TelemetryPage:
         """Series from `since` to the newest sample in steps of at least `step` seconds.
 
-        Without names all of them; a name without values is left out. Without `since` the last 15 minutes.
+        Without names all of them; a name without values is left out. Without `since` the last 15 minutes;
+        one that is still to come, as after a clock that was set back, is the newest sample's time.
         The fine ring answers where it reaches and is wanted; the step is a multiple of the ring's own.
         """
         if self._oldest is None:
             return TelemetryPage(seq=seq, step=step or FINE_STEP, series=())
-        first = max(since if since is not None else self._newest - FINE_SPAN + FINE_STEP, self._oldest)
+        first = self._newest - FINE_SPAN + FINE_STEP if since is None else min(since, self._newest)
+        first = max(first, self._oldest)
         fine_reaches = math.floor(first) > math.floor(self._newest) - FINE_SPAN
         fine = fine_reaches and (step is None or step < COARSE_STEP)
         rings = self._fine if fine else self._coarse

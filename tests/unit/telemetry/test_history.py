@@ -139,6 +139,19 @@ def test_a_clock_that_is_set_back_keeps_what_was_measured_before() -> None:
     assert series.values == (*map(float, range(39)), 1000.0)
 
 
+@pytest.mark.parametrize("ahead", [5.0, 3600.0, 1e9])
+@pytest.mark.parametrize("step", [1.0, 40.0])
+def test_a_time_that_is_still_to_come_counts_as_now(ahead: float, step: float) -> None:
+    history = History()
+    for second in range(100):
+        history.add(START + second, {NAME: 5.0})
+    now = START + 50
+    history.add(now, {NAME: 7.0})
+    (coming,), (newest,) = (history.page((NAME,), since, step).series for since in (now + ahead, now))
+    assert coming == newest
+    assert coming.values, "it answers with what is measured now, not with nothing until then"
+
+
 def test_a_clock_that_is_corrected_by_a_moment_loses_nothing() -> None:
     history = History()
     for second in (*range(10), *range(7, 12)):
