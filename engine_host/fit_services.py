@@ -48,6 +48,7 @@ _KEPT = 400
 _CPU = "processor"
 # The patch with which TurboQuant spares no layer.
 _EVERY_LAYER = "turboquant-boundary-layers"
+_EIGHT_BIT_HEAD = "draft-head-8-bit"
 
 
 class FitServices:
@@ -427,6 +428,7 @@ def request_of(plan: LaunchPlan) -> FitRequest:
     known = {setting.name: setting.value for setting in plan.settings}
     vllm = plan.engine == EngineKind.VLLM.value
     prefix_caching = known.get("prefix_caching")
+    chosen = plan.patches.chosen if plan.patches else ()
     return FitRequest(
         model=plan.model_path,
         engine=EngineKind(plan.engine),
@@ -444,7 +446,8 @@ def request_of(plan: LaunchPlan) -> FitRequest:
         draft_tokens=int(known.get("draft_tokens") or 3),
         prefix_caching=True if prefix_caching is None else bool(prefix_caching),
         eager=bool(known.get("eager")),
-        spared_layers=plan.patches is None or _EVERY_LAYER not in plan.patches.chosen,
+        spared_layers=_EVERY_LAYER not in chosen,
+        eight_bit_head=_EIGHT_BIT_HEAD in chosen,
     )
 
 

@@ -18,6 +18,8 @@ from engine_host.fit.weights import weights_of
 
 MIB = 2**20
 GIB = 2**30
+# The name of the part: vLLM does not count it as the model's.
+DRAFT_HEAD = "draft head"
 # Measured on an H200 with vLLM 0.26.0 and torch 2.11 (docs/fit.md).
 _LIBRARIES = 230 * MIB
 _CONTEXT = 527 * MIB
@@ -86,6 +88,7 @@ class Start:
     batched_tokens: int = 2048
     eager: bool = False
     spared_layers: bool = True
+    eight_bit_head: bool = False
     gpu_memory: float = 0.92
     build: str = "cuda"
     file_bytes: int | None = None
@@ -128,6 +131,7 @@ def fixed_parts(shape: ModelShape, start: Start) -> tuple[Part, ...]:
         _banded("libraries", _LIBRARIES, 0.6, 1.6, "kernels and libraries that are loaded while it starts"),
         *_graphs(shape, start),
         *_stream_buffers(shape, start),
+        *_draft_head(shape, start),
         _banded("CUDA context", _CONTEXT, 0.6, 1.5, "the driver's own; beyond vLLM's share", beyond=True),
         *_gated_delta(shape, start),
         *_nccl(start),
@@ -143,6 +147,15 @@ def _weights(shape: ModelShape, start: Start) -> Part:
     size = math.ceil(number * shape.element / start.tp)
     about = f"{number / 1e9:.2f} billion weights of {shape.element} bytes"
     return Part("weights", size, round(0.98 * size), round(1.05 * size), Basis.FORMULA, about)
+
+
+def _draft_head(shape: ModelShape, start: Start) -> tuple[Part, ...]:
+    """A byte for each number of the output matrix, and four for each token's step (draft-head-8-bit)."""
+    if not (start.mtp and start.eight_bit_head):
+        return ()
+    size = math.ceil(shape.vocabulary / start.tp) * (shape.hidden + 4)
+    about = "a copy of the output matrix in 8 bits, by which drafts are chosen"
+    return (Part(DRAFT_HEAD, size, size, size, Basis.FORMULA, about),)
 
 
 def _activations(shape: ModelShape, start: Start) -> Part:

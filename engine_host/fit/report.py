@@ -74,6 +74,7 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         prefix_caching=request.prefix_caching,
         eager=request.eager,
         spared_layers=request.spared_layers,
+        eight_bit_head=request.eight_bit_head,
         server=request.server,
         lacking=lacking,
     )

@@ -81,6 +81,7 @@ def step_bytes(model: Model, start: Start, streams: int, depth: int | None = Non
     if drafts:
         unread = drafting_experts(shape) * (1 - experts_chosen(shape, streams))
         size += round(weights.drafting * (1 - unread) * start.draft_tokens)
+        size += _head_of_a_draft(model, start) * start.draft_tokens
     full = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0)
     near = min(depth, shape.window or depth)
     sliding = shape.count(Layer.SLIDING) * near
@@ -95,6 +96,13 @@ def step_bytes(model: Model, start: Start, streams: int, depth: int | None = Non
         kv = round(full * depth * ggml_token_bytes(shape.full, *kinds))
         kv += round(sliding * ggml_token_bytes(shape, *kinds)) + ggml_state_bytes(shape)
     return size + streams * kv
+
+
+def _head_of_a_draft(model: Model, start: Start) -> int:
+    """Bytes of the output matrix that one draft reads: the model's own, or its copy in 8 bits."""
+    own = model.weights.head or model.weights.embedding
+    copied = start.engine is EngineKind.VLLM and start.eight_bit_head
+    return min(own, model.shape.vocabulary * model.shape.hidden) if copied else own
 
 
 def _the(device: str) -> str:

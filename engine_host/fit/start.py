@@ -75,6 +75,7 @@ class Start:
     prefix_caching: bool = True
     eager: bool = False
     spared_layers: bool = True
+    eight_bit_head: bool = False
     server: ServerChoice = ServerChoice.AUTO
     version: str = USUAL_VERSION
     lacking: int = 0

@@ -6,7 +6,7 @@ from statistics import median
 
 from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
-from engine_host.fit.parts import Basis
+from engine_host.fit.parts import DRAFT_HEAD, Basis
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.fit import KV_TOKENS, Correction, Measured
 from engine_host.protocol.plans import EngineKind
@@ -61,6 +61,7 @@ def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> 
         if not start.cpu and {"model", "KV"} <= set(seen.buffers):
             whole = min(vllm.share(device, start) for device in start.devices)
             rest = whole - seen.buffers["model"] - seen.buffers["KV"]
+            rest -= predicted.get(DRAFT_HEAD, 0)
             estimates = (part for part in found.parts if part.basis is Basis.ESTIMATE and not part.beyond)
             pairs[REST] = (sum(part.bytes for part in estimates), rest)
     return tuple(

@@ -95,6 +95,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         batched_tokens=start.batched_tokens,
         eager=start.eager,
         spared_layers=start.spared_layers,
+        eight_bit_head=start.eight_bit_head,
         gpu_memory=start.gpu_memory,
         build=start.build,
         file_bytes=model.weights.loaded(drafting=drafts),

@@ -76,6 +76,9 @@ class FitRequest(Command):
     spared_layers: bool = Field(
         True, description="vLLM: TurboQuant leaves the first and last layers of a dense model in 16 bits"
     )
+    eight_bit_head: bool = Field(
+        False, description="vLLM: drafts are chosen by a copy of the output matrix in 8 bits"
+    )
     bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")
     acceptance_length: float | None = Field(

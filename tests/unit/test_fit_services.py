@@ -158,3 +158,6 @@ def test_a_running_engine_is_compared_with_what_its_patches_make_of_the_cache() 
     for names, spared in ((("turboquant-boundary-layers",), False), (("json-whitespace-limit",), True)):
         patched = plan.model_copy(update={"patches": PlannedPatches(digest="0", chosen=names)})
         assert request_of(patched).spared_layers is spared
+    assert not request_of(patched).eight_bit_head
+    copied = plan.model_copy(update={"patches": PlannedPatches(digest="0", chosen=("draft-head-8-bit",))})
+    assert request_of(copied).eight_bit_head

@@ -7,7 +7,7 @@ import pytest
 
 from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
-from engine_host.fit.parts import GIB, Basis, Part, Start, fixed_parts, is_before, step_width
+from engine_host.fit.parts import DRAFT_HEAD, GIB, Basis, Part, Start, fixed_parts, is_before, step_width
 from engine_host.fit.shape import read_shape
 from tests.unit.fit import test_report
 from tests.unit.fit.test_kv import DENSE, HYBRID
@@ -25,6 +25,20 @@ def test_every_part_says_where_it_is_from() -> None:
     for part in parts.values():
         assert part.low <= part.bytes <= part.high
         assert part.about
+
+
+def test_a_copy_of_the_output_matrix_takes_a_byte_a_number() -> None:
+    """As an H200 had it: 1.19 GiB of 248,320 x 5,120 numbers."""
+    shape = read_shape(HYBRID)
+    (copy,) = (
+        one for one in fixed_parts(shape, start(mtp=True, eight_bit_head=True)) if one.name == DRAFT_HEAD
+    )
+    assert copy.bytes == shape.vocabulary * (shape.hidden + 4) == copy.low == copy.high
+    assert round(copy.bytes / GIB, 2) == 1.19
+    halved = fixed_parts(shape, start(mtp=True, eight_bit_head=True, tp=2))
+    assert part(halved, DRAFT_HEAD).bytes == copy.bytes // 2
+    for asked in (start(mtp=True), start(eight_bit_head=True)):
+        assert DRAFT_HEAD not in {one.name for one in fixed_parts(shape, asked)}
 
 
 def test_the_prefill_of_gated_delta_layers_is_about_what_was_reported() -> None:

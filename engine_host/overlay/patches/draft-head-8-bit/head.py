@@ -35,7 +35,7 @@ class EightBits:
         return self._numbers.nbytes + self._steps.nbytes
 
     def apply(self, layer, x, bias=None):
-        """x (…, hidden) to logits (…, vocabulary); steps of more rows than pay take the model's own matrix."""
+        """x (…, hidden) to logits (…, vocabulary); many rows at once take the model's own matrix."""
         rows = x.reshape(-1, x.shape[-1])
         if not 0 < rows.shape[0] <= MOST_ROWS:
             return self._head.quant_method.apply(self._head, x, bias=bias)

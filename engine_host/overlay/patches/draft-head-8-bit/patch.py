@@ -1,4 +1,4 @@
-"""After a model and its draft model were loaded: drafts are chosen by a copy of the output matrix in 8 bits."""
+"""Once a model and its draft model are loaded, drafts are chosen by a copy of the output matrix in 8 bits."""
 
 from functools import wraps
 

@@ -1,4 +1,4 @@
-"""Products of a few rows with a large matrix whose numbers have 8 bits: each byte is read once, none converted."""
+"""Products of a few rows with a large matrix of 8-bit numbers: each byte is read once, none converted."""
 
 import torch
 import triton
@@ -66,7 +66,7 @@ def _product_kernel(
 
 
 def quantised(matrix):
-    """A matrix (outputs, columns) as int8, and the step (fp32) of each output: its largest number is 127 of them."""
+    """A matrix (outputs, columns) as int8, and each output's step (fp32): its largest number is 127."""
     numbers = torch.empty(matrix.shape, dtype=torch.int8, device=matrix.device)
     steps = torch.empty(matrix.shape[0], dtype=torch.float32, device=matrix.device)
     # A part at a time: in fp32 a whole output matrix would need twice its own memory.

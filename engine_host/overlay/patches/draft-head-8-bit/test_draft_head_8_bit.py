@@ -1,4 +1,4 @@
-"""vLLM's worker and the functions that share an output layer; its LogitsProcessor over what then stands there."""
+"""vLLM's worker, the functions that share an output layer, and its LogitsProcessor over what results."""
 
 import json
 from typing import Any
@@ -86,7 +86,8 @@ def given(runner, own=False, products="bfloat16", **other):
 
 
 def looked_at(target, draft, memory):
-    found = {"memory": memory, "draft's": type(draft.lm_head).__name__, "model's": type(target.lm_head).__name__}
+    found = {"memory": memory, "draft's": type(draft.lm_head).__name__}
+    found["model's"] = type(target.lm_head).__name__
     found["layer's"] = draft.model.layers["0"].shared_head.head is draft.lm_head
     return found
 
