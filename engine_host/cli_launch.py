@@ -10,7 +10,9 @@ from typing import Any, cast
 import click
 from pydantic import ValidationError
 
+from engine_host._errors import HostError
 from engine_host.near_names import near_names
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
 
@@ -118,7 +120,27 @@ _OPTIONS = (
 )
 
 
-_FLAGS = {"kv_type_k": "--kv-type", "kv_type_v": "--kv-type"}
+_FLAGS = {
+    "context": "--context",
+    "streams": "--streams",
+    "kv_type_k": "--kv-type",
+    "kv_type_v": "--kv-type",
+    "kv_cache_dtype": "--kv-cache-dtype",
+    "speculation": "--speculation",
+}
+
+
+def with_option(error: HostError, request: LaunchRequest) -> HostError:
+    """The same refusal of a value, naming the option that gave it; any other error as it is."""
+    problem, given = error.problem, request.overrides.model_dump(exclude_none=True)
+    name = problem.evidence.get("setting")
+    if problem.reason is not Reason.SETTING_INVALID or name not in given:
+        return error
+    # One option gives both; with --set they can be two.
+    both = given.get("kv_type_k") == given.get("kv_type_v")
+    own = name in _FLAGS and (both or _FLAGS[name] != "--kv-type")
+    option = f"{_FLAGS[name]} {given[name]}" if own else f"--set {name}={given[name]}"
+    return HostError.from_problem(problem.model_copy(update={"message": f"{option}: {problem.message}"}))
 
 
 def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
@@ -135,7 +157,7 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
             values.setdefault(name, [])
             values[name] = [*cast(list[str], values[name]), value]
         elif name in values and str(values[name]) != value:
-            flag = _FLAGS.get(name, f"--{name.replace('_', '-')}") if named.get(name) is not None else "--set"
+            flag = _FLAGS[name] if named.get(name) is not None else "--set"
             raise click.UsageError(
                 f"{flag} says that {name} is {values[name]}, and --set {name}={value} says another value: "
                 "give one of them."

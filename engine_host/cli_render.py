@@ -12,7 +12,7 @@ import click
 from pydantic import TypeAdapter, ValidationError
 
 from engine_host._errors import HostError
-from engine_host.cli_launch import LaunchOptions, launch_options
+from engine_host.cli_launch import LaunchOptions, launch_options, with_option
 from engine_host.cli_names import with_near_names
 from engine_host.cli_output import Exit, Output, command
 from engine_host.cli_plan import finding_lines
@@ -191,7 +191,8 @@ def write_down(
     try:
         made = client.post("/v1/render", Rendering, options.request(launch, target))
     except HostError as error:
-        raise with_near_names(client, error, launch.model or launch.preset or "") from error
+        named = with_option(error, launch)
+        raise with_near_names(client, named, launch.model or launch.preset or "") from error
     if options.output is None:
         out.result(made, made.files[0].text.rstrip("\n"))
         more = len(made.files) - 1

@@ -12,6 +12,7 @@ import click
 
 from engine_host._errors import HostError
 from engine_host.ask import Answer, ask
+from engine_host.cli_launch import with_option
 from engine_host.cli_names import with_near_names
 from engine_host.cli_output import Exit, Output, duration, problem_lines
 from engine_host.cli_plan import exit_of, plan_lines
@@ -90,11 +91,12 @@ def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchR
 
 
 def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
-    """The plan of a start. Raises HostError, of a name that nothing has with those that are near."""
+    """The plan of a start. Raises HostError that names what is near an unknown name, or a value's option."""
     try:
         return client.post("/v1/plans", LaunchPlan, request)
     except HostError as error:
-        raise with_near_names(client, error, request.model or request.preset or "") from error
+        named = with_option(error, request)
+        raise with_near_names(client, named, request.model or request.preset or "") from error
 
 
 def _asking_to_replace(plan: LaunchPlan) -> LaunchPlan:

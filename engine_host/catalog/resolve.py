@@ -98,7 +98,10 @@ def require(resolved: ResolvedPreset) -> ResolvedPreset:
         f"{resolved.preset.id}: {first.message}.",
         cause=first.because[:1].upper() + first.because[1:] + ".",
         fix=_way_out(resolved, first),
-        evidence={"conflicts": [conflict.model_dump(mode="json") for conflict in resolved.conflicts]},
+        evidence={
+            "setting": first.settings[0],
+            "conflicts": [conflict.model_dump(mode="json") for conflict in resolved.conflicts],
+        },
     )
 
 

@@ -83,8 +83,8 @@ def command(
     """Gives the argv and the additional environment that run these settings on this server.
 
     The caller removes variables that start with `STRIPPED_ENVIRONMENT` and a stale `socket` file first:
-    llama-server does not remove it, and cannot bind over it. Raises `HostError`: `flag_unsupported`,
-    `kv_type_unsupported`, `setting_invalid`; the evidence lists what the server offers.
+    llama-server does not remove it, and cannot bind over it. Raises `HostError`: `flag_unsupported` for a
+    server that lacks an argument, `setting_invalid` for a value; the evidence lists what the server offers.
     """
     _check_socket(server, socket)
     # An engine is started elsewhere: a path relative to us would name another file there.
@@ -172,17 +172,20 @@ def _optional(server: ServerCapabilities, *names: str) -> list[str]:
 
 def _kv(settings: LlamaCppSettings, server: ServerCapabilities) -> list[str]:
     argv: list[str] = []
-    for flag, kv_type in (("--cache-type-k", settings.kv_type_k), ("--cache-type-v", settings.kv_type_v)):
+    for setting, flag, kv_type in (
+        ("kv_type_k", "--cache-type-k", settings.kv_type_k),
+        ("kv_type_v", "--cache-type-v", settings.kv_type_v),
+    ):
         if kv_type == "f16":
             continue
         _need(server, flag)
         if kv_type not in server.kv_types:
             raise HostError(
-                Reason.KV_TYPE_UNSUPPORTED,
+                Reason.SETTING_INVALID,
                 f"The server {server.label} cannot keep the KV cache as {kv_type}.",
                 cause=f"It offers {', '.join(server.kv_types) or 'no choice'}.",
                 fix=Fix(text="Choose one of the types that it offers, or a server that has this type."),
-                evidence={"asked": kv_type, "offered": list(server.kv_types)},
+                evidence={"setting": setting, "asked": kv_type, "offered": list(server.kv_types)},
             )
         argv += [flag, kv_type]
     if settings.kv_type_v not in PLAIN_KV_TYPES and settings.flash_attention == "off":
@@ -203,11 +206,11 @@ def _speculation(settings: LlamaCppSettings, server: ServerCapabilities) -> list
     missing = [kind for kind in wanted if kind not in server.speculation]
     if missing:
         raise HostError(
-            Reason.FLAG_UNSUPPORTED,
+            Reason.SETTING_INVALID,
             f"The server {server.label} does not know the speculation {missing[0]}.",
             cause=f"It offers {', '.join(server.speculation) or 'none'}.",
             fix="Choose one that it offers, or switch speculation off.",
-            evidence={"asked": wanted, "offered": list(server.speculation)},
+            evidence={"setting": "speculation", "asked": wanted, "offered": list(server.speculation)},
         )
     argv = ["--spec-type", settings.speculation]
     if any(kind.startswith("draft-") for kind in wanted):

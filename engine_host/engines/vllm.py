@@ -230,11 +230,15 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
 def _check(settings: VllmSettings, build: str) -> None:
     if settings.kv_cache_dtype not in KV_CACHE_DTYPES:
         raise HostError(
-            Reason.KV_TYPE_UNSUPPORTED,
+            Reason.SETTING_INVALID,
             f"vLLM has no KV cache of type {settings.kv_cache_dtype}.",
             cause=f"It has {', '.join(KV_CACHE_DTYPES)}.",
             fix="Choose one of these, or auto.",
-            evidence={"kv_cache_dtype": settings.kv_cache_dtype},
+            evidence={
+                "setting": "kv_cache_dtype",
+                "asked": settings.kv_cache_dtype,
+                "offered": list(KV_CACHE_DTYPES),
+            },
         )
     refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
     if settings.batch_invariant and build == "cpu":

@@ -218,7 +218,7 @@ def _check(asked: Overrides, environment: Environment) -> None:
             Reason.SETTING_INVALID,
             f"vLLM does not know the speculation {speculation}.",
             fix=f"Give {', '.join(_METHODS)}, or the object that vLLM's --speculative-config takes.",
-            evidence={"asked": speculation, "offered": list(_METHODS)},
+            evidence={"setting": "speculation", "asked": speculation, "offered": list(_METHODS)},
         )
     if speculation:
         speculation_method(speculation)

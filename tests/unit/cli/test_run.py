@@ -313,3 +313,39 @@ def test_a_setting_that_is_given_twice_is_refused(
     code, _, err = sndr("run", "demo", "--dry-run", *words)
     assert code == 2
     assert all(name in err for name in names)
+
+
+@pytest.mark.parametrize(
+    ("given", "setting", "asked", "option"),
+    [
+        (["--kv-type", "q9"], "kv_type_k", "q9", "--kv-type q9: "),
+        (["--set", "kv_type_k=q9"], "kv_type_k", "q9", "--set kv_type_k=q9: "),
+        (["--speculation", "draft"], "speculation", "draft", "--speculation draft: "),
+        (["--kv-cache-dtype", "q9"], "kv_cache_dtype", "q9", "--kv-cache-dtype q9: "),
+        (["--set", "gpu_memory=0.5"], "gpu_memory", 0.5, "--set gpu_memory=0.5: "),
+        # It is the preset's, and no option can be blamed for it.
+        ([], "speculation", "draft", ""),
+    ],
+)
+@pytest.mark.parametrize("words", [["run", "demo"], ["launch", "p"], ["launch", "p", "--render", "shell"]])
+def test_a_value_that_an_engine_does_not_know_is_a_wrong_option(
+    ready: FakeHost,
+    sndr: Sndr,
+    words: list[str],
+    given: list[str],
+    setting: str,
+    asked: object,
+    option: str,
+) -> None:
+    problem = {
+        "reason": "setting_invalid",
+        "message": "The server does not know it.",
+        "cause": "It offers this, that.",
+        "evidence": {"setting": setting, "asked": asked, "offered": ["this", "that"]},
+    }
+    for path in ("plans", "render"):
+        ready.answers[f"POST /v1/{path}"] = (400, {"error": problem})
+    code, _, err = sndr(*words, *given)
+    assert code == 2
+    assert f"Error: {option}The server does not know it.\n  Why:        It offers this, that.\n" in err
+    assert not was_started(ready)

@@ -92,9 +92,19 @@ def test_an_embedding_batch_holds_a_whole_input() -> None:
 
 def test_a_kv_type_the_server_has_not() -> None:
     error = refused(kv_type_k="turbo4")
-    assert error.reason is Reason.KV_TYPE_UNSUPPORTED
+    assert error.reason is Reason.SETTING_INVALID
+    assert error.problem.evidence["setting"] == "kv_type_k"
+    assert refused(kv_type_v="turbo4").problem.evidence["setting"] == "kv_type_v"
     assert error.problem.evidence["offered"] == ["f32", "f16", "q8_0", "q4_0"]
     assert "q8_0" in error.problem.cause
+
+
+def test_a_speculation_the_server_has_not() -> None:
+    error = refused(speculation="draft-mtp,draft-eagle3")
+    assert error.reason is Reason.SETTING_INVALID
+    assert error.problem.evidence["setting"] == "speculation"
+    assert error.problem.evidence["offered"] == list(SERVER.speculation)
+    assert "the speculation draft-eagle3" in error.problem.message
 
 
 def test_a_quantised_v_needs_flash_attention() -> None:
@@ -105,7 +115,6 @@ def test_what_the_server_lacks_is_said() -> None:
     bare = replace(SERVER, flags=SERVER.flags - {"--metrics"})
     assert refused(server=bare).reason is Reason.FLAG_UNSUPPORTED
     assert refused(server=replace(SERVER, has_unix_socket=False)).reason is Reason.FLAG_UNSUPPORTED
-    assert refused(speculation="draft-eagle3").problem.evidence["offered"] == list(SERVER.speculation)
     assert refused(extra_arguments=("--unknown", "1")).reason is Reason.FLAG_UNSUPPORTED
 
 

@@ -167,5 +167,6 @@ def test_temporary_files_go_beside_the_socket_where_their_own_sockets_fit() -> N
 def test_a_kv_cache_that_vllm_has_not_is_refused_with_those_it_has() -> None:
     with pytest.raises(HostError, match="no KV cache of type zzz") as caught:
         build(settings(kv_cache_dtype="zzz"))
-    assert caught.value.reason is Reason.KV_TYPE_UNSUPPORTED
+    assert caught.value.reason is Reason.SETTING_INVALID
+    assert caught.value.problem.evidence["setting"] == "kv_cache_dtype"
     assert "turboquant_k8v4" in caught.value.problem.cause

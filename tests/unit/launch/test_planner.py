@@ -179,7 +179,7 @@ def test_a_device_sets_no_limit_by_the_machines_memory(desk: Desk) -> None:
 def test_what_the_server_cannot_do_makes_no_plan(desk: Desk) -> None:
     with pytest.raises(HostError) as raised:
         desk.plan(kv_type_k="turbo3")
-    assert raised.value.reason is Reason.KV_TYPE_UNSUPPORTED
+    assert raised.value.reason is Reason.SETTING_INVALID
 
 
 def test_a_plan_is_fresh_until_the_model_or_the_server_changes(desk: Desk) -> None:

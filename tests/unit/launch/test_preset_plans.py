@@ -166,6 +166,7 @@ def test_layers_that_contradict_each_other_make_no_plan(llama: PresetDesk) -> No
     with pytest.raises(HostError) as raised:
         llama.plan("demo-llamacpp", overrides=Overrides(context=1 << 20))
     assert raised.value.reason is Reason.SETTING_INVALID
+    assert raised.value.problem.evidence["setting"] == "context"
     message = raised.value.problem.message
     assert "by the layer override" in message
     assert "by the layer model (presets/models/sndr-demo.yaml, line " in message
