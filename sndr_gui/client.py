@@ -393,6 +393,8 @@ class HostClient:
             response = await self._http.get(path, params=params)
         except httpx.ConnectError as error:
             raise HostUnreachable("No engine host answers at its socket.") from error
+        except httpx.TimeoutException as error:
+            raise HostGone("The engine host did not answer in time.") from error
         except httpx.HTTPError as error:
             raise HostGone("The connection to the engine host ended.") from error
         return _parsed(response, answer)
@@ -413,6 +415,9 @@ class HostClient:
             except httpx.ConnectError as error:
                 if last:
                     raise HostUnreachable("No engine host answers at its socket.") from error
+            except httpx.TimeoutException as error:
+                if last:
+                    raise HostGone("The engine host did not answer in time.") from error
             except httpx.HTTPError as error:
                 # The key makes a second try safe: the host does the thing once.
                 if last:

@@ -11,10 +11,12 @@ from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.protocol import (
     EngineKind,
+    Fix,
     Installation,
     LaunchPlan,
     PlannedPatches,
     Problem,
+    Reason,
 )
 from sndr_gui.actions import Actions
 from sndr_gui.client import HostClient
@@ -385,9 +387,10 @@ class LaunchModel(QObject):
             self.patches = self.plan.patches
         except HostRefused as error:
             self.plan, self.problem, self._old = None, error.problem, False
-        except HostError:
-            # The status bar says that the host is away; the plan is made again when it is back.
-            self.plan = None
+        except HostError as error:
+            # When a host is back the plan is made again; of one that is there and silent nothing else tells.
+            again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
+            self.plan, self.problem = None, Problem(reason=Reason.HOST_GONE, message=str(error), fix=again)
         self.planning = False
         self.plan_changed.emit()
         self._ask_fit()

@@ -7,6 +7,7 @@ import pytest
 
 from engine_host.protocol import Problem, Reason
 from engine_host.protocol.events import EventBase, PatchesChangedEvent, SettingsChangedEvent
+from sndr_gui.client import HostClient
 from sndr_gui.launch import ListKind
 from sndr_gui.views.launch import LaunchView
 from tests.views import samples
@@ -117,3 +118,27 @@ async def test_what_is_no_longer_chosen_is_not_started(stage: Stage) -> None:
     stage.state.set_models(samples.models().model_copy(update={"models": ()}))
     assert page.model.subject is None
     assert not page.start.start.isEnabled()
+
+
+async def test_a_plan_that_took_too_long_says_so_and_is_asked_for_again(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    page = await planned(stage)
+    gate, send = asyncio.Event(), HostClient._send
+
+    async def impatient(client: HostClient, method: str, path: str, body: Any, timeout: float = 10) -> Any:
+        return await send(client, method, path, body, 0.05 if path == "/v1/plans" else timeout)
+
+    monkeypatch.setattr(HostClient, "_send", impatient)
+    stage.host.plan_gate = gate
+    page.model.set_value("context", 4096)
+    await stage.until(lambda: page.model.plan is None and not page.model.planning)
+    assert "the reason stands above" in page.start.note.text()
+    assert page.plan.problem.isVisible()
+    assert page.plan.problem._what.text() == "The engine host did not answer in time."
+    gate.set()
+    monkeypatch.undo()
+    stage.host.plan, stage.host.plan_gate = samples.plan(id="plan-2"), None
+    stage.window.go("home")
+    await shown_again(stage, page)
+    assert not page.plan.problem.isVisible()
