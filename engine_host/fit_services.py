@@ -36,6 +36,7 @@ from engine_host.protocol.fit import (
     Measured,
     MeasuredPage,
     Verdict,
+    memory_of_patches,
 )
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile
@@ -47,8 +48,6 @@ _KIND = "fit"
 _KEPT = 400
 _CPU = "processor"
 # The patch with which TurboQuant spares no layer.
-_EVERY_LAYER = "turboquant-boundary-layers"
-_EIGHT_BIT_HEAD = "draft-head-8-bit"
 
 
 class FitServices:
@@ -428,7 +427,6 @@ def request_of(plan: LaunchPlan) -> FitRequest:
     known = {setting.name: setting.value for setting in plan.settings}
     vllm = plan.engine == EngineKind.VLLM.value
     prefix_caching = known.get("prefix_caching")
-    chosen = plan.patches.chosen if plan.patches else ()
     return FitRequest(
         model=plan.model_path,
         engine=EngineKind(plan.engine),
@@ -446,8 +444,7 @@ def request_of(plan: LaunchPlan) -> FitRequest:
         draft_tokens=int(known.get("draft_tokens") or 3),
         prefix_caching=True if prefix_caching is None else bool(prefix_caching),
         eager=bool(known.get("eager")),
-        spared_layers=_EVERY_LAYER not in chosen,
-        eight_bit_head=_EIGHT_BIT_HEAD in chosen,
+        **memory_of_patches(plan.patches.chosen if plan.patches else ()),
     )
 
 

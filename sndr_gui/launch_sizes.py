@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from engine_host.protocol import EngineKind, FitRequest, LaunchPlan, ServerChoice
-from engine_host.protocol.fit import Change
+from engine_host.protocol.fit import Change, memory_of_patches
 from sndr_gui.launch_form import Form
 from sndr_gui.launch_subject import VLLM, Subject
 
@@ -106,6 +106,8 @@ def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | Non
     asked |= {name: known[name] for name in _SAME if name in known}
     if subject.engine is VLLM:
         asked |= _named(known, kv="kv_cache_dtype")
+        if plan is not None and plan.patches is not None:
+            asked |= memory_of_patches(plan.patches.chosen)
         if build == "cpu" and not subject.is_preset:
             asked["cpu"] = True
     else:

@@ -33,9 +33,11 @@ _STAGES = (
 _GIB = re.compile(
     r"Model loading took (?P<weights>[\d.]+) GiB|Available KV cache memory: (?P<kv>[\d.]+) GiB|"
     r"Graph capturing finished in \S+ secs, took (?P<graphs>[\d.]+) GiB|"
-    r"Explicitly set \((?P<cpu_kv>[\d.]+)/[\d.]+\) GiB for KV cache"
+    r"Explicitly set \((?P<cpu_kv>[\d.]+)/[\d.]+\) GiB for KV cache|"
+    # Of the patch draft-head-8-bit, after vLLM has told what the model took.
+    r"copy of the output matrix in 8 bits: \d+ x \d+, (?P<copy>[\d.]+) GiB"
 )
-_BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV"}
+_BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV", "copy": "draft head"}
 _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
 _DEAD = re.compile(
     r"Worker proc (?P<worker>\S+) died unexpectedly \(exit code: (?P<code>-?\d+)|EngineDeadError: EngineCore"

@@ -108,6 +108,7 @@ def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
         drafting=round(weights.drafting * factor),
         vision=weights.vision,
         basis=basis,
+        drafting_tables=round(weights.drafting_tables * factor),
     )
 
 

@@ -80,7 +80,8 @@ def step_bytes(model: Model, start: Start, streams: int, depth: int | None = Non
     drafts = start.drafting and shape.mtp_layers > 0
     if drafts:
         unread = drafting_experts(shape) * (1 - experts_chosen(shape, streams))
-        size += round(weights.drafting * (1 - unread) * start.draft_tokens)
+        layers = weights.drafting - weights.drafting_tables
+        size += round(layers * (1 - unread) * start.draft_tokens)
         size += _head_of_a_draft(model, start) * start.draft_tokens
     full = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0)
     near = min(depth, shape.window or depth)
@@ -99,7 +100,7 @@ def step_bytes(model: Model, start: Start, streams: int, depth: int | None = Non
 
 
 def _head_of_a_draft(model: Model, start: Start) -> int:
-    """Bytes of the output matrix that one draft reads: the model's own, or its copy in 8 bits."""
+    """Bytes of the output matrix that one draft reads: one as large as the model's, or the copy in 8 bits."""
     own = model.weights.head or model.weights.embedding
     copied = start.engine is EngineKind.VLLM and start.eight_bit_head
     return min(own, model.shape.vocabulary * model.shape.hidden) if copied else own

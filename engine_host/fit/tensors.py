@@ -21,6 +21,8 @@ _VISION = re.compile(
 )
 _EXPERTS = re.compile(r"\.experts\.|_exps\.")
 _DRAFTING = re.compile(r"(^|\.)(mtp|nextn)\.")
+# DeepSeek's and GLM's drafting layers, and llama.cpp's.
+_TABLE_OF_DRAFTS = re.compile(r"\.(shared_head\.head|shared_head_head|embed_tokens)\.")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.(\d+)\.")
 
 
@@ -39,6 +41,8 @@ class WeightBytes:
     vision: int
     basis: Basis
     drafter: int = 0
+    # Of `drafting`, output matrices and embeddings that the drafting layers bring themselves.
+    drafting_tables: int = 0
 
     def loaded(self, *, drafting: bool) -> int:
         """Bytes in memory; the drafting layers are loaded only where they run."""
@@ -101,9 +105,13 @@ def formula_weights(shape: ModelShape, bits: float | None = None) -> WeightBytes
 
 
 def _grouped(tensors: Iterable[tuple[str, int]], layers: int | None) -> WeightBytes:
-    size = dict.fromkeys(("embedding", "head", "body", "experts", "drafting", "vision"), 0)
+    groups = ("embedding", "head", "body", "experts", "drafting", "drafting_tables", "vision")
+    size = dict.fromkeys(groups, 0)
     for name, amount in tensors:
-        size[_group(name, layers)] += amount
+        group = _group(name, layers)
+        size[group] += amount
+        if group == "drafting" and _TABLE_OF_DRAFTS.search(name):
+            size["drafting_tables"] += amount
     return WeightBytes(**size, basis=Basis.FILES)
 
 

@@ -61,7 +61,8 @@ def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> 
         if not start.cpu and {"model", "KV"} <= set(seen.buffers):
             whole = min(vllm.share(device, start) for device in start.devices)
             rest = whole - seen.buffers["model"] - seen.buffers["KV"]
-            rest -= predicted.get(DRAFT_HEAD, 0)
+            # Where the patch found that it cannot copy the head, nothing was taken.
+            rest -= seen.buffers.get(DRAFT_HEAD, 0)
             estimates = (part for part in found.parts if part.basis is Basis.ESTIMATE and not part.beyond)
             pairs[REST] = (sum(part.bytes for part in estimates), rest)
     return tuple(

@@ -1,5 +1,6 @@
 """What a model needs on a machine: `/v1/fit` and `sndr fit`. Bytes and tokens throughout."""
 
+from collections.abc import Collection
 from enum import StrEnum
 from typing import Any
 
@@ -45,6 +46,16 @@ class FitGpu(Command):
     flops: float | None = Field(None, gt=0, description="dense 16-bit operations a second")
     pcie_lanes: int | None = Field(None, gt=0, le=16)
     power_share: float | None = Field(None, gt=0, le=2, description="power limit over the usual one")
+
+
+def memory_of_patches(chosen: Collection[str]) -> dict[str, bool]:
+    """The fields of a `FitRequest` that a start's patches change, by their ids."""
+    found = {}
+    if "turboquant-boundary-layers" in chosen:
+        found["spared_layers"] = False
+    if "draft-head-8-bit" in chosen:
+        found["eight_bit_head"] = True
+    return found
 
 
 class FitRequest(Command):

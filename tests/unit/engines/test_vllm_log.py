@@ -63,6 +63,15 @@ def test_stages_on_a_gpu() -> None:
     assert set(buffers) == {"model", "KV", "CUDA graphs"}
 
 
+def test_a_copy_for_drafts_is_a_buffer_of_its_own() -> None:
+    copied = (
+        "[head.py:96] Drafts are chosen by a copy of the output matrix in 8 bits: 248320 x 5120, 1.19 GiB."
+    )
+    _, buffers = stages([*GPU[:3], f"(EngineCore pid=2) INFO 11-22 03:24:53 {copied}", *GPU[3:]])
+    assert buffers["draft head"] == round(1.19 * 2**30)
+    assert buffers["model"] == round(14.25 * 2**30)
+
+
 def test_a_stage_comes_once_and_nothing_follows_the_last() -> None:
     reader = VllmStageReader()
     assert all(reader.feed(line) for line in GPU)

@@ -41,6 +41,10 @@ def test_each_draft_reads_the_output_matrix_or_its_copy_in_8_bits() -> None:
     copied = step_bytes(read, replace(asked, eight_bit_head=True), 1)
     assert step_bytes(read, asked, 1) - copied == 3 * read.weights.head // 2
     tied = replace(read, weights=replace(read.weights, head=0))
+    own = replace(
+        read.weights, drafting=read.weights.drafting + read.weights.head, drafting_tables=read.weights.head
+    )
+    assert step_bytes(replace(read, weights=own), asked, 1) == step_bytes(read, asked, 1), "not twice"
     without = replace(asked, drafting=False)
     assert (step_bytes(tied, asked, 1) - step_bytes(tied, without, 1)) == (
         step_bytes(read, asked, 1) - step_bytes(read, without, 1)

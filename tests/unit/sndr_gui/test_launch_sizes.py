@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import pytest
 
-from engine_host.protocol import EngineKind, PresetEngine, ServerChoice
+from engine_host.protocol import EngineKind, PlannedPatches, PresetEngine, ServerChoice
 from engine_host.protocol.fit import Change
 from sndr_gui.launch_form import Form
 from sndr_gui.launch_sizes import MOST_STREAMS, change_values, context_steps, fit_request, stream_steps
@@ -61,6 +61,18 @@ def test_a_checkpoint_on_the_processor_says_so() -> None:
     subject = of_model(samples.model("m", format="safetensors"))
     assert fit_request(subject, Form(), "cpu", samples.vllm_plan()).cpu
     assert not fit_request(subject, Form(), "cuda", None).cpu
+
+
+def test_patches_that_change_what_a_start_takes_are_told() -> None:
+    subject = of_model(samples.model("m", format="safetensors"))
+    plan = samples.vllm_plan()
+    plain = fit_request(subject, Form(), "cuda", plan)
+    assert plain.spared_layers
+    assert not plain.eight_bit_head
+    patches = PlannedPatches(digest="0", chosen=("turboquant-boundary-layers", "draft-head-8-bit"))
+    asked = fit_request(subject, Form(), "cuda", plan.model_copy(update={"patches": patches}))
+    assert not asked.spared_layers
+    assert asked.eight_bit_head
 
 
 def change(name: str, option: str = "") -> Change:

@@ -103,11 +103,14 @@ def put_in(draft, vllm_config):
 
 def _unsuited(head, vllm_config):
     """What speaks against a copy; empty when there is nothing."""
+    from vllm.model_executor.layers.linear import UnquantizedLinearMethod
     from vllm.model_executor.layers.vocab_parallel_embedding import UnquantizedEmbeddingMethod
 
+    # The second where a quantised checkpoint leaves its output layer out.
+    plain = UnquantizedEmbeddingMethod, UnquantizedLinearMethod
     weight = getattr(head, "weight", None)
     model = vllm_config.model_config
-    if weight is None or not isinstance(getattr(head, "quant_method", None), UnquantizedEmbeddingMethod):
+    if weight is None or not isinstance(getattr(head, "quant_method", None), plain):
         return "it is quantised, or wrapped"
     if not weight.is_floating_point() or model.head_dtype != weight.dtype:
         return f"its numbers are {weight.dtype}, its products {model.head_dtype}"

@@ -9,9 +9,14 @@ def with_a_copy(original):
     @wraps(original)
     def load_model(self, *, load_dummy_weights=False):
         original(self, load_dummy_weights=load_dummy_weights)
+        if load_dummy_weights:
+            # The real ones come later: a copy of these would stay.
+            return
         runner = self.model_runner
         drafter = getattr(runner, "drafter", None) or getattr(runner, "speculator", None)
         draft = getattr(drafter, "model", None)
+        # A wrapper for graphs passes on what is asked of the model in it, not what is set.
+        draft = draft.unwrap() if hasattr(draft, "unwrap") else draft
         if draft is None:
             return
         from .head import output_layer, put_in

@@ -20,6 +20,7 @@ import vllm.v1.worker.gpu.spec_decode.eagle.utils as newer
 from contextlib import nullcontext
 from vllm.config import VllmConfig
 from vllm.model_executor.layers.logits_processor import LogitsProcessor
+from vllm.model_executor.layers.linear import UnquantizedLinearMethod
 from vllm.model_executor.layers.vocab_parallel_embedding import UnquantizedEmbeddingMethod
 from vllm.v1.spec_decode.llm_base_proposer import SpecDecodeBaseProposer
 from vllm.v1.worker.gpu_worker import Worker
@@ -30,28 +31,41 @@ newer.get_pp_group = lambda: SimpleNamespace(world_size=1)
 
 
 class Output(nn.Module):
-    def __init__(self, hidden, quantised):
+    def __init__(self, hidden, quantised, kind):
         super().__init__()
         self.weight = nn.Parameter(torch.randn(VOCABULARY, hidden).bfloat16(), requires_grad=False)
-        self.quant_method = SimpleNamespace() if quantised else UnquantizedEmbeddingMethod()
+        self.quant_method = SimpleNamespace() if quantised else kind()
         self.shard_indices, self.tp_size = "of the model", 1
         self.cpu_linear = nn.functional.linear
 
 
 class Model(nn.Module):
-    def __init__(self, own, hidden=256, quantised=False):
+    def __init__(self, own, hidden=256, quantised=False, linear=False):
+        kind = UnquantizedLinearMethod if linear else UnquantizedEmbeddingMethod
         super().__init__()
         self.model = nn.Module()
         self.model.embed_tokens = nn.Embedding(4, 4)
-        self.lm_head = Output(hidden, quantised)
+        self.lm_head = Output(hidden, quantised, kind)
         self.has_own_lm_head = self.has_own_embed_tokens = own
         layer = nn.Module()
         layer.shared_head = nn.Module()
-        layer.shared_head.head = Output(hidden, quantised)
+        layer.shared_head.head = Output(hidden, quantised, kind)
         self.model.layers = nn.ModuleDict({"0": layer})
 
 
-def given(runner, own=False, products="bfloat16", **other):
+class ForGraphs:
+    # As vLLM's BreakableCUDAGraphWrapper: what it is asked, its model answers; what is set stays on it.
+    def __init__(self, model):
+        self.model_in_it = model
+
+    def __getattr__(self, name):
+        return getattr(self.model_in_it, name)
+
+    def unwrap(self):
+        return self.model_in_it
+
+
+def given(runner, own=False, products="bfloat16", wrapped=False, dummy=False, **other):
     torch.manual_seed(0)
     target, draft = Model(True, **other), Model(own, **other)
     config = VllmConfig()
@@ -70,6 +84,7 @@ def given(runner, own=False, products="bfloat16", **other):
         if runner == "older":
             proposer = SimpleNamespace(model=draft, vllm_config=sharing, use_local_argmax_reduction=False)
             SpecDecodeBaseProposer._maybe_share_lm_head(proposer, target)
+            proposer.model = ForGraphs(draft) if wrapped else draft
             model_runner.drafter = proposer
         elif runner == "newer":
             newer.get_model = lambda **given: draft
@@ -81,7 +96,7 @@ def given(runner, own=False, products="bfloat16", **other):
         _maybe_get_memory_pool_context=lambda tag: nullcontext(),
         _scoped_allocator_max_split=lambda max_split_size_mb: nullcontext(),
     )
-    Worker.load_model(worker)
+    Worker.load_model(worker, load_dummy_weights=dummy)
     return target, draft, model_runner.model_memory_usage
 
 
@@ -153,11 +168,13 @@ def test_drafts_are_chosen_by_a_copy_and_tokens_by_the_model(runner: str) -> Non
         "its numbers are torch.bfloat16, its products torch.float32": {"products": "float32"},
         "200 columns are no multiple of 128": {"hidden": 200},
     }
-    cases = [{}, {"own": True}, *cannot.values()]
+    also = [{"wrapped": True}, {"linear": True}]
+    stays = [{"own": True}, {"dummy": True}]
+    cases = [{}, *also, *stays, *cannot.values()]
     made = shared(*({"runner": runner} | case for case in cases))
     assert made.outcome(ID) == "applied", made.stderr
     log = made.stdout + made.stderr
-    first, own, *others = made.answer
+    first, *others = made.answer
 
     copied = 300 * 256 + 300 * 4
     assert {name: first[name] for name in STOCK} == STOCK | {"draft's": "DraftHead", "memory": 1000 + copied}
@@ -168,7 +185,10 @@ def test_drafts_are_chosen_by_a_copy_and_tokens_by_the_model(runner: str) -> Non
     assert first["shard_indices"] == "of the model"
     assert first["parameters"] == [], "the model's own weights are not the drafts' a second time"
 
+    wrapped, linear, own, dummy, *others = others
+    assert (wrapped["draft's"], linear["draft's"]) == ("DraftHead", "DraftHead")
     assert own["draft's"] == "Output", "what a draft model brings itself stays"
+    assert dummy == STOCK, "the real weights come later"
     assert others == [STOCK] * len(cannot)
     for why in cannot:
         assert f"Drafts are chosen by the model's output matrix as it is: {why}." in log
