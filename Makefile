@@ -40,7 +40,7 @@ bench: ## Measure: the endpoint against the bare server, start-up times
 setup: ## Only install what `run` needs
 	@packaging/setup.sh window
 
-lock: ## Write requirements/*.lock anew from pyproject.toml
+lock: ## Write packaging/locks/*.lock anew from pyproject.toml
 	@packaging/setup.sh run
 	@packaging/lock.sh
 

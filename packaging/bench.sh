@@ -3,5 +3,5 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-.venv/bin/python tools/startup.py
+.venv/bin/python packaging/bench/startup.py
 .venv/bin/python -m engine_host.bench.endpoint_overhead "$@"

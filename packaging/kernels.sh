@@ -4,7 +4,7 @@
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
-lock=requirements/kernels.lock
+lock=packaging/locks/kernels.lock
 cache=${SNDR_CACHE:-${SNDR_HOME:+$SNDR_HOME/cache}}
 cache=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}
 folder=$cache/kernel-interpreter/$(sha256sum $lock | cut -c1-16)

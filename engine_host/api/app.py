@@ -5,7 +5,6 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Mount
 from starlette.types import ASGIApp
 
-from engine_host._errors import HostError
 from engine_host.api import (
     engine_patches,
     engines,
@@ -26,6 +25,7 @@ from engine_host.api import (
 from engine_host.api.answers import on_defect, on_host_error, on_http_error
 from engine_host.api.guard import OnceGuard, TokenGuard
 from engine_host.api.services import Services
+from engine_host.core.errors import HostError
 
 _RESOURCES = (
     host,

@@ -4,9 +4,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from engine_host._errors import HostError
 from engine_host.api.answers import answer, number
 from engine_host.api.services import Services
+from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.logs import LogPage

@@ -6,11 +6,12 @@ from typing import Protocol
 
 from starlette.types import ASGIApp
 
+from engine_host.core.event_log import EventLog
+from engine_host.core.jobs import JobRunner
+from engine_host.core.log_buffer import LogBook
+from engine_host.core.settings import SettingsFile
 from engine_host.engines.manager import EngineManager
-from engine_host.events import EventLog
-from engine_host.jobs import JobRunner
 from engine_host.launch.planner import Planner
-from engine_host.log_book import LogBook
 from engine_host.protocol.deploy import Rendering, RenderRequest
 from engine_host.protocol.engines import Backend, Engine, InstallationPage, Request, ServerPage
 from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
@@ -47,7 +48,6 @@ from engine_host.protocol.presets import (
     SavePreset,
 )
 from engine_host.protocol.telemetry import TelemetryPage
-from engine_host.settings import SettingsFile
 
 
 class Requests(Protocol):

@@ -8,9 +8,9 @@ from starlette.routing import Route
 
 from engine_host.api.answers import answer, body
 from engine_host.api.services import Services
+from engine_host.operations.setting_checks import check_endpoint, doubts
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.settings import SettingPage, SettingsChange
-from engine_host.setting_checks import check_endpoint, doubts
 
 
 def routes(services: Services) -> list[Route]:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
 from engine_host.api.answers import number
-from engine_host.events import EventLog
+from engine_host.core.event_log import EventLog
 
 
 def event_stream(events: EventLog, request: Request) -> StreamingResponse:

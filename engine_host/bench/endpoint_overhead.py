@@ -221,9 +221,9 @@ async def _wait_ready(target: Target, seconds: float) -> None:
 
 async def _measure(options: argparse.Namespace) -> OverheadReport:
     """Start what was not given, measure, and end what was started."""
-    from engine_host.engines.llamacpp import LlamaCppSettings
-    from engine_host.engines.llamacpp_servers import ServerProber, own_command, prebuilt_command
-    from engine_host.engines.temporary_server import temporary_server
+    from engine_host.engines.llamacpp.command import LlamaCppSettings
+    from engine_host.engines.llamacpp.servers import ServerProber, own_command, prebuilt_command
+    from engine_host.engines.llamacpp.temporary_server import temporary_server
 
     command = own_command(options.server.absolute()) if options.server else prebuilt_command()
     if command is None:

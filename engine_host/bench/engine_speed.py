@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import httpx
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.engines import SpeedRow
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import ServerChoice

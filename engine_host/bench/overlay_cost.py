@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 
-from engine_host.engines.vllm_installations import VllmEnvironment, VllmInstallations
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
+from engine_host.engines.vllm.installations import VllmEnvironment, VllmInstallations
 from engine_host.overlay.bundle import Bundle, write_bundle
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.loaded_patch import LoadedPatch

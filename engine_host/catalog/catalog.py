@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from engine_host._errors import HostError
 from engine_host.catalog.entries import Loaded
-from engine_host.near_names import near_names, same_numbers
+from engine_host.core.did_you_mean import near_names, same_numbers
+from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     Card,

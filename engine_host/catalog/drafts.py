@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import check_one
 from engine_host.catalog.entries import Loaded, check, fault_of
 from engine_host.catalog.resolve import resolve
 from engine_host.catalog.yaml_edit import remove_value, set_value
 from engine_host.catalog.yaml_file import parse
+from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     EntryKind,

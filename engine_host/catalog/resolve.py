@@ -5,12 +5,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host._errors import HostError
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import FOREIGN
 from engine_host.catalog.entries import Loaded
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
 from engine_host.catalog.needs import Card, card_of, findings
+from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     HardwareEntry,

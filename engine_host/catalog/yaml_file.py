@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 MAX_BYTES = 1 << 20

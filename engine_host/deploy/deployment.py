@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding

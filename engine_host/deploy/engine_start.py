@@ -8,13 +8,13 @@ from engine_host.deploy.deployment import Root
 from engine_host.deploy.images import image_of
 from engine_host.deploy.llamacpp_image import image_server
 from engine_host.deploy.sglang import arguments as sglang_arguments
-from engine_host.deploy.wanted import Wanted
-from engine_host.engines.llamacpp import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
-from engine_host.engines.llamacpp import LlamaCppSettings
-from engine_host.engines.llamacpp import serve as serve_llamacpp
-from engine_host.engines.vllm import ENTRY, Additions, VllmSettings, drafter_of
-from engine_host.engines.vllm import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
-from engine_host.engines.vllm import serve as serve_vllm
+from engine_host.deploy.spec import Wanted
+from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
+from engine_host.engines.llamacpp.command import LlamaCppSettings
+from engine_host.engines.llamacpp.command import serve as serve_llamacpp
+from engine_host.engines.vllm.command import ENTRY, Additions, VllmSettings, drafter_of
+from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
+from engine_host.engines.vllm.command import serve as serve_vllm
 from engine_host.protocol.catalog import PresetEngine, Task
 from engine_host.protocol.plans import Finding
 

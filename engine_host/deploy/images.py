@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine_host.engines.vllm_pins import PINS
+from engine_host.engines.vllm.pins import PINS
 from engine_host.protocol.catalog import PresetEngine
 
 # The newest build whose image is known to have been there: a release of 2026-11-17 by somebody else was made

@@ -5,7 +5,7 @@ The names are those of `python -m sglang.launch_server --help` as SGLang documen
 
 from collections.abc import Mapping
 
-from engine_host.deploy.wanted import Wanted
+from engine_host.deploy.spec import Wanted
 from engine_host.protocol.base import Severity
 from engine_host.protocol.plans import Finding
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 from pathlib import Path
 
+from engine_host.deploy.build import WATCHDOG_SECONDS
 from engine_host.deploy.deployment import Deployment
-from engine_host.deploy.making import WATCHDOG_SECONDS
-from engine_host.deploy.parts import SECRETS, check_body, heading
-from engine_host.deploy.quoting import bracketed, unit, unit_plain
-from engine_host.deploy.units import command_line, folder_of, unit_text
+from engine_host.deploy.targets.parts import SECRETS, check_body, heading
+from engine_host.deploy.targets.quoting import bracketed, unit, unit_plain
+from engine_host.deploy.targets.units import command_line, folder_of, unit_text
 from engine_host.protocol.deploy import RenderedFile
 
 UNITS = ("{name}-watchdog.service", "{name}-watchdog.timer")

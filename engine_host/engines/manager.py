@@ -12,22 +12,22 @@ from typing import Any, Protocol
 import httpx
 from pydantic import ValidationError
 
-from engine_host._errors import HostError, defect
+from engine_host.core.errors import HostError, defect
+from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.log_buffer import LogBook
+from engine_host.core.paths import Folders
+from engine_host.core.store import Store
 from engine_host.engines.adapter import Adapter
-from engine_host.engines.changing_environment import refuse_changing
-from engine_host.engines.process import EngineProcess
-from engine_host.engines.reaper import Reaper
-from engine_host.engines.remembered import RememberedEngine
-from engine_host.engines.running import START, RunningEngine
-from engine_host.folders import Folders
-from engine_host.jobs import JobControl, JobRunner
-from engine_host.log_book import LogBook
+from engine_host.engines.process.reaper import Reaper
+from engine_host.engines.process.running import START, RunningEngine
+from engine_host.engines.process.saved_engine import RememberedEngine
+from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.vllm.environment_changing import refuse_changing
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.plans import LaunchPlan
-from engine_host.store import Store
 
 _log = logging.getLogger(__name__)
 _KEPT_ENDED = 20

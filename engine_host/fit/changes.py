@@ -8,8 +8,8 @@ from engine_host.fit.estimate import Corrections, Estimate, beyond_training, blo
 from engine_host.fit.estimate import largest_context as longest
 from engine_host.fit.estimate import most_streams as most
 from engine_host.fit.parts import GIB
+from engine_host.fit.shapes.tensors import formula_weights
 from engine_host.fit.start import Model, Start
-from engine_host.fit.tensors import formula_weights
 from engine_host.protocol.fit import Change
 from engine_host.protocol.plans import EngineKind
 

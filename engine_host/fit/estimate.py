@@ -4,15 +4,15 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from engine_host.core.sizes import size_text
 from engine_host.fit import llamacpp, vllm
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.parts import Basis, Part
-from engine_host.fit.shape import Layer
+from engine_host.fit.shapes.shape import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import Verdict
 from engine_host.protocol.plans import EngineKind
-from engine_host.sizes import size_text
 
 # Where a model does not say how long it may be.
 LONGEST = 1 << 20

@@ -2,7 +2,7 @@
 
 import re
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 # As many as a machine of the catalogue has.

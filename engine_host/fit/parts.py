@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine_host.fit.kv import Pool, heads_on_gpu, vllm_pool
-from engine_host.fit.shape import ModelShape
-from engine_host.fit.weights import weights_of
+from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.weights import weights_of
 
 MIB = 2**20
 GIB = 2**30

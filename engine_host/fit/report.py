@@ -3,6 +3,7 @@
 import dataclasses
 from collections.abc import Sequence
 
+from engine_host.core.sizes import size_text
 from engine_host.fit import vllm
 from engine_host.fit.advisor import Situation, advice
 from engine_host.fit.changes import KV_TYPES, changes
@@ -21,7 +22,7 @@ from engine_host.fit.hardware import counted
 from engine_host.fit.kv import BOUNDARY, TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
 from engine_host.fit.roofline import roofline
-from engine_host.fit.shape import Layer, ModelShape
+from engine_host.fit.shapes.shape import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.fit import (
     Correction,
@@ -36,7 +37,6 @@ from engine_host.protocol.fit import (
     Verdict,
 )
 from engine_host.protocol.plans import EngineKind
-from engine_host.sizes import size_text
 
 _USUAL_CONTEXT = 8192
 # A start can be given no more (protocol.plans.Overrides).

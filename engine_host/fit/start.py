@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine_host.fit.shape import ModelShape
-from engine_host.fit.tensors import WeightBytes
+from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.tensors import WeightBytes
 from engine_host.protocol.plans import EngineKind, ServerChoice
 
 # The vLLM that is meant where nobody says which.

@@ -16,16 +16,16 @@ from typing import Any
 
 from starlette.types import Receive, Send
 
-from engine_host.gateway import faults
-from engine_host.gateway.admission import Admission, Ticket
-from engine_host.gateway.book import Entry
-from engine_host.gateway.completion_logprobs import CompletionLogprobs
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.directory import Target
-from engine_host.gateway.infill import InfillAnswer
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
+from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
+from engine_host.gateway.openai.infill import InfillAnswer
+from engine_host.gateway.openai.usage import UsageFilter
 from engine_host.gateway.refusals import crash_told, refusal
+from engine_host.gateway.request_log import Entry
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
-from engine_host.gateway.usage import UsageFilter
 from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)

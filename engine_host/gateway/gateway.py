@@ -13,10 +13,13 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine_host.gateway import faults
-from engine_host.gateway.access import check_host, check_key, check_origin, check_preflight
-from engine_host.gateway.admission import Admission
-from engine_host.gateway.bodies import (
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.access.admission import Admission
+from engine_host.gateway.access.authentication import check_host, check_key, check_origin, check_preflight
+from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
+from engine_host.gateway.directory import ActivityHook, Directory, Target
+from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
+from engine_host.gateway.openai.bodies import (
     ClientGoneError,
     check_chat,
     check_completion,
@@ -26,14 +29,11 @@ from engine_host.gateway.bodies import (
     parse_body,
     read_body,
 )
-from engine_host.gateway.book import Publish, RequestBook
-from engine_host.gateway.completion_logprobs import CompletionLogprobs
-from engine_host.gateway.cross_origin import answer_preflight, is_preflight, readable_by
-from engine_host.gateway.directory import ActivityHook, Directory, Target
-from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
-from engine_host.gateway.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
-from engine_host.gateway.listing import find, model_entry, model_list
-from engine_host.gateway.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
+from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
+from engine_host.gateway.openai.listing import find, model_entry, model_list
+from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.request_log import Publish, RequestBook
 from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import json
 import re
 from typing import Any
 
-from engine_host.gateway import faults
+from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 

@@ -3,15 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-from engine_host._errors import HostError
-from engine_host.engines.vllm import speculation_method
+from engine_host.core.errors import HostError
+from engine_host.engines.vllm.command import speculation_method
 from engine_host.fit.estimate import Estimate, estimate, largest_context
-from engine_host.fit.gguf_shape import gguf_shape
 from engine_host.fit.parts import Basis
-from engine_host.fit.shape import ModelShape, read_shape
+from engine_host.fit.shapes.gguf import gguf_shape
+from engine_host.fit.shapes.shape import ModelShape, read_shape
+from engine_host.fit.shapes.tensors import WeightBytes, formula_weights
 from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
-from engine_host.fit.tensors import WeightBytes, formula_weights
-from engine_host.launch.resolve import Resolution
+from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason

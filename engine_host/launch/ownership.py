@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import EngineKind
 

@@ -6,16 +6,16 @@ from collections import OrderedDict
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from engine_host._errors import HostError
-from engine_host.launch.asked import PresetStart
-from engine_host.launch.llamacpp_plan import LlamaCppPlans
-from engine_host.launch.marks import Made, Marks, changed, fingerprint, gpus_mark, worse
-from engine_host.launch.preflight_machine import ports
-from engine_host.launch.preflight_preset import other_versions
-from engine_host.launch.surroundings import Surroundings
-from engine_host.launch.twin import twin
-from engine_host.launch.vllm_plan import CHECKPOINTS, VllmPlans
-from engine_host.library.shelf import ShelvedModel
+from engine_host.core.errors import HostError
+from engine_host.launch.dependencies import Surroundings
+from engine_host.launch.equivalent_command import twin
+from engine_host.launch.fingerprints import Made, Marks, changed, fingerprint, gpus_mark, worse
+from engine_host.launch.plans.llamacpp import LlamaCppPlans
+from engine_host.launch.plans.vllm import CHECKPOINTS, VllmPlans
+from engine_host.launch.preflight.machine import ports
+from engine_host.launch.preflight.preset import other_versions
+from engine_host.launch.requested import PresetStart
+from engine_host.library.index import ShelvedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from engine_host._errors import HostError
-from engine_host.launch.resolve import Resolution
+from engine_host.core.errors import HostError
+from engine_host.launch.resolution import Resolution
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason

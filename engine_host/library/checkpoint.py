@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.library.fim import FimTokens, fim_tokens
 from engine_host.library.safetensors_format import Shard, read_shard
 from engine_host.protocol.errors import Reason

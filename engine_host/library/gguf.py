@@ -4,7 +4,7 @@ import re
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.library.gguf_format import TENSOR_TYPES, Header, Tensor, Value, read_header
 from engine_host.protocol.errors import Reason
 

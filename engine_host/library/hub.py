@@ -15,8 +15,8 @@ from urllib.parse import quote
 
 import httpx
 
-from engine_host import atomic_file
-from engine_host._errors import HostError
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 
 ENDPOINT = "https://huggingface.co"

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 # The reference implementation refuses a longer header.

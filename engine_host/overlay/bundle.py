@@ -15,8 +15,8 @@ from typing import Any
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from engine_host import atomic_file
-from engine_host._errors import HostError
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.protocol.errors import Reason

@@ -4,8 +4,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from engine_host._errors import HostError
-from engine_host.near_names import near_names
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
 from engine_host.protocol.errors import Fix, Problem, Reason

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Literal, Self
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import Risk
 

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.catalogue import ALL, Catalogue
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.protocol.errors import Fix, Reason

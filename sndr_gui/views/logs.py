@@ -5,12 +5,12 @@ from PySide6.QtGui import QColor, QTextCharFormat, QTextCursor
 from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidget
 
 from engine_host.protocol import LogLine, Severity
-from sndr_gui import formats, theme
-from sndr_gui.logs import KEPT, LogsModel, line_text
-from sndr_gui.soon import Soon
-from sndr_gui.views.copying import CommandLine, copy
-from sndr_gui.views.fields import ChoiceBox
-from sndr_gui.views.parts import EmptyState, Page, button, row, set_text
+from sndr_gui.kit import formats, theme
+from sndr_gui.models.logs import KEPT, LogsModel, line_text
+from sndr_gui.models.window.throttle import Soon
+from sndr_gui.views.widgets.copying import CommandLine, copy
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text
 
 _LEVELS = (("All levels", Severity.INFO), ("Warnings", Severity.WARNING), ("Errors", Severity.ERROR))
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout
 
-from sndr_gui import formats
-from sndr_gui.monitor import RANGES, MonitorModel
-from sndr_gui.soon import Soon
-from sndr_gui.state import OPEN_REQUESTS
-from sndr_gui.views.copying import Switcher
-from sndr_gui.views.graph_card import GraphCard, load_graphs
-from sndr_gui.views.parts import GAP, Page, button, row, set_text, set_tone, text
-from sndr_gui.views.tables import Table
+from sndr_gui.host.state import OPEN_REQUESTS
+from sndr_gui.kit import formats
+from sndr_gui.models.monitor import RANGES, MonitorModel
+from sndr_gui.models.window.throttle import Soon
+from sndr_gui.views.graphs.card import GraphCard, load_graphs
+from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.parts import GAP, Page, button, row, set_text, set_tone, text
+from sndr_gui.views.widgets.tables import Table
 
 
 class MonitorView(Page):

@@ -11,10 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine_host.control_client import ControlClient
-from engine_host.folders import Folders
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
-from sndr_gui.window import PAGES
+from sndr_gui.views.window.main_window import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"

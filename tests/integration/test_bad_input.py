@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.random_model import TINY, write_random_model
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from tests.integration.host_process import SNDR, Ended, serving, sndr, started, until
 

@@ -7,7 +7,7 @@ from statistics import median
 import pytest
 
 from engine_host.bench.overlay_cost import every_patch, rounds
-from engine_host.engines.vllm_installations import own_environment
+from engine_host.engines.vllm.installations import own_environment
 from engine_host.overlay.bundle import write_bundle
 from tests.vllm_environment import vllm_venv
 

@@ -31,71 +31,77 @@ SERVICES = {
 }
 # Where services are built and handed to one another.
 WIRING = {
-    "engine_host/bisection.py",
-    "engine_host/deploy_fit.py",
-    "engine_host/deploy_services.py",
-    "engine_host/endpoint_target.py",
-    "engine_host/engine_patches.py",
-    "engine_host/fit_services.py",
-    "engine_host/host.py",
-    "engine_host/hub_services.py",
-    "engine_host/installation_jobs.py",
-    "engine_host/patch_plan.py",
-    "engine_host/patch_services.py",
-    "engine_host/preset_checks.py",
-    "engine_host/preset_fit.py",
-    "engine_host/preset_services.py",
-    "engine_host/preset_starts.py",
-    "engine_host/preset_verdicts.py",
-    "engine_host/preset_weights.py",
-    "engine_host/public_endpoint.py",
-    "engine_host/server_jobs.py",
-    "engine_host/service.py",
-    "engine_host/setting_checks.py",
-    "engine_host/start_check.py",
+    "engine_host/operations/bisect.py",
+    "engine_host/operations/deploy_fit.py",
+    "engine_host/operations/deploy.py",
+    "engine_host/daemon/endpoint_target.py",
+    "engine_host/operations/engine_patches.py",
+    "engine_host/operations/fit.py",
+    "engine_host/daemon/host.py",
+    "engine_host/operations/hub.py",
+    "engine_host/operations/installations.py",
+    "engine_host/operations/patch_plan.py",
+    "engine_host/operations/patches.py",
+    "engine_host/operations/presets/verify.py",
+    "engine_host/operations/presets/fit.py",
+    "engine_host/operations/presets/catalog.py",
+    "engine_host/operations/presets/launch.py",
+    "engine_host/operations/presets/verdicts.py",
+    "engine_host/operations/presets/weights.py",
+    "engine_host/daemon/public_endpoint.py",
+    "engine_host/operations/servers.py",
+    "engine_host/daemon/main.py",
+    "engine_host/operations/setting_checks.py",
+    "engine_host/operations/bisect_check.py",
 }
 COMMAND_LINE = re.compile(
     r"engine_host/(cli(_\w+)?|ask|control_client|event_text|host_start|job_watch|__main__)\.py"
 )
 COMMAND_LINE_MAY = {
     "engine_host",
-    "engine_host._errors",
-    "engine_host.atomic_file",  # what it writes is whole or as it was
-    "engine_host.folders",
-    "engine_host.log_book",  # how bad a line looks, in files as in the host
-    "engine_host.near_names",  # what was mistyped is guessed alike everywhere
-    "engine_host.sizes",  # a size reads alike in every text
-    "engine_host.settings",  # `sndr settings` works without a host
-    "engine_host.setting_checks",  # and refuses there what a host would
-    "engine_host.service",  # `sndr serve` is the host; imported when it is called
+    "engine_host.core.errors",
+    "engine_host.core.atomic_file",  # what it writes is whole or as it was
+    "engine_host.core.paths",
+    "engine_host.core.log_buffer",  # how bad a line looks, in files as in the host
+    "engine_host.core.did_you_mean",  # what was mistyped is guessed alike everywhere
+    "engine_host.core.sizes",  # a size reads alike in every text
+    "engine_host.core.settings",  # `sndr settings` works without a host
+    "engine_host.operations.setting_checks",  # and refuses there what a host would
+    "engine_host.daemon.main",  # `sndr serve` is the host; imported when it is called
 }
 
 # (importing file, imported module): why it may.
 BETWEEN_SERVICES = {
     ("engine_host/launch/*", "engine_host.library.gguf"): "a plan is made from what the file's header says",
     ("engine_host/launch/*", "engine_host.library.checkpoint"): "or its config",
-    ("engine_host/launch/*", "engine_host.library.shelf"): "and from the list of models",
+    ("engine_host/launch/*", "engine_host.library.index"): "and from the list of models",
     ("engine_host/launch/*", "engine_host.fit.*"): "what it needs is computed in one place",
     ("engine_host/launch/*", "engine_host.fit"): "the same, by module",
     ("engine_host/fit/*", "engine_host.library.gguf"): "a shape is read from what the file's header says",
     ("engine_host/fit/*", "engine_host.library.gguf_format"): "weights are counted by its tensors",
     ("engine_host/fit/*", "engine_host.library.checkpoint"): "the same for a checkpoint",
     ("engine_host/fit/*", "engine_host.library.safetensors_format"): "and its tensors",
-    ("engine_host/launch/*", "engine_host.engines.llamacpp"): "a plan holds the adapter's command line",
-    ("engine_host/launch/*", "engine_host.engines.llamacpp_servers"): "and names the server it is for",
-    ("engine_host/launch/*", "engine_host.engines.vllm"): "the same for vLLM",
-    ("engine_host/launch/*", "engine_host.engines.vllm_pins"): "and checks what its version needs",
-    ("engine_host/deploy/*", "engine_host.engines.vllm"): "arguments are the adapter's, wherever they run",
-    ("engine_host/deploy/*", "engine_host.engines.vllm_pins"): "in the image of that version",
-    ("engine_host/deploy/*", "engine_host.engines.llamacpp"): "the same for llama.cpp",
-    ("engine_host/deploy/*", "engine_host.engines.llamacpp_servers"): "and what the server there takes",
+    (
+        "engine_host/launch/*",
+        "engine_host.engines.llamacpp.command",
+    ): "a plan holds the adapter's command line",
+    ("engine_host/launch/*", "engine_host.engines.llamacpp.servers"): "and names the server it is for",
+    ("engine_host/launch/*", "engine_host.engines.vllm.command"): "the same for vLLM",
+    ("engine_host/launch/*", "engine_host.engines.vllm.pins"): "and checks what its version needs",
+    (
+        "engine_host/deploy/*",
+        "engine_host.engines.vllm.command",
+    ): "arguments are the adapter's, wherever they run",
+    ("engine_host/deploy/*", "engine_host.engines.vllm.pins"): "in the image of that version",
+    ("engine_host/deploy/*", "engine_host.engines.llamacpp.command"): "the same for llama.cpp",
+    ("engine_host/deploy/*", "engine_host.engines.llamacpp.servers"): "and what the server there takes",
     ("engine_host/bench/*", "engine_host.gateway"): "it measures the gateway itself, without a host",
     ("engine_host/bench/*", "engine_host.gateway.*"): "it measures the gateway itself, without a host",
-    ("engine_host/bench/*", "engine_host.engines.llamacpp"): "in front of a bare server",
-    ("engine_host/bench/overlay_cost.py", "engine_host.engines.vllm_installations"): "it measures in vLLM",
+    ("engine_host/bench/*", "engine_host.engines.llamacpp.command"): "in front of a bare server",
+    ("engine_host/bench/overlay_cost.py", "engine_host.engines.vllm.installations"): "it measures in vLLM",
     ("engine_host/bench/overlay_cost.py", "engine_host.overlay.*"): "the overlay itself, without a host",
-    ("engine_host/bench/*", "engine_host.engines.llamacpp_servers"): "that is found",
-    ("engine_host/bench/*", "engine_host.engines.temporary_server"): "and started as every other",
+    ("engine_host/bench/*", "engine_host.engines.llamacpp.servers"): "that is found",
+    ("engine_host/bench/*", "engine_host.engines.llamacpp.temporary_server"): "and started as every other",
 }
 WINDOW_IMPORTS_HOST = {
     (
@@ -105,17 +111,17 @@ WINDOW_IMPORTS_HOST = {
 }
 
 # Modules of the window that are not view-models.
-CLIENT = {"sndr_gui/client.py", "sndr_gui/local_http.py"}
+CLIENT = {"sndr_gui/host/client.py", "sndr_gui/host/local_http.py"}
 SHELL = {
     "sndr_gui/__main__.py",
     "sndr_gui/app.py",
-    "sndr_gui/pages.py",
-    "sndr_gui/theme.py",
-    "sndr_gui/window.py",
+    "sndr_gui/views/window/pages.py",
+    "sndr_gui/kit/theme.py",
+    "sndr_gui/views/window/main_window.py",
 }
 MAY_IMPORT_HTTPX = CLIENT
-MAY_IMPORT_PYQTGRAPH = {"sndr_gui/views/plots.py"}
-MAY_NAME_COLOURS = {"sndr_gui/theme.py"}
+MAY_IMPORT_PYQTGRAPH = {"sndr_gui/views/graphs/plots.py"}
+MAY_NAME_COLOURS = {"sndr_gui/kit/theme.py"}
 FORBIDDEN_NAMES = {"utils", "util", "helpers", "helper", "manager2", "legacy", "misc", "common"}
 LONGEST_FILE = 500
 
@@ -235,9 +241,11 @@ def test_command_line_talks_to_the_host_through_its_api() -> None:
 def test_views_reach_the_host_through_view_models() -> None:
     for name in of_package("sndr_gui/views"):
         for module in imports(name):
-            assert module not in {"sndr_gui.client", "sndr_gui.local_http", "sndr_gui.host_process"}, (
-                f"{name} imports {module}"
-            )
+            assert module not in {
+                "sndr_gui.host.client",
+                "sndr_gui.host.local_http",
+                "sndr_gui.host.process",
+            }, f"{name} imports {module}"
 
 
 def test_view_models_know_no_widgets_and_no_views() -> None:
@@ -247,7 +255,9 @@ def test_view_models_know_no_widgets_and_no_views() -> None:
         for module in imports(name):
             assert not within(module, "PySide6.QtWidgets"), f"{name} imports {module}"
             assert not within(module, "sndr_gui.views"), f"{name} imports {module}"
-            assert module not in {"sndr_gui.window", "sndr_gui.app"}, f"{name} imports {module}"
+            assert module not in {"sndr_gui.views.window.main_window", "sndr_gui.app"}, (
+                f"{name} imports {module}"
+            )
 
 
 def test_client_knows_no_qt() -> None:

@@ -17,7 +17,7 @@ TREE_LIMIT = 50_000_000
 
 def locked(name: str) -> dict[str, list[tuple[str, str]]]:
     """The packages of a lock file: versions and markers by name."""
-    text = (ROOT / "requirements" / name).read_text(encoding="utf-8").replace("\\\n", " ")
+    text = (ROOT / "packaging/locks" / name).read_text(encoding="utf-8").replace("\\\n", " ")
     found: dict[str, list[tuple[str, str]]] = {}
     for line in filter(str.strip, text.splitlines()):
         pinned = re.match(r"([a-z0-9.-]+)==([^ ;]+)(?: *; *(.+?))?(?= +--hash)", line)
@@ -55,7 +55,7 @@ def test_both_locks_have_the_same_versions() -> None:
 
 @pytest.mark.parametrize("name", LOCKS)
 def test_lock_has_hashes_and_no_address(name: str) -> None:
-    text = (ROOT / "requirements" / name).read_text(encoding="utf-8")
+    text = (ROOT / "packaging/locks" / name).read_text(encoding="utf-8")
     assert "://" not in text
     entries = re.findall(r"^[a-z0-9][^\n]*==", text, re.MULTILINE)
     assert entries

@@ -14,17 +14,17 @@ import shiboken6
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
-from sndr_gui import theme
-from sndr_gui.folders import Folders
-from sndr_gui.host_process import HostProcess
-from sndr_gui.link import Link
-from sndr_gui.notices import Notices
-from sndr_gui.pages import Pages
-from sndr_gui.session import Session
-from sndr_gui.settings import SettingsFile, ThemeChoice
-from sndr_gui.state import HostState
-from sndr_gui.tasks import Tasks
-from sndr_gui.window import Window
+from sndr_gui.host.connection import Link
+from sndr_gui.host.paths import Folders
+from sndr_gui.host.process import HostProcess
+from sndr_gui.host.session import Session
+from sndr_gui.host.state import HostState
+from sndr_gui.host.tasks import Tasks
+from sndr_gui.kit import theme
+from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.models.window.notices import Notices
+from sndr_gui.views.window.main_window import Window
+from sndr_gui.views.window.pages import Pages
 from tests.views.fake_host import FakeHost
 
 LIMIT = 25.0

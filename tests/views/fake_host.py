@@ -51,7 +51,9 @@ from engine_host.protocol import (
 from engine_host.protocol import Request as EngineRequest
 from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
 from engine_host.protocol.presets import PresetVerdicts
-from tests.views import fit_samples, preset_samples, samples
+from tests.views.samples import fit as fit_samples
+from tests.views.samples import host as samples
+from tests.views.samples import presets as preset_samples
 
 
 class _Server(uvicorn.Server):

@@ -7,24 +7,24 @@ from typing import cast
 
 from starlette.applications import Starlette
 
-from engine_host._errors import HostError
 from engine_host.api import fit, presets
 from engine_host.api.answers import on_host_error
 from engine_host.api.services import Services
-from engine_host.bundled import presets as shipped
-from engine_host.engines.llamacpp_servers import ServerCapabilities
-from engine_host.events import EventLog
-from engine_host.fit_services import FitServices
-from engine_host.hub_services import HubServices
-from engine_host.launch.surroundings import Environment
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.package_data import presets as shipped
+from engine_host.core.settings import SettingsFile
+from engine_host.core.store import Store
+from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.launch.dependencies import Environment
 from engine_host.library.hub import Hub
-from engine_host.library.shelf import ShelvedModel
-from engine_host.preset_services import PresetServices
-from engine_host.preset_verdicts import PresetVerdictServices
+from engine_host.library.index import ShelvedModel
+from engine_host.operations.fit import FitServices
+from engine_host.operations.hub import HubServices
+from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.verdicts import PresetVerdictServices
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile
-from engine_host.settings import SettingsFile
-from engine_host.store import Store
 from tests.views.conftest import Stage
 
 

@@ -4,7 +4,7 @@ import time
 
 from PySide6.QtTest import QTest
 
-from engine_host.cli_watch import logs
+from engine_host.cli.status import logs
 from engine_host.protocol import LogLine, Severity
 from engine_host.protocol.events import LogLineEvent, MissedEvent
 from sndr_gui.views.logs import LogsView

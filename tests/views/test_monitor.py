@@ -4,10 +4,10 @@ import time
 
 from engine_host.protocol import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent
-from sndr_gui.link import Phase
+from sndr_gui.host.connection import Phase
 from sndr_gui.views.monitor import MonitorView
-from tests.views import samples
 from tests.views.conftest import Stage
+from tests.views.samples import host as samples
 
 
 def opened(stage: Stage) -> MonitorView:

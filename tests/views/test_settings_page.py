@@ -9,9 +9,9 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from engine_host.protocol import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
-from sndr_gui.views.settings_page import SettingsView
-from tests.views import samples
+from sndr_gui.views.settings import SettingsView
 from tests.views.conftest import Stage
+from tests.views.samples import host as samples
 
 
 def settings(stage: Stage) -> SettingsView:

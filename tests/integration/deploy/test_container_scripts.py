@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.deploy.container import command
+from engine_host.deploy.targets.container import command
 from engine_host.protocol.deploy import RenderTarget
 from tests.integration.host.conftest import free_port
-from tests.unit.deploy.golden import SELECTION
 from tests.unit.deploy.samples import UUIDS, by_uuid, deployed, rendered, wanted_of, write
+from tests.unit.deploy.targets.golden import SELECTION
 
 _NOTES = """#!/bin/bash
 printf '%s\\0' "$@" >>"$NOTES"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.deploy.deployment import Download
-from engine_host.deploy.parts import download_script
+from engine_host.deploy.targets.parts import download_script
 from engine_host.protocol.deploy import RenderTarget
 from tests.unit.deploy.samples import deployed, wanted_of
 

@@ -10,7 +10,7 @@ import psutil
 import pytest
 
 from engine_host.deploy.llamacpp_image import image_server
-from engine_host.engines.llamacpp_servers import ServerProber, built_command
+from engine_host.engines.llamacpp.servers import ServerProber, built_command
 from tests.integration.deploy.starting import Script, refused, running, written
 from tests.integration.deploy.test_container_scripts import answering
 from tests.integration.host.conftest import wait_for

@@ -14,8 +14,8 @@ import pytest
 import yaml
 
 from engine_host.protocol.deploy import RenderTarget
-from tests.unit.deploy.golden import SELECTION
 from tests.unit.deploy.samples import by_uuid, catalog, everything, rendered, wanted_of, write
+from tests.unit.deploy.targets.golden import SELECTION
 
 _SCHEMA = Path(__file__).with_name("kubernetes_schema.json")
 _PLUGINS = (

@@ -9,15 +9,15 @@ import numpy as np
 import platformdirs
 import pytest
 
-from engine_host.engines.llamacpp_install import install_wheel
-from engine_host.engines.llamacpp_servers import (
+from engine_host.engines.llamacpp.build.install import install_wheel
+from engine_host.engines.llamacpp.build.toolchain import build_key, find_toolchain
+from engine_host.engines.llamacpp.servers import (
     ServerCapabilities,
     ServerProber,
     built_command,
     prebuilt_command,
 )
-from engine_host.engines.llamacpp_source.patching import patch_files
-from engine_host.engines.llamacpp_toolchain import build_key, find_toolchain
+from engine_host.engines.llamacpp.source.patching import patch_files
 
 CACHE = Path(os.environ.get("SNDR_CACHE") or platformdirs.user_cache_path("sndr", appauthor=False))
 
@@ -184,7 +184,7 @@ def built_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     wheels = CACHE / "llama.cpp" / "wheels" / build_key(find_toolchain(), patch_files())
     wheel = next(iter(wheels.glob("*.whl")), None)
     if wheel is None:
-        pytest.fail("llama.cpp is not built: python -m engine_host.engines.llamacpp_build --out DIR")
+        pytest.fail("llama.cpp is not built: python -m engine_host.engines.llamacpp.build.builder --out DIR")
     folder = tmp_path_factory.mktemp("engine") / "llama.cpp"
     install_wheel(wheel, folder, lambda _share, _detail: None)
     return folder

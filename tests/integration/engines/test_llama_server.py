@@ -13,14 +13,14 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host._errors import HostError
 from engine_host.bench.engine_speed import measure
-from engine_host.engines.llamacpp import LlamaCppSettings, command
-from engine_host.engines.llamacpp_log import LlamaCppStageReader
-from engine_host.engines.llamacpp_servers import ServerCapabilities
-from engine_host.engines.llamacpp_status import read_status, verify_ready
-from engine_host.engines.rates import with_rates
-from engine_host.engines.temporary_server import TemporaryServer, temporary_server
+from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.command import LlamaCppSettings, command
+from engine_host.engines.llamacpp.log import LlamaCppStageReader
+from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.engines.llamacpp.status import read_status, verify_ready
+from engine_host.engines.llamacpp.temporary_server import TemporaryServer, temporary_server
+from engine_host.engines.process.rates import with_rates
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 

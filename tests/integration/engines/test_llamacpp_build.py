@@ -12,10 +12,10 @@ from types import SimpleNamespace
 import psutil
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.engines.llamacpp_build import STEPS, BuildRequest, build, installed
-from engine_host.engines.llamacpp_install import verify_build
-from engine_host.engines.llamacpp_source.patching import patch_files
+from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.build.builder import STEPS, BuildRequest, build, installed
+from engine_host.engines.llamacpp.build.install import verify_build
+from engine_host.engines.llamacpp.source.patching import patch_files
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
@@ -35,7 +35,9 @@ def request_(tmp_path: Path) -> BuildRequest:
     """A build with a cache of its own that has the source and the tools already."""
     cache = tmp_path / "cache"
     if not (SHARED / "tools" / "ready.json").is_file():
-        pytest.fail("the build has not run here yet: python -m engine_host.engines.llamacpp_build --out DIR")
+        pytest.fail(
+            "the build has not run here yet: sndr engine build llama.cpp"
+        )
     (cache / "llama.cpp").mkdir(parents=True)
     for name in ("tools", "sdist"):
         (cache / "llama.cpp" / name).symlink_to(SHARED / name)

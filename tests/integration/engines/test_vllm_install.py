@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
-from engine_host.engines.environment_folder import read_record
-from engine_host.engines.vllm_installations import tree_hash
+from engine_host.engines.vllm.environment_folder import read_record
+from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engines import Installation, InstallationPage
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from tests.integration.host.conftest import RunningHost

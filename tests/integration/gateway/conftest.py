@@ -11,13 +11,13 @@ from pathlib import Path
 import pytest
 
 from engine_host.bench.random_model import SMALL, Shape, write_random_model
-from engine_host.engines.llamacpp import LlamaCppSettings
-from engine_host.engines.llamacpp_servers import ServerProber, prebuilt_command
-from engine_host.engines.temporary_server import TemporaryServer, temporary_server
+from engine_host.daemon.http_server import HttpServer
+from engine_host.engines.llamacpp.command import LlamaCppSettings
+from engine_host.engines.llamacpp.servers import ServerProber, prebuilt_command
+from engine_host.engines.llamacpp.temporary_server import TemporaryServer, temporary_server
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.gateway.upstream import fetch
 from engine_host.protocol.events import EventBase
-from engine_host.serving import HttpServer
 
 CONTEXT = 2048
 

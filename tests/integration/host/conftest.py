@@ -17,9 +17,9 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from engine_host.bundled import resources
-from engine_host.control_client import ControlClient
-from engine_host.folders import Folders
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.package_data import resources
+from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, StartRequest
 from tests.conftest import processes_of

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import httpx
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.folders import Folders
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo, Reach
 from engine_host.protocol.settings import SettingPage, SettingsChange

@@ -9,8 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.bundled import resources
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import resources
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchReason, PlannedPatches

@@ -14,7 +14,7 @@ import httpx
 import psutil
 import pytest
 
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.control_client import connected
-from engine_host.folders import Folders
+from engine_host.client.sync_client import connected
+from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import HostInfo
-from sndr_gui.folders import Folders as WindowFolders
-from sndr_gui.host_process import HostProcess
+from sndr_gui.host.paths import Folders as WindowFolders
+from sndr_gui.host.process import HostProcess
 from tests.integration.host.conftest import RunningHost, alive
 
 NewHost = Callable[..., RunningHost]

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState

@@ -12,9 +12,9 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.control_client import ControlClient
-from engine_host.engines.vllm_installations import tree_hash
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import (

@@ -11,30 +11,31 @@ from typing import Any
 import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine_host._errors import HostError
 from engine_host.api.app import control_app
 from engine_host.api.services import Services
-from engine_host.bisection import BisectService, PublicDoor
-from engine_host.bundled import presets, resources
-from engine_host.deploy_fit import DeployFit
-from engine_host.deploy_services import DeployServices
-from engine_host.engine_patches import EnginePatchBook, EnginePatchService
-from engine_host.engines.llamacpp_servers import ServerCapabilities
-from engine_host.engines.vllm_installations import VllmInstallations
-from engine_host.events import EventLog
-from engine_host.fit_services import FitServices
-from engine_host.hub_services import HubServices
-from engine_host.installation_jobs import InstallationJobs
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.package_data import presets, resources
+from engine_host.core.settings import SettingsFile
+from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.launch.dependencies import Surroundings
 from engine_host.launch.planner import Planner
-from engine_host.launch.surroundings import Surroundings
 from engine_host.library.hub import Hub
-from engine_host.library.shelf import ShelvedModel
+from engine_host.library.index import ShelvedModel
+from engine_host.operations.bisect import BisectService, PublicDoor
+from engine_host.operations.deploy import DeployServices
+from engine_host.operations.deploy_fit import DeployFit
+from engine_host.operations.engine_patches import EnginePatchBook, EnginePatchService
+from engine_host.operations.fit import FitServices
+from engine_host.operations.hub import HubServices
+from engine_host.operations.installations import InstallationJobs
+from engine_host.operations.patches import PatchServices
+from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.verdicts import PresetVerdictServices
+from engine_host.operations.presets.verify import PresetChecks
 from engine_host.overlay.catalogue import Catalogue
 from engine_host.overlay.selection import Switches
-from engine_host.patch_services import PatchServices
-from engine_host.preset_checks import PresetChecks
-from engine_host.preset_services import PresetServices
-from engine_host.preset_verdicts import PresetVerdictServices
 from engine_host.protocol.engines import Backend, Request, ServerPage
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Endpoint, HostInfo, Reach
@@ -42,7 +43,6 @@ from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile, ModelPage
 from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import TelemetryPage
-from engine_host.settings import SettingsFile
 from tests.unit.engines.rig import Rig, rig
 from tests.unit.launch.models import no_environment, no_patches
 

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from engine_host.bundled import presets, resources
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.reader import Place, Reader
+from engine_host.core.package_data import presets, resources
 from engine_host.fit.estimate import blocker, estimate
-from engine_host.fit.reading import model_of_config
 from engine_host.fit.report import start_of
-from engine_host.fit_services import device_of
+from engine_host.fit.shapes.read import model_of_config
+from engine_host.operations.fit import device_of
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.fit import FitReport, FitRequest, MeasuredPage, PartSource, Verdict
 from engine_host.protocol.presets import EntryOrigin

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from engine_host.bundled import resources
+from engine_host.core.package_data import resources
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.fit import FitReport, HubModel, HubPage
 from tests.unit.api.door import door

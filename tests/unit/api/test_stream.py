@@ -15,11 +15,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from engine_host.api.stream import event_stream
-from engine_host.events import EventLog
-from engine_host.folders import Folders
-from engine_host.instance import Instance
+from engine_host.core.event_log import EventLog
+from engine_host.core.paths import Folders
+from engine_host.daemon.http_server import HttpServer
+from engine_host.daemon.run_lock import Instance
 from engine_host.protocol.events import EVENT, ModelsChangedEvent
-from engine_host.serving import HttpServer
 from tests.unit.asynchronous import run, until
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.bundled import presets
+from engine_host.core.package_data import presets
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.presets import CatalogPage, JudgePresets, PresetPage, PresetVerdict, PresetVerdicts

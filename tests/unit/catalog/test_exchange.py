@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine_host._errors import HostError
 from engine_host.catalog.exchange import Arrival, arrive, export
 from engine_host.catalog.resolve import resolve
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from tests.unit.catalog.small import MODEL, PRESET, PROFILE, VARIATION, Small
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from engine_host.bundled import presets
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.recognise import recognise
+from engine_host.core.package_data import presets
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.presets import EntryOrigin, HardwareHere
 

@@ -4,8 +4,8 @@ import itertools
 
 import pytest
 
-from engine_host._errors import HostError
 from engine_host.catalog.resolve import Machine, UserValues, require, resolve
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Layer, Overrides
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting

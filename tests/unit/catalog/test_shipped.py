@@ -5,16 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.bundled import presets, resources
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, require, resolve
-from engine_host.engines import llamacpp, vllm
-from engine_host.fit.shape import read_shape
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import presets, resources
+from engine_host.core.settings import EngineSettings
+from engine_host.engines.llamacpp import command as llamacpp
+from engine_host.engines.vllm import command as vllm
+from engine_host.fit.shapes.shape import read_shape
 from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
 from engine_host.protocol.presets import EntryOrigin
-from engine_host.settings import EngineSettings
 
 PLACE = Place(presets(), EntryOrigin.PROGRAM, "presets")
 CATALOG: Catalog = Reader((PLACE,)).read()

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from engine_host._errors import HostError
-from engine_host.bundled import presets
 from engine_host.catalog.yaml_edit import remove_value, set_value
 from engine_host.catalog.yaml_file import dump, parse
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import presets
 from engine_host.protocol.errors import Reason
 
 MINE = """\

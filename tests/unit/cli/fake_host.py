@@ -9,7 +9,7 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, cast
 
-from engine_host.folders import Folders
+from engine_host.core.paths import Folders
 
 TOKEN = "the-token"
 Answer = tuple[int, Any]

@@ -35,11 +35,11 @@ def test_an_interrupt_while_the_commands_load_is_no_traceback(
 ) -> None:
     class Interrupting:
         def find_spec(self, name: str, *_: object) -> None:
-            if name == "engine_host.cli_root":
+            if name == "engine_host.cli.root":
                 os.kill(os.getpid(), signal.SIGINT)
                 time.sleep(1)  # The handler runs between two steps of Python.
 
-    monkeypatch.delitem(sys.modules, "engine_host.cli_root", raising=False)
+    monkeypatch.delitem(sys.modules, "engine_host.cli.root", raising=False)
     monkeypatch.setattr(sys, "meta_path", [Interrupting(), *sys.meta_path])
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:

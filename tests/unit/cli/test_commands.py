@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine_host.cli import main
-from engine_host.cli_root import root
+from engine_host.cli.root import root
 from tests.unit.cli.fake_host import VERSION, FakeHost
 
 Sndr = Callable[..., tuple[int, str, str]]

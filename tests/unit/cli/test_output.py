@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.cli_output import CODES, MEANINGS, Exit, Output, duration, problem_lines, size, table
+from engine_host.cli.output import CODES, MEANINGS, Exit, Output, duration, problem_lines, size, table
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 ROOT = Path(__file__).resolve().parents[3]

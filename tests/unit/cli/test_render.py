@@ -11,7 +11,7 @@ import pytest
 from engine_host.protocol.deploy import Rendering, RenderTarget
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.deploy.samples import rendered, wanted_of
-from tests.views import preset_samples
+from tests.views.samples import presets as preset_samples
 
 Sndr = Callable[..., tuple[int, str, str]]
 PRESET = "qwen3.6-27b-k8v4-2x24"

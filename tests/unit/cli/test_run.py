@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.cli_root import root
+from engine_host.cli.root import root
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.test_commands import ENGINE, PLAN, engines
 

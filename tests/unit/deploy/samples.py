@@ -5,15 +5,15 @@ from dataclasses import replace
 from functools import cache
 from pathlib import Path
 
-from engine_host.bundled import presets
 from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, require, resolve
+from engine_host.core.package_data import presets
+from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Deployment, Gpus, Overlay, Root
-from engine_host.deploy.making import deployment_of
-from engine_host.deploy.rendering import NATIVE, render
-from engine_host.deploy.wanted import Patched, Wanted
-from engine_host.deploy_services import on_paper, source_of
+from engine_host.deploy.spec import Patched, Wanted
+from engine_host.deploy.targets.render import NATIVE, render
+from engine_host.operations.deploy import on_paper, source_of
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.deploy import Rendering, RenderTarget
 from engine_host.protocol.presets import EntryOrigin

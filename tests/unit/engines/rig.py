@@ -9,20 +9,20 @@ from pathlib import Path
 
 import httpx
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
+from engine_host.core.jobs import JobRunner
+from engine_host.core.log_buffer import LogBook
+from engine_host.core.paths import Folders
+from engine_host.core.store import Store
 from engine_host.engines.adapter import StageSeen
 from engine_host.engines.manager import EngineManager
-from engine_host.engines.process import EngineProcess
-from engine_host.engines.reaper import Reaper
-from engine_host.folders import Folders
-from engine_host.jobs import JobRunner
-from engine_host.log_book import LogBook
+from engine_host.engines.process.reaper import Reaper
+from engine_host.engines.process.spawn import EngineProcess
 from engine_host.protocol.engines import Engine, EngineState, Readings, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, EventBase
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.plans import Finding, LaunchPlan, ServerChoice
-from engine_host.store import Store
 from tests.unit.asynchronous import until
 
 # Processes that outlive a rig; this Python stays their parent and has to collect them at the end.

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.engines.running import RunningEngine
+from engine_host.core.errors import HostError
+from engine_host.engines.process.running import RunningEngine
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobKind
 from tests.unit.asynchronous import run

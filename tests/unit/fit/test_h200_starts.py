@@ -10,7 +10,7 @@ import pytest
 from engine_host.fit import vllm
 from engine_host.fit.estimate import Estimate, estimate
 from engine_host.fit.parts import Part
-from engine_host.fit.reading import model_of_config
+from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.plans import EngineKind
 

@@ -5,14 +5,14 @@ from typing import Any
 
 import pytest
 
-from engine_host.bundled import resources
+from engine_host.core.package_data import resources
 from engine_host.fit import llamacpp
-from engine_host.fit.gguf_shape import gguf_shape
 from engine_host.fit.kv import ggml_token_bytes
 from engine_host.fit.parts import GIB, MIB, Basis
-from engine_host.fit.shape import read_shape
+from engine_host.fit.shapes.gguf import gguf_shape
+from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.tensors import gguf_weights
 from engine_host.fit.start import Device, Model, Start
-from engine_host.fit.tensors import gguf_weights
 from engine_host.library.gguf import read_gguf
 from engine_host.protocol.plans import EngineKind, ServerChoice
 from tests.unit.fit.test_kv import DENSE, GEMMA_4, demo

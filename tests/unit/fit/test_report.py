@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.fit.estimate import blocker, estimate, holds, largest_context, most_streams
 from engine_host.fit.parts import GIB, Basis
-from engine_host.fit.reading import model_of, model_of_config
 from engine_host.fit.report import kv_token_bytes, report, start_of
+from engine_host.fit.shapes.read import model_of, model_of_config
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.checkpoint import read_checkpoint
 from engine_host.protocol.errors import Reason
@@ -345,7 +345,7 @@ def test_what_was_measured_replaces_an_estimate() -> None:
 
 
 def test_a_checkpoint_is_read_by_its_tensors(tmp_path: Any) -> None:
-    from engine_host.bundled import resources
+    from engine_host.core.package_data import resources
 
     folder = resources() / "models" / "sndr-demo"
     read = model_of(read_checkpoint(folder), "demo")

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 
+from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.events import EngineRequestEvent, EventBase
-from engine_host.serving import HttpServer
 
 Script = Callable[["FakeEngine", dict[str, Any], asyncio.StreamWriter], Awaitable[None]]
 

@@ -8,9 +8,9 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host.cli_root import root
+from engine_host.cli.root import root
 from engine_host.gateway import Limits, Target
-from engine_host.gateway.faults import engine_fault
+from engine_host.gateway.error_answers import engine_fault
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Reason
 from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of

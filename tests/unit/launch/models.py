@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine_host._errors import HostError
-from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
-from engine_host.launch.resolve import Resolution
-from engine_host.launch.surroundings import Environment, PatchesOfPlan, PatchFacts
+from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
+from engine_host.launch.dependencies import Environment, PatchesOfPlan, PatchFacts
+from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PlannedPatches

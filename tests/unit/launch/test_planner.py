@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
+from engine_host.core.errors import HostError
+from engine_host.core.settings import SettingsFile
+from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
+from engine_host.launch.dependencies import Surroundings
+from engine_host.launch.equivalent_command import twin
 from engine_host.launch.planner import Planner
-from engine_host.launch.surroundings import Surroundings
-from engine_host.launch.twin import twin
-from engine_host.library.shelf import ShelvedModel
+from engine_host.library.index import ShelvedModel
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, Overrides, ServerChoice, Setting
-from engine_host.settings import SettingsFile
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, no_environment, no_patches, server
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason

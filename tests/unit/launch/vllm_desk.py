@@ -7,12 +7,13 @@ from typing import Any
 
 import pytest
 
-from engine_host._errors import HostError
-from engine_host.engines.llamacpp_servers import ServerCapabilities, ServerCommand
+from engine_host.core.errors import HostError
+from engine_host.core.settings import SettingsFile
+from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
+from engine_host.launch.dependencies import PatchesOfPlan, PatchFacts, Surroundings
 from engine_host.launch.planner import Planner
-from engine_host.launch.surroundings import PatchesOfPlan, PatchFacts, Surroundings
 from engine_host.library.checkpoint import CheckpointInfo, read_checkpoint
-from engine_host.library.shelf import ShelvedModel
+from engine_host.library.index import ShelvedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -26,7 +27,6 @@ from engine_host.protocol.plans import (
     ServerChoice,
     Setting,
 )
-from engine_host.settings import SettingsFile
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, server
 from tests.unit.library.checkpoints import checkpoint, tensors

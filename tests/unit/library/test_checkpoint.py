@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engine_host._errors import HostError
-from engine_host.bundled import resources
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import resources
 from engine_host.library.checkpoint import read_checkpoint
 from engine_host.library.safetensors_format import read_shard
 from engine_host.protocol.errors import Reason

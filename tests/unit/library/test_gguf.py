@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.library.gguf import read_gguf, split_of
 from engine_host.library.gguf_format import kind_of
 from engine_host.protocol.errors import Reason

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.library.hub import Hub, is_name
 from engine_host.protocol.errors import Reason
 from tests.unit.asynchronous import run

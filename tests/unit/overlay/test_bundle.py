@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.bundle import Bundle, prune, write_bundle
 from engine_host.overlay.inject.settle import settle
 from engine_host.overlay.loaded_patch import LoadedPatch

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.catalogue import BUILT_IN, Catalogue
 from engine_host.overlay.selection import Switches, switched
 from engine_host.protocol.errors import Reason

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.patch_file import read_patch_file
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import Risk

@@ -1,10 +1,10 @@
-"""The choice of patches for a start: gates, switches, requirements, conflicts; each with its reason."""
+"""The choice of patches for a start: gates, switches, packaging/locks, conflicts; each with its reason."""
 
 from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.selection import Circumstances, Selection, Switches, select, switched
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PatchReason

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host._errors import HostError
+from engine_host.core.errors import HostError
 from engine_host.overlay.sources import open_source
 from engine_host.protocol.errors import Reason
 

@@ -15,20 +15,20 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine_host.folders import Folders as HostFolders
-from sndr_gui import formats
-from sndr_gui.errors import HostStartFailed
-from sndr_gui.folders import Folders
-from sndr_gui.host_process import HostProcess
-from sndr_gui.notices import Notice, Notices
-from sndr_gui.palette import Entry, matching
-from sndr_gui.paragraphs import LONGEST, split_finished
-from sndr_gui.resources import resource
-from sndr_gui.rows import Column, RowsModel
-from sndr_gui.settings import SettingsFile, ThemeChoice, WindowSettings
-from sndr_gui.sse import SseMessage, messages
-from sndr_gui.tasks import Tasks
-from sndr_gui.versions import refusal, refusal_here
+from engine_host.core.paths import Folders as HostFolders
+from sndr_gui.host.errors import HostStartFailed
+from sndr_gui.host.paths import Folders
+from sndr_gui.host.process import HostProcess
+from sndr_gui.host.sse import SseMessage, messages
+from sndr_gui.host.tasks import Tasks
+from sndr_gui.kit import formats
+from sndr_gui.kit.resources import resource
+from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
+from sndr_gui.kit.versions import refusal, refusal_here
+from sndr_gui.models.chat.paragraphs import LONGEST, split_finished
+from sndr_gui.models.window.notices import Notice, Notices
+from sndr_gui.models.window.palette import Entry, matching
 
 
 def test_backticks_are_for_terminals() -> None:

@@ -1,0 +1,1 @@
+"""Measurements on a GPU machine, with random weights of real shapes."""

@@ -1,0 +1,133 @@
+"""Whether vLLM answers with drafts as it does without, token by token: the table in docs/kernels.md.
+
+usage: python -m engine_host.bench.gpu.vllm_answers ask OUT.json [--head 128] [--kv auto] [--drafts 3]
+                                    [--eager] [--sync] [--chunk 1024] [--flash-attention 2]
+       python -m engine_host.bench.gpu.vllm_answers compare WITHOUT.json WITH.json ...
+
+It needs a GPU and vLLM; the model is made on the spot (tests/kernels/tiny_mtp_model.py). What is compared is
+chosen from outside: VLLM_BATCH_INVARIANT, and the overlay's variables for patches.
+"""
+
+import argparse
+import importlib
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any
+
+MODEL = Path(__file__).resolve().parents[3] / "tests" / "kernels" / "tiny_mtp_model.py"
+TOKENS = 200
+REQUESTS = 16
+
+
+def prompts() -> list[list[int]]:
+    """Forty prompts of 1 to 2500 token numbers, always the same."""
+    draw = random.Random(1)
+    known = [1, 2, 3, 5, 17, 40, 64, 65, 90, 150]
+    sizes = known + [draw.randrange(20, 2500) for _ in range(30)]
+    return [[draw.randrange(3, 512) for _ in range(size)] for size in sizes]
+
+
+def ask(asked: argparse.Namespace) -> dict[str, Any]:
+    """Answers of one engine, how far its two best tokens were apart, and how many drafts it took."""
+    vllm = importlib.import_module("vllm")
+    folder = Path(tempfile.gettempdir()) / f"vllm-answers-{asked.head}"
+    subprocess.run([sys.executable, str(MODEL), str(folder), str(asked.head)], check=True)
+    arguments: dict[str, Any] = {}
+    if asked.drafts:
+        arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": asked.drafts}
+    if not asked.eager:
+        arguments["compilation_config"] = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
+    if asked.flash_attention:
+        arguments["attention_config"] = {"flash_attn_version": asked.flash_attention}
+    engine = vllm.LLM(
+        model=str(folder),
+        kv_cache_dtype=asked.kv,
+        max_model_len=4096,
+        max_num_seqs=REQUESTS,
+        max_num_batched_tokens=asked.chunk,
+        kv_cache_memory_bytes=1 << 30,
+        skip_tokenizer_init=True,
+        enable_prefix_caching=False,
+        enforce_eager=asked.eager,
+        async_scheduling=not asked.sync,
+        disable_log_stats=False,
+        **arguments,
+    )
+    # Drafting leaves out log-probabilities; without it they say how near a decision was.
+    chosen = vllm.SamplingParams(
+        temperature=0,
+        max_tokens=TOKENS,
+        ignore_eos=True,
+        detokenize=False,
+        logprobs=None if asked.drafts else 2,
+    )
+    given = [{"prompt_token_ids": prompt} for prompt in prompts()]
+    outputs = [done.outputs[0] for done in engine.generate(given, chosen, use_tqdm=False)]
+    names = ("num_draft_tokens", "num_accepted_tokens")
+    return {
+        "asked": {name: value for name, value in vars(asked).items() if name not in {"out", "do"}},
+        "tokens": [list(one.token_ids) for one in outputs],
+        "gaps": None if asked.drafts else [_gaps(one.logprobs) for one in outputs],
+        "drafts": {one.name: one.value for one in engine.get_metrics() if one.name.endswith(names)},
+    }
+
+
+def _gaps(positions: Any) -> list[float]:
+    best = [sorted((one.logprob for one in known.values()), reverse=True)[:2] for known in positions]
+    return [round(first - second, 4) for first, second in best]
+
+
+def compare(without: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
+    """How many answers are equal, and where others first differ: place, and gap of the two best there."""
+    differing = []
+    for answer, found, gaps in zip(without["tokens"], other["tokens"], without["gaps"], strict=True):
+        pairs = enumerate(zip_longest(answer, found))
+        place = next((place for place, (one, two) in pairs if one != two), None)
+        if place is not None:
+            differing.append((place, gaps[place] if place < len(gaps) else None))
+    total = len(without["tokens"])
+    return {
+        "equal": total - len(differing),
+        "of": total,
+        "differing": differing,
+        "asked": other["asked"],
+        "drafts": other["drafts"],
+    }
+
+
+def main() -> None:
+    """Ask one engine, or compare what several answered."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="do", required=True)
+    one = commands.add_parser("ask")
+    one.add_argument("out", type=Path)
+    one.add_argument("--head", type=int, default=128, choices=(64, 128, 256))
+    one.add_argument("--kv", default="auto")
+    one.add_argument("--drafts", type=int, default=0)
+    one.add_argument("--eager", action="store_true")
+    one.add_argument("--sync", action="store_true")
+    one.add_argument("--chunk", type=int, default=1024)
+    one.add_argument("--flash-attention", type=int)
+    several = commands.add_parser("compare")
+    several.add_argument("without", type=Path)
+    several.add_argument("others", type=Path, nargs="+")
+    asked = parser.parse_args()
+    if asked.do == "ask":
+        os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
+        asked.out.write_text(json.dumps(ask(asked)), encoding="utf-8")
+        return
+    without = json.loads(asked.without.read_text(encoding="utf-8"))
+    for other in asked.others:
+        print(json.dumps(compare(without, json.loads(other.read_text(encoding="utf-8")))), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,35 @@
+"""`sndr` begins here: Ctrl+C, and a reader that goes away, end it quietly whenever they come."""
+
+import errno
+import io
+import os
+import sys
+from collections.abc import Sequence
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command; its exit code."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    for stream in (sys.stdout, sys.stderr):
+        # A sign that the terminal's encoding lacks is no reason to lose the rest.
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors="replace")
+    try:
+        # The commands take a moment to load, and Ctrl+C can come in it.
+        from engine_host.cli.output import Exit
+        from engine_host.cli.root import carry_out
+    except KeyboardInterrupt:
+        return 130
+    try:
+        code = carry_out(words)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return Exit.INTERRUPTED
+    except OSError as error:
+        if error.errno != errno.EPIPE:
+            raise
+        # Without this Python would complain of the pipe once more at its own end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return Exit.PIPE_CLOSED
+    return code

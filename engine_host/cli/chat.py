@@ -1,0 +1,153 @@
+"""`sndr chat`: talk to the model that runs."""
+
+import sys
+import time
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, problem_lines
+from engine_host.client.chat_stream import Answer, collect
+from engine_host.client.sync_client import ControlClient, connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+
+
+@click.command()
+@click.argument("text", required=False)
+@click.option("--model", help="Which running model (default: the one that runs).")
+@click.option("--system", help="A system message in front.")
+@click.option("--max-tokens", type=click.IntRange(1), help="End the answer after so many tokens.")
+@click.option("--temperature", type=click.FloatRange(0, 5))
+@click.option("--raw", is_flag=True, help="Complete TEXT as it is, without the model's chat template.")
+@command
+def chat(
+    out: Output,
+    text: str | None,
+    model: str | None,
+    system: str | None,
+    max_tokens: int | None,
+    temperature: float | None,
+    raw: bool,
+) -> Exit | None:
+    """Ask TEXT, or talk line by line without one; '-' or a pipe reads standard input.
+
+    Ctrl+C stops an answer; Ctrl+D ends the talk. TTFT and speed go to standard error.
+    """
+    if raw and system:
+        raise click.UsageError("--system has no meaning with --raw: there is no template to put it in.")
+    options: dict[str, Any] = {"stream": True, "stream_options": {"include_usage": True}}
+    if max_tokens is not None:
+        options["max_tokens"] = max_tokens
+    if temperature is not None:
+        options["temperature"] = temperature
+    with connected() as client:
+        options["model"] = model or _running(client)
+        talk = _Talk(client, options, system, raw)
+        if text == "-" or (text is None and not sys.stdin.isatty()):
+            text = sys.stdin.read()
+        if text is None:
+            return _interactive(out, talk)
+        # Without a template, a space is a text to go on from.
+        if not (text if raw else text.strip()):
+            raise click.UsageError("The message is empty. Give a text, or none at all to talk line by line.")
+        answer = talk.say(out, text)
+    if out.as_json:
+        out.record(answer.as_json())
+    return Exit.INTERRUPTED if answer.interrupted else None
+
+
+class _Talk:
+    """The messages so far, and one client."""
+
+    def __init__(self, client: ControlClient, options: dict[str, Any], system: str | None, raw: bool) -> None:
+        self._client = client
+        self._options = options
+        self._raw = raw
+        self._messages = [{"role": "system", "content": system}] if system else []
+
+    def say(self, out: Output, text: str) -> Answer:
+        """Send a turn and show the answer. Raises HostError."""
+        if self._raw:
+            path, body = "/openai/v1/completions", {**self._options, "prompt": text}
+        else:
+            messages = [*self._messages, {"role": "user", "content": text}]
+            path, body = "/openai/v1/chat/completions", {**self._options, "messages": messages}
+        stream = self._client.stream(path, body)
+        try:
+            answer = collect(stream, None if out.as_json else _show, time.monotonic())
+        finally:
+            # Closing the stream is what cancels the request.
+            stream.close()
+        if not out.as_json:
+            click.echo()
+        for call in answer.tool_calls:
+            function = call.get("function") or {}
+            out.note(f"[tool call] {function.get('name') or ''}{function.get('arguments') or ''}")
+        if answer.interrupted:
+            out.note("(stopped)")
+        elif answer.finish == "length":
+            limit = self._options.get("max_tokens")
+            out.note(f"(cut off: {f'--max-tokens {limit}' if limit else 'the context is full'})")
+        if speed := answer.speed():
+            out.note(speed)
+        if not self._raw:
+            self._messages = [*messages, {"role": "assistant", "content": answer.text}]
+        return answer
+
+
+def _show(text: str) -> None:
+    click.echo(text, nl=False)
+    sys.stdout.flush()
+
+
+def _interactive(out: Output, talk: _Talk) -> Exit | None:
+    import readline  # noqa: F401  # Gives input() history and editing.
+
+    while True:
+        try:
+            text = input("> " if not out.as_json else "")
+        except EOFError:
+            if not out.as_json:
+                click.echo()
+            return None
+        except KeyboardInterrupt:
+            click.echo("\n(Ctrl+D ends the talk)", err=True)
+            continue
+        if not text.strip():
+            continue
+        try:
+            answer = talk.say(out, text)
+        except HostError as error:
+            if error.reason in {Reason.HOST_GONE, Reason.HOST_UNREACHABLE}:
+                raise
+            click.echo("\n".join(problem_lines(error.problem)), err=True)
+            continue
+        if out.as_json:
+            out.record(answer.as_json())
+
+
+def _running(client: ControlClient) -> str:
+    from engine_host.protocol.engines import EnginePage, EngineState
+
+    engines = client.get("/v1/engines", EnginePage).engines
+    for engine in engines:
+        if engine.state in {EngineState.READY, EngineState.BUSY}:
+            return engine.name
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    if newest is not None and newest.problem is not None and newest.state is EngineState.FAILED:
+        raise HostError(
+            Reason.NO_ENGINE_RUNS,
+            f"No model is ready: {newest.name} has failed.",
+            cause=newest.problem.message,
+            fix=Fix(
+                text=f"Its log is shown by `sndr logs {newest.id}`; start it again in another terminal.",
+                command=newest.plan.command,
+            ),
+            evidence={"engine": newest.id},
+        )
+    raise HostError(
+        Reason.NO_ENGINE_RUNS,
+        "No model is ready.",
+        fix="Start one in another terminal: `sndr run --demo`.",
+    )

@@ -1,0 +1,233 @@
+"""`sndr engine` and `sndr jobs`: servers that can run models, building one, and long work."""
+
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, duration, size, table
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.job_progress import follow
+from engine_host.client.sync_client import ControlClient, connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import (
+    Backend,
+    Installation,
+    InstallationPage,
+    ServerBuild,
+    ServerPage,
+    SpeedComparison,
+)
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.jobs import Job, JobPage, JobState
+
+
+@click.group()
+def engine() -> None:
+    """List, build and compare the servers that run models."""
+
+
+@engine.command("list")
+@command
+def list_servers(out: Output) -> Exit | None:
+    """List the servers here and which of them runs next."""
+    with find_or_start() as hold:
+        page = hold.client.get("/v1/servers", ServerPage)
+        environments = hold.client.get("/v1/installations", InstallationPage)
+    rows = [
+        (
+            "→" if server.choice is page.next_start else "",
+            server.choice.value,
+            server.version or "-",
+            ", ".join(server.devices) or ("processor" if server.present else "-"),
+            ", ".join(server.kv_types) or "-",
+            server.problem.message if server.problem else "ready",
+        )
+        for server in page.servers
+    ]
+    lines = table(("", "server", "version", "computes on", "KV types", "state"), rows)
+    if page.comparison is not None:
+        lines += ["", *_compared(page.comparison)]
+    lines += ["", *_environments(environments)]
+    installations = environments.model_dump(mode="json")["installations"]
+    out.result({**page.model_dump(mode="json"), "installations": installations}, lines)
+    return None
+
+
+def _environments(page: InstallationPage) -> list[str]:
+    rows = [
+        (
+            one.id,
+            size(one.size) if one.size else f"needs {one.needs_free / 2**30:.0f} GiB",
+            _state(one),
+            "for this machine" if one.recommended else "",
+        )
+        for one in page.installations
+    ]
+    return table(("vLLM", "disk", "state", ""), rows)
+
+
+def _state(one: Installation) -> str:
+    if one.changing:
+        return "being installed or removed"
+    state = one.problem.message if one.problem else ("ready" if one.present else "not installed")
+    if one.leftover:
+        state += f"; cut-off work left {size(one.leftover)}, which the next install frees"
+    return state
+
+
+@engine.command("build")
+@click.argument("name", type=click.Choice(["llama.cpp"]))
+@click.option(
+    "--backend",
+    type=click.Choice([backend.value for backend in Backend]),
+    default=Backend.AUTO.value,
+    show_default=True,
+    help="What it computes on; auto: an NVIDIA GPU with CUDA, else Vulkan, where there is one, else the "
+    "processor. vulkan also serves GPUs of AMD and Intel.",
+)
+@command
+def build(out: Output, name: str, backend: str) -> Exit | None:
+    """Compile the engine for this machine's GPU or processor; done once a machine, Ctrl+C cancels.
+
+    The build that was asked for last is the one that runs: one that was finished before comes from the
+    cache, in seconds.
+    """
+    asked = ServerBuild(backend=Backend(backend))
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post("/v1/servers/build", Job, asked), out)
+    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    out.result(job, [f"{name} is built ({duration(took)}).", *_details(job.result)])
+    return None
+
+
+@engine.command("install")
+@click.argument("name", type=click.Choice(["vllm"]))
+@click.option("--version", "version", help="Which version; the current one without this.")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@command
+def install(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
+    """Install an engine into an environment of its own; Ctrl+C cancels and removes what there is of it."""
+    with find_or_start() as hold:
+        chosen = _installation(hold.client, version, build_)
+        if chosen.present and chosen.problem is None:
+            out.result(chosen, f"vLLM {chosen.id} is installed already, in {chosen.path}.")
+            return None
+        job = follow(hold.client, hold.client.post(f"/v1/installations/{chosen.id}", Job), out)
+    took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
+    out.result(job, [f"{name} {chosen.id} is installed ({duration(took)}).", *_details(job.result)])
+    return None
+
+
+@engine.command("remove")
+@click.argument("name", type=click.Choice(["vllm"]))
+@click.option("--version", "version", help="Which version; the current one without this.")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@command
+def remove(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
+    """Remove an engine's environment from this machine."""
+    with find_or_start() as hold:
+        chosen = _installation(hold.client, version, build_)
+        if not chosen.present and chosen.problem is None and not chosen.leftover:
+            out.result(chosen, f"vLLM {chosen.id} is not installed.")
+            return None
+        job = follow(hold.client, hold.client.delete(f"/v1/installations/{chosen.id}", Job), out)
+    out.result(job, f"{name} {chosen.id} is removed.")
+    return None
+
+
+def _installation(client: ControlClient, version: str | None, build_: str | None) -> Installation:
+    page = client.get("/v1/installations", InstallationPage)
+    if build_ is None:
+        build_ = next(one.build for one in page.installations if one.recommended)
+    for one in page.installations:
+        if one.build == build_ and version in {None, one.version}:
+            return one
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no vLLM {version} for {build_}.",
+        cause="There are " + ", ".join(one.id for one in page.installations) + ".",
+        evidence={"version": version, "build": build_},
+    )
+
+
+@engine.command("compare")
+@command
+def compare(out: Output) -> Exit | None:
+    """Measure the prebuilt server against the built one, in one run on one model."""
+    with find_or_start() as hold:
+        job = follow(hold.client, hold.client.post("/v1/servers/compare", Job), out)
+        page = hold.client.get("/v1/servers", ServerPage)
+    if page.comparison is None:
+        raise HostError(Reason.INTERNAL, "The comparison ended without a result.", evidence={"job": job.id})
+    out.result(page.comparison, _compared(page.comparison))
+    return None
+
+
+def _details(result: dict[str, Any]) -> list[str]:
+    """The result of a job as lines; the seconds of its steps in the order of the steps."""
+    lines = []
+    for name, value in result.items():
+        label = "from the cache" if name == "from_cache" else name.replace("_", " ")
+        if isinstance(value, bool):
+            lines.append(f"  {label}: {'yes' if value else 'no'}")
+        elif isinstance(value, list):
+            lines += [f"  {label}: {', '.join(map(str, value))}"] if value else []
+        elif name == "seconds" and isinstance(value, dict):
+            lines += [f"  {step}: {duration(seconds)}" for step, seconds in value.items()]
+        else:
+            lines.append(f"  {label}: {value}")
+    return lines
+
+
+def _compared(comparison: SpeedComparison) -> list[str]:
+    rows = [
+        (
+            row.server.value,
+            row.server_version,
+            str(row.streams),
+            f"{row.decode_rate:.1f} ({row.low:.1f} to {row.high:.1f})",
+            duration(row.ttft),
+        )
+        for row in comparison.rows
+    ]
+    head = f"Measured on {comparison.model}, {comparison.repeats} repeats, median (lowest to highest):"
+    return [head, *table(("server", "version", "streams", "tokens/s", "TTFT"), rows)]
+
+
+@click.group(invoke_without_command=True)
+@command
+def jobs(out: Output) -> Exit | None:
+    """List long work, newest first."""
+    context = click.get_current_context()
+    if context.invoked_subcommand is not None:
+        return None
+    with connected() as client:
+        page = client.get("/v1/jobs", JobPage)
+    rows = [(job.id, job.state.value, job.title, _where(job)) for job in page.jobs]
+    out.result(page, table(("id", "state", "job", ""), rows) if rows else "No jobs.")
+    return None
+
+
+def _where(job: Job) -> str:
+    if job.error is not None:
+        return job.error.message
+    if job.state is JobState.QUEUED and job.behind:
+        return f"behind {job.behind}"
+    if job.state is JobState.RUNNING and job.step is not None:
+        return f"{job.step.number}/{job.step.of} {job.step.name} {job.step.detail}".rstrip()
+    return job.undone or ""
+
+
+@jobs.command("cancel")
+@click.argument("job")
+@command
+def cancel(out: Output, job: str) -> Exit | None:
+    """Cancel a job; says what was undone and what is left."""
+    with connected() as client:
+        ended = _cancel(client, job)
+    out.result(ended, " ".join(filter(None, (f"{ended.title}: {ended.state}.", ended.undone, ended.left))))
+    return None
+
+
+def _cancel(client: ControlClient, job: str) -> Job:
+    return client.delete(f"/v1/jobs/{job}", Job)

@@ -1,0 +1,103 @@
+"""`sndr launch`: show what a preset would do on this machine, then start it and follow it."""
+
+import click
+
+from engine_host.cli.fit import VERDICTS
+from engine_host.cli.output import Exit, Output, command, size
+from engine_host.cli.render import TARGETS, RenderOptions, render_options, write_down
+from engine_host.cli.start.follow import Wish, start
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.options import LaunchOptions, launch_options
+from engine_host.client.sync_client import ControlClient
+from engine_host.protocol.fit import FitReport, FitRequest, Verdict
+from engine_host.protocol.plans import LaunchRequest
+
+
+@click.command()
+@click.argument("preset")
+@click.option(
+    "--model", default="", metavar="MODEL", help="Start this model or file with the preset's settings."
+)
+@launch_options
+@click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
+@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
+@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
+@click.option(
+    "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
+)
+@click.option("--render", "target", type=TARGETS, help="Start nothing: write the start down for this.")
+@render_options
+@command
+def launch(
+    out: Output,
+    preset: str,
+    model: str,
+    options: LaunchOptions,
+    keep: bool,
+    dry_run: bool,
+    detach: bool,
+    replace: bool,
+    target: str | None,
+    rendering: RenderOptions,
+) -> Exit | None:
+    """Start PRESET (an id of `sndr presets list`) and serve it until Ctrl+C.
+
+    The plan is shown first: whether it fits, each setting with the layer that set it, what was noticed and
+    what to do about it, and what differs from the engine that runs now. Nothing is downloaded: for a model
+    that is not here the command is named that fetches it. Otherwise as `sndr run`.
+
+    With --render nothing is started: the start is written down as a script, for containers, as units of
+    systemd or for Kubernetes, for this machine or for --hardware.
+    """
+    request = options.request(model, keep=keep).model_copy(update={"preset": preset})
+    if target is not None:
+        of_starts = {"--dry-run": dry_run, "--detach": detach, "--replace": replace}
+        if said := [name for name, value in of_starts.items() if value]:
+            raise click.UsageError(
+                f"{' and '.join(said)} cannot go with --render: it writes a start down and starts nothing."
+            )
+        with find_or_start() as hold:
+            write_down(out, hold.client, rendering, request, target)
+        return None
+    if rendering.given:
+        raise click.UsageError(
+            "--hardware, --count, --gpu, --port, --address, --output, --overwrite and --force need --render."
+        )
+
+    def about(client: ControlClient) -> str:
+        return _verdict(client.post("/v1/fit", FitReport, _question(request)))
+
+    wish = Wish(dry_run=dry_run, detach=detach, replace=replace, about=about)
+    return start(out, wish, lambda _client: request)
+
+
+def _question(request: LaunchRequest) -> FitRequest:
+    """What the start would need, with the settings that were given here."""
+    given = request.overrides
+    fields = {
+        "model": request.model or None,
+        "context": given.context,
+        "streams": given.streams,
+        "kv": given.kv_cache_dtype or given.kv_type_k,
+        "kv_v": given.kv_type_v,
+        "tensor_parallel": given.tensor_parallel,
+        "gpu_memory": given.gpu_memory,
+        "kv_cache_gib": given.kv_cache_gib,
+        "batched_tokens": given.batched_tokens,
+        "speculation": None if given.speculation is None else "mtp" in given.speculation,
+        "draft_tokens": given.draft_tokens,
+        "prefix_caching": given.prefix_caching,
+        "eager": given.eager,
+    }
+    known = {name: value for name, value in fields.items() if value is not None}
+    return FitRequest.model_validate({"preset": request.preset, **known})
+
+
+def _verdict(report: FitReport) -> str:
+    where = "" if report.verdict is Verdict.CANNOT_RUN else " on this machine"
+    said = f"{report.preset} {VERDICTS[report.verdict]}{where}"
+    if report.devices:
+        fullest = min(report.devices, key=lambda device: device.free_after)
+        said += f": {size(fullest.needed)} of {size(fullest.room)} ({fullest.name})"
+    more = f" {report.why}" if report.why else ""
+    return f"{said}.{more}"

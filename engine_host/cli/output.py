@@ -1,0 +1,241 @@
+"""What the commands share: exit codes, text or JSON on stdout, errors with cause and next action."""
+
+import functools
+import json
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+from enum import IntEnum
+from typing import Any, Concatenate, ParamSpec
+
+import click
+from pydantic import BaseModel, ValidationError
+from pydantic_core import PydanticSerializationError
+
+from engine_host.core.errors import HostError
+from engine_host.core.sizes import size_text
+from engine_host.protocol.base import Command
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+P = ParamSpec("P")
+
+
+class Exit(IntEnum):
+    """The exit codes; part of the interface, so a number never changes its meaning."""
+
+    OK = 0
+    FAILED = 1
+    USAGE = 2
+    NO_HOST = 3
+    NOT_FOUND = 4
+    ENGINE = 5
+    CONFLICT = 6
+    SYSTEM = 7
+    NO_DISPLAY = 8
+    INTERRUPTED = 130
+    PIPE_CLOSED = 141
+
+
+MEANINGS = {
+    Exit.OK: "done",
+    Exit.FAILED: "it failed; the message says why",
+    Exit.USAGE: "wrong options, or a value that is not allowed",
+    Exit.NO_HOST: "no engine host runs, it stopped answering, or it refused this program",
+    Exit.NOT_FOUND: "there is no such model, engine, job or file",
+    Exit.ENGINE: "the engine could not be built, started or used with this model, or it does not fit",
+    Exit.CONFLICT: "something is in the way: a second host, a running engine, no free port, a full queue",
+    Exit.SYSTEM: "the machine refuses: disk full, not writable, unsafe permissions",
+    Exit.NO_DISPLAY: "the window has no display to be shown on (sndr-gui)",
+    Exit.INTERRUPTED: "interrupted before it was done",
+    Exit.PIPE_CLOSED: "the reader of the output closed it",
+}
+
+CODES = {
+    Reason.BAD_REQUEST: Exit.USAGE,
+    Reason.BUILD_FAILED: Exit.ENGINE,
+    Reason.CANCELLED: Exit.INTERRUPTED,
+    Reason.COMPILER_MISSING: Exit.ENGINE,
+    Reason.CONFLICT: Exit.CONFLICT,
+    Reason.CONTEXT_TOO_LONG: Exit.USAGE,
+    Reason.DATABASE_TOO_NEW: Exit.SYSTEM,
+    Reason.DISK_FULL: Exit.SYSTEM,
+    Reason.DOWNLOAD_FAILED: Exit.FAILED,
+    Reason.ENGINE_CRASHED: Exit.ENGINE,
+    Reason.ENGINE_NOT_READY: Exit.ENGINE,
+    Reason.ENGINE_START_FAILED: Exit.ENGINE,
+    Reason.ENGINE_START_TIMEOUT: Exit.ENGINE,
+    Reason.ENGINE_UNUSABLE: Exit.ENGINE,
+    Reason.FLAG_UNSUPPORTED: Exit.ENGINE,
+    Reason.GGUF_TOO_NEW: Exit.ENGINE,
+    Reason.GGUF_TRUNCATED: Exit.ENGINE,
+    Reason.HOST_GONE: Exit.NO_HOST,
+    Reason.HOST_RESTARTED: Exit.NO_HOST,
+    Reason.HOST_UNREACHABLE: Exit.NO_HOST,
+    Reason.ILLEGAL_INSTRUCTION: Exit.ENGINE,
+    Reason.INSTALL_FAILED: Exit.ENGINE,
+    Reason.INTERNAL: Exit.FAILED,
+    Reason.KV_CACHE_UNSAFE: Exit.ENGINE,
+    Reason.KV_TYPE_UNSUPPORTED: Exit.ENGINE,
+    Reason.MODEL_ARCHITECTURE_UNKNOWN: Exit.ENGINE,
+    Reason.MODEL_FILE_DAMAGED: Exit.ENGINE,
+    Reason.MODEL_FILE_MISSING: Exit.NOT_FOUND,
+    Reason.NO_ENGINE_RUNS: Exit.NOT_FOUND,
+    Reason.NOT_FOUND: Exit.NOT_FOUND,
+    Reason.NOT_GGUF: Exit.ENGINE,
+    Reason.NOT_WRITABLE: Exit.SYSTEM,
+    Reason.OUT_OF_MEMORY: Exit.ENGINE,
+    Reason.PATCH_CONFLICT: Exit.ENGINE,
+    Reason.PATCH_CYCLE: Exit.ENGINE,
+    Reason.PATCH_INVALID: Exit.ENGINE,
+    Reason.PATCH_REQUIRED_FAILED: Exit.ENGINE,
+    Reason.PATCH_UNKNOWN: Exit.NOT_FOUND,
+    Reason.PLAN_STALE: Exit.CONFLICT,
+    Reason.PORT_IN_USE: Exit.CONFLICT,
+    Reason.PRESET_CONFLICT: Exit.CONFLICT,
+    Reason.PRESET_INVALID: Exit.USAGE,
+    Reason.PROTOCOL_MISMATCH: Exit.NO_HOST,
+    Reason.QUEUE_FULL: Exit.CONFLICT,
+    Reason.RUN_FOLDER_UNSAFE: Exit.SYSTEM,
+    Reason.SECOND_INSTANCE: Exit.CONFLICT,
+    Reason.SETTING_INVALID: Exit.USAGE,
+    Reason.SOURCE_PATCH_FAILED: Exit.ENGINE,
+    Reason.UNAUTHORIZED: Exit.NO_HOST,
+    Reason.UNSUPPORTED: Exit.USAGE,
+}
+
+
+# What a group of commands was given is known to its commands by this name.
+_AS_JSON = "sndr.as_json"
+
+
+class Output:
+    """Where a command writes: its result to stdout, everything else to stderr."""
+
+    def __init__(self, as_json: bool) -> None:
+        self.as_json = as_json
+
+    def result(self, value: BaseModel | dict[str, Any], text: str | Iterable[str]) -> None:
+        """The result, as JSON or as text."""
+        if self.as_json:
+            self.record(value)
+            return
+        for line in [text] if isinstance(text, str) else text:
+            click.echo(line)
+
+    def record(self, value: BaseModel | dict[str, Any]) -> None:
+        """One JSON value on a line of its own."""
+        plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
+        # JSON has a spelling of its own for signs that the encoding of the output lacks.
+        click.echo(json.dumps(plain, ensure_ascii=not _writes_unicode()))
+
+    def note(self, text: str) -> None:
+        """Progress for a person; not part of the result."""
+        if not self.as_json:
+            click.echo(text, err=True)
+
+    def problem(self, problem: Problem) -> Exit:
+        """Say what happened, why and what to do; the exit code that goes with it."""
+        if self.as_json:
+            self.record({"error": problem.model_dump(mode="json")})
+        else:
+            click.echo("\n".join(problem_lines(problem)), err=True)
+        return CODES[problem.reason]
+
+
+def problem_lines(problem: Problem) -> list[str]:
+    """A problem as lines: what, why, what to do."""
+    lines = [f"Error: {problem.message}"]
+    if problem.cause:
+        lines.append(f"  Why:        {problem.cause}")
+    if problem.fix is not None:
+        lines.append(f"  What to do: {problem.fix.text}")
+        if problem.fix.command:
+            lines.append(f"              $ {problem.fix.command}")
+    return lines
+
+
+def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable[..., int]:
+    """Give a command `--json`, its Output, and the exit code of the error that it raises."""
+
+    @click.option("--json", "as_json", is_flag=True, help="Print JSON (one value a line), errors included.")
+    @functools.wraps(function)
+    def run(*args: Any, as_json: bool, **kwargs: Any) -> int:
+        # `sndr jobs --json cancel ID` means the same as `sndr jobs cancel ID --json`.
+        shared = click.get_current_context().meta
+        shared[_AS_JSON] = as_json or shared.get(_AS_JSON, False)
+        out = Output(shared[_AS_JSON])
+        try:
+            return function(out, *args, **kwargs) or Exit.OK
+        except HostError as error:
+            return out.problem(error.problem)
+        except ValidationError as error:
+            if error.title not in _names_of(Command):
+                raise
+            # What was typed makes no request; options check most values before.
+            return out.problem(_not_allowed(error))
+        except (UnicodeError, PydanticSerializationError) as error:
+            return out.problem(
+                Problem(
+                    reason=Reason.BAD_REQUEST,
+                    message="What was given is not text in UTF-8, and cannot be sent.",
+                    cause=str(error),
+                    fix=Fix(text="Type it anew, or turn the file into UTF-8 first."),
+                )
+            )
+
+    return run
+
+
+def _names_of(kind: type[BaseModel]) -> set[str]:
+    return {kind.__name__}.union(*(_names_of(one) for one in kind.__subclasses__()))
+
+
+def _not_allowed(error: ValidationError) -> Problem:
+    first = error.errors(include_url=False)[0]
+    where = ".".join(map(str, first["loc"])) or error.title
+    return Problem(
+        reason=Reason.BAD_REQUEST,
+        message=f"{where}: {first['msg']} (it is {str(first['input'])[:80]!r}).",
+        fix=Fix(text="Give another value.", command="sndr --help"),
+        evidence={"field": where},
+    )
+
+
+def table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
+    """Lines of a table with columns as wide as they need to be."""
+    cells = [list(headings), *[list(row) for row in rows]]
+    widths = [max(len(row[column]) for row in cells) for column in range(len(headings))]
+    return [
+        "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
+        for row in cells
+    ]
+
+
+def size(count: int | None) -> str:
+    """Bytes as people read them; 'not measured' for None."""
+    return "not measured" if count is None else size_text(count)
+
+
+def duration(seconds: float) -> str:
+    """A time span as people read it."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def clock(at: float) -> str:
+    """The local time of day of an event, to the millisecond."""
+    return time.strftime("%H:%M:%S", time.localtime(at)) + f".{int(at % 1 * 1000):03}"
+
+
+def _writes_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
+def writes_to_terminal() -> bool:
+    """Whether progress may overwrite its own line."""
+    return sys.stderr.isatty()

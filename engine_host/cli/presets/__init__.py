@@ -1,0 +1,1 @@
+"""`sndr presets` and its commands."""

@@ -1,0 +1,405 @@
+"""`sndr presets`: the catalogue, what a preset resolves to and why, and a person's own presets."""
+
+import shlex
+import sys
+from pathlib import Path
+from urllib.parse import quote
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.param_types import PresetId, counted_hardware
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.options import overrides_of
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Layer
+from engine_host.protocol.presets import (
+    CatalogFault,
+    CatalogPage,
+    ExportedPreset,
+    ImportedPreset,
+    ImportPreset,
+    LintPreset,
+    PresetDetail,
+    PresetFile,
+    PresetItem,
+    PresetLint,
+    PresetPage,
+    ResolvedPreset,
+    ResolvePreset,
+    SavedPreset,
+    SavePreset,
+    SetBy,
+)
+
+
+@click.group()
+def presets() -> None:
+    """See the presets, what each resolves to and why, and keep your own."""
+
+
+@presets.command("list")
+@click.option("--status", type=click.Choice([one.value for one in PresetStatus]), multiple=True)
+@click.option("--workload", type=click.Choice([one.value for one in Workload]), multiple=True)
+@click.option("--engine", type=click.Choice([one.value for one in PresetEngine]))
+@click.option("--family", help="Only models of this family, such as qwen3.6.")
+@click.option("--gpus", type=click.IntRange(0, 8), help="Only what runs on so many GPUs or fewer.")
+@click.option("--vram", type=float, help="Only what runs on GPUs with so many GiB each.")
+@command
+def list_presets(
+    out: Output,
+    status: tuple[str, ...],
+    workload: tuple[str, ...],
+    engine: str | None,
+    family: str | None,
+    gpus: int | None,
+    vram: float | None,
+) -> Exit | None:
+    """List the presets."""
+    with find_or_start() as hold:
+        page = hold.client.get("/v1/presets", PresetPage)
+
+    def fits(item: PresetItem) -> bool:
+        preset = item.preset
+        return (
+            (not status or preset.card.status in status)
+            and (not workload or bool(set(workload) & set(preset.card.good_for)))
+            and (engine is None or preset.engine == engine)
+            and (family is None or item.family == family)
+            and (gpus is None or preset.needs.gpus <= gpus)
+            and (vram is None or preset.needs.vram_gib is None or preset.needs.vram_gib <= vram)
+        )
+
+    shown = tuple(item for item in page.presets if fits(item))
+    rows = [
+        (
+            item.preset.id,
+            item.preset.card.status.value,
+            item.preset.engine.value,
+            _needs(item.preset),
+            "own" if item.origin == "user" else "",
+            item.preset.title,
+        )
+        for item in shown
+    ]
+    lines = (
+        table(("preset", "status", "engine", "needs", "", ""), rows) if rows else ["No preset is like that."]
+    )
+    lines += fault_lines(page.faults)
+    out.result(page.model_copy(update={"presets": shown}), lines)
+    return None
+
+
+@presets.command("hardware")
+@command
+def hardware(out: Output) -> Exit | None:
+    """List the GPUs that presets can be resolved for."""
+    with find_or_start() as hold:
+        page = hold.client.get("/v1/catalog", CatalogPage)
+    rows = [
+        (
+            gpu.id,
+            gpu.title,
+            gpu.sm,
+            f"{gpu.vram_mib.value / 1024:.0f} GiB",
+            f"{gpu.bandwidth_gb_s.value:,.0f} GB/s",
+            ", ".join(gpu.formats),
+        )
+        for gpu in page.hardware
+    ]
+    lines = table(("hardware", "", "SM", "memory", "bandwidth", "arithmetic"), rows)
+    if page.here is not None:
+        known = page.here.hardware or "which is not in the catalogue"
+        lines += ["", f"Here: {page.here.count} × {page.here.name} ({known})."]
+    here = page.here.model_dump(mode="json") if page.here else None
+    entries = [gpu.model_dump(mode="json") for gpu in page.hardware]
+    out.result({"hardware": entries, "here": here}, lines)
+    return None
+
+
+@presets.command("show")
+@click.argument("preset")
+@command
+def show(out: Output, preset: str) -> Exit | None:
+    """Show one preset: its card, its model and its settings with where each is from."""
+    with find_or_start() as hold:
+        detail = hold.client.get(f"/v1/presets/{quote(preset, safe='')}", PresetDetail)
+    out.result(detail, [*_card_lines(detail), "", *_setting_lines(detail.resolved)])
+    return None
+
+
+@presets.command("resolve")
+@click.argument("preset")
+@click.option(
+    "--hardware", metavar="[N x ]ID", help="Of `sndr presets hardware`, e.g. `2x rtx-3090`, or `here`."
+)
+@click.option(
+    "--count",
+    type=click.IntRange(1, 8),
+    help="How many of them (default: as many as it needs, or as there are here).",
+)
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="An override.")
+@command
+def resolve(
+    out: Output, preset: str, hardware: str | None, count: int | None, settings: tuple[str, ...]
+) -> Exit | None:
+    """Say what a preset comes to, and which layer set each value.
+
+    The exit code is 6 when layers contradict each other, 2 when a value that was given here does, 5 when the
+    hardware lacks something that the preset needs.
+    """
+    hardware, count = counted_hardware(hardware, count)
+    if count is not None and hardware is None:
+        raise click.UsageError("--count goes with --hardware.")
+    asked = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
+    with find_or_start() as hold:
+        found = hold.client.post("/v1/presets/resolve", ResolvedPreset, asked)
+    lines = _setting_lines(found)
+    for finding in found.findings:
+        lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
+    for conflict in found.conflicts:
+        lines += ["", f"Conflict: {conflict.message}.", f"  Why: {conflict.because}."]
+    out.result(found, lines)
+    if not found.conflicts:
+        lacks = any(finding.severity is Severity.ERROR for finding in found.findings)
+        return Exit.ENGINE if lacks else None
+    given = any(Layer.OVERRIDE in {one.by.layer, one.limit.layer} for one in found.conflicts)
+    return Exit.USAGE if given else Exit.CONFLICT
+
+
+@presets.command("lint")
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--strict", is_flag=True, help="Fail for warnings too.")
+@command
+def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
+    """Check preset FILES, or without any the whole catalogue; 2 when something is wrong."""
+    texts = [(file, _read(file)) for file in files]
+    faults: list[CatalogFault] = []
+    with find_or_start() as hold:
+        for file, text in texts:
+            checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
+            faults += [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
+        if not files:
+            page = hold.client.get("/v1/presets", PresetPage)
+            faults += page.faults
+            for item in page.presets:
+                asked = ResolvePreset(preset=item.preset.id)
+                found = hold.client.post("/v1/presets/resolve", ResolvedPreset, asked)
+                faults += [_conflict(conflict.by, conflict.message) for conflict in found.conflicts]
+    wrong = [fault for fault in faults if strict or fault.severity is Severity.ERROR]
+    count = len(texts) if files else len(page.presets)
+    lines = fault_lines(faults) or [f"Nothing is wrong in {count} preset{'' if count == 1 else 's'}."]
+    out.result({"presets": count, "faults": [fault.model_dump(mode="json") for fault in faults]}, lines)
+    return Exit.USAGE if wrong else None
+
+
+@presets.command("export")
+@click.argument("preset")
+@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write (default: stdout).")
+@click.option("--replace", is_flag=True, help="Replace the file when it is there.")
+@command
+def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit | None:
+    """Write a preset with everything it needs as one file."""
+    with find_or_start() as hold:
+        found = hold.client.get(f"/v1/presets/{quote(preset, safe='')}/export", ExportedPreset)
+    if output is None:
+        out.result(found, found.text.rstrip("\n"))
+        return None
+    try:
+        with output.open("w" if replace else "x", encoding="utf-8") as file:
+            file.write(found.text)
+    except FileExistsError as error:
+        raise HostError(
+            Reason.CONFLICT,
+            f"{output} is there already.",
+            fix=Fix(
+                text="Choose another name, or replace it.",
+                command=shlex.join(["sndr", "presets", "export", preset, "-o", str(output), "--replace"]),
+            ),
+        ) from error
+    except OSError as error:
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            f"{output} cannot be written: {error.strerror}.",
+            fix=Fix(
+                text="Write it into a folder of your own.",
+                command=shlex.join(["sndr", "presets", "export", preset, "-o", f"{preset}.yaml"]),
+            ),
+            evidence={"file": str(output)},
+        ) from error
+    out.result({"id": found.id, "file": str(output)}, f"{found.id} is in {output}.")
+    return None
+
+
+@presets.command("import")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--as", "new_id", metavar="ID", type=PresetId(), help="Give the preset this id.")
+@click.option("--replace", is_flag=True, help="Replace your own files of the same ids.")
+@command
+def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) -> Exit | None:
+    """Take in an exported FILE (`-` is stdin); nothing is overwritten unasked."""
+    asked = ImportPreset.model_validate({"text": _read(file), "id": new_id, "replace": replace})
+    with find_or_start() as hold:
+        found = hold.client.post("/v1/presets/import", ImportedPreset, asked)
+    lines = [
+        f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
+    ]
+    out.result(found, [*lines, *fault_lines(found.faults)])
+    return None
+
+
+@presets.command("save")
+@click.argument("file", type=click.Path(path_type=Path))
+@click.option("--replace", is_flag=True, help="Replace your own preset of the same id.")
+@command
+def save(out: Output, file: Path, replace: bool) -> Exit | None:
+    """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it."""
+    text = _read(file)
+    with find_or_start() as hold:
+        checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
+        if checked.preset is None:
+            faults = [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
+            out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
+            return Exit.USAGE
+        path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
+        seen = _seen(hold.client, path) if replace else None
+        saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=seen))
+    out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
+    return None
+
+
+@presets.command("remove")
+@click.argument("preset")
+@command
+def remove(out: Output, preset: str) -> Exit | None:
+    """Remove a preset of your own."""
+    with find_or_start() as hold:
+        found = hold.client.delete(f"/v1/presets/{quote(preset, safe='')}", SavedPreset)
+    out.result(found, f"{found.id} is removed ({found.file}).")
+    return None
+
+
+def _seen(client: ControlClient, path: str) -> str | None:
+    """What the file to be replaced is known by; None when there is none."""
+    try:
+        return client.get(f"{path}/file", PresetFile).digest
+    except HostError as error:
+        if error.reason is Reason.NOT_FOUND:
+            return None
+        raise
+
+
+def _read(file: Path) -> str:
+    try:
+        return sys.stdin.read() if str(file) == "-" else file.read_text(encoding="utf-8")
+    except OSError as error:
+        folder = isinstance(error, IsADirectoryError)
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"{file} is a folder, not a file." if folder else f"{file} cannot be read: {error.strerror}.",
+            fix="Name the files in it." if folder else "Check the path; `-` reads standard input.",
+            evidence={"file": str(file)},
+        ) from error
+    except UnicodeDecodeError as error:
+        raise HostError(
+            Reason.PRESET_INVALID, f"{file} is not UTF-8 text.", fix="Save it as UTF-8."
+        ) from error
+
+
+def _needs(preset: PresetEntry) -> str:
+    needs = preset.needs
+    if not needs.gpus:
+        return "CPU"
+    memory = "" if needs.vram_gib is None else f" × {needs.vram_gib:g} GiB"
+    return f"{needs.gpus}{memory}"
+
+
+def _needs_in_words(preset: PresetEntry) -> str:
+    """What it runs on, in a line."""
+    needs = preset.needs
+    if not needs.gpus:
+        return "no GPU" + ("" if needs.ram_gib is None else f", {needs.ram_gib:g} GiB of main memory")
+    memory = "" if needs.vram_gib is None else f" with {needs.vram_gib:g} GiB{' each' * (needs.gpus > 1)}"
+    parts = ["a GPU" + memory if needs.gpus == 1 else f"{needs.gpus} GPUs{memory}"]
+    parts += [f"compute capability {needs.sm} or more"] if needs.sm else []
+    parts += [f"arithmetic in {', '.join(needs.formats)}"] if needs.formats else []
+    parts += ["NVLink"] if needs.nvlink else []
+    parts += [f"{needs.ram_gib:g} GiB of main memory"] if needs.ram_gib is not None else []
+    known = f"; reported to run on {', '.join(needs.known_good)}" if needs.known_good else ""
+    return ", ".join(parts) + known
+
+
+def _card_lines(detail: PresetDetail) -> list[str]:
+    preset, model = detail.item.preset, detail.model
+    card = preset.card
+    lines = [f"{preset.id}: {preset.title}", f"  {preset.summary}"]
+    lines.append(f"  {model.title} ({preset.variant}, {size(detail.item.size)}) on {preset.engine.value}")
+    lines.append(f"  needs {_needs_in_words(preset)}")
+    lines.append(f"  status {card.status.value}; for {card.audience}; good for {', '.join(card.good_for)}")
+    lines += [f"  caveat: {caveat}" for caveat in card.caveats]
+    for entry in card.do_not_use:
+        instead = f" (use {entry.instead})" if entry.instead else ""
+        lines.append(f"  not when {entry.when}: {entry.because}{instead}")
+    lines += [f"  {_measured(one)}" for one in card.evidence]
+    if card.fallback:
+        lines.append(f"  if it does not run: {card.fallback}")
+    if detail.item.startable:
+        lines.append(f"  start it: sndr launch {preset.id}; what it needs: sndr fit --preset {preset.id}")
+    else:
+        lines.append(f"  This program does not start {preset.engine.value} itself.")
+        lines.append(f"  write its start down: sndr launch {preset.id} --render docker")
+    return lines
+
+
+def _measured(one: Evidence) -> str:
+    value = "" if one.value is None else f": {one.value:g} {one.unit}".rstrip()
+    conditions = f"; {one.conditions}" if one.conditions else ""
+    who = "measured by the project" if one.by == "us" else "reported by others"
+    return f"{who}: {one.metric}{value} ({one.machine}, {one.pin}{conditions}; {one.source})"
+
+
+def _setting_lines(found: ResolvedPreset) -> list[str]:
+    rows = [
+        (
+            setting.name,
+            _value(setting.value),
+            setting.by.layer.value,
+            _place(setting.by),
+            "; ".join(f"over {_value(by.value)} ({by.layer.value})" for by in setting.over),
+        )
+        for setting in found.settings
+    ]
+    return table(("setting", "value", "layer", "from", ""), rows)
+
+
+def _value(value: object) -> str:
+    if isinstance(value, list):
+        return " ".join(map(str, value))
+    if value is None:
+        return "-"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _place(by: SetBy) -> str:
+    place = by.file if by.line is None else f"{by.file}:{by.line}"
+    return place or "given here"
+
+
+def _conflict(by: SetBy, message: str) -> CatalogFault:
+    return CatalogFault(severity=Severity.ERROR, file=by.file, line=by.line, key=by.key, message=message)
+
+
+def fault_lines(faults: list[CatalogFault] | tuple[CatalogFault, ...]) -> list[str]:
+    """What is wrong, each with its place and what to do."""
+    lines = []
+    for fault in faults:
+        place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"
+        key = f"{fault.key}: " if fault.key else ""
+        lines.append(f"{fault.severity.value} {place}: {key}{fault.message}.")
+        if fault.fix:
+            lines.append(f"  What to do: {fault.fix}")
+    return lines

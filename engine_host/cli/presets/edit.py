@@ -1,0 +1,155 @@
+"""`sndr presets vary` and `sndr presets set`: a variation of one's own, and single values in it."""
+
+import json
+from typing import Any
+from urllib.parse import quote
+
+import click
+
+from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import PresetId
+from engine_host.cli.presets.commands import fault_lines
+from engine_host.cli.start.host import find_or_start
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
+from engine_host.protocol.catalog import PresetEntry, PresetVariation
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Overrides
+from engine_host.protocol.presets import (
+    EditedPreset,
+    EditPreset,
+    EntryOrigin,
+    LintPreset,
+    PresetChange,
+    PresetFile,
+    PresetLint,
+    SavedPreset,
+    SavePreset,
+)
+
+
+@click.command("vary")
+@click.argument("preset")
+@click.argument("new_id", metavar="ID", type=PresetId())
+@click.option("--title", help="What it is called in lists (default: its id).")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="What is different.")
+@click.option("--dry-run", is_flag=True, help="Show the file and save nothing.")
+@command
+def vary(
+    out: Output, preset: str, new_id: str, title: str | None, settings: tuple[str, ...], dry_run: bool
+) -> Exit | None:
+    """Make a preset of your own with this ID that says only what is different from PRESET."""
+    entry = {"format": 1, "id": new_id, "title": title or new_id, "extends": preset}
+    changes = [PresetChange(path=(name,), value=value) for name, value in entry.items()]
+    changes += [_change(setting) for setting in settings]
+    with find_or_start() as hold:
+        return _apply(out, hold.client, new_id, "", None, tuple(changes), dry_run)
+
+
+@click.command("set")
+@click.argument("preset")
+@click.argument("values", nargs=-1, metavar="[NAME=VALUE]…")
+@click.option("--unset", multiple=True, metavar="NAME", help="Take a value out: layers below hold again.")
+@click.option("--dry-run", is_flag=True, help="Show the difference and save nothing.")
+@command
+def set_values(
+    out: Output, preset: str, values: tuple[str, ...], unset: tuple[str, ...], dry_run: bool
+) -> Exit | None:
+    """Change values in a PRESET of your own; comments and everything else in its file stay.
+
+    NAME is a setting, such as context, or a place in the file, such as card.status or needs.gpus.
+    """
+    changes = (
+        *(_change(value) for value in values),
+        *(PresetChange(path=_path(name), remove=True) for name in unset),
+    )
+    if not changes:
+        raise click.UsageError("Give NAME=VALUE or --unset NAME.")
+    for change in changes:
+        if not change.remove:
+            _check_name(change.path[0])
+    with find_or_start() as hold:
+        file = hold.client.get(f"/v1/presets/{quote(preset, safe='')}/file", PresetFile)
+        if file.origin is EntryOrigin.PROGRAM:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{preset} comes with the program and cannot be changed.",
+                fix=Fix(
+                    text="Make a preset of your own that extends it.",
+                    command=f"sndr presets vary {preset} my-{preset}",
+                ),
+                evidence={"id": preset},
+            )
+        for name in unset:
+            _check_set(hold.client, preset, file.text, name)
+        return _apply(out, hold.client, preset, file.text, file.digest, changes, dry_run)
+
+
+def _check_name(name: str) -> None:
+    """Raise click.UsageError, with the nearest, for what is no setting and no key of a preset's file."""
+    keys = {*PresetEntry.model_fields, *PresetVariation.model_fields}
+    if name in keys:
+        return
+    near = near_names(name, keys | set(Overrides.model_fields), 3)
+    meant = (
+        f"Did you mean {' or '.join(near)}?" if near else f"Settings: {', '.join(Overrides.model_fields)}."
+    )
+    raise click.UsageError(f"There is no setting {name}, and no key of a preset is called so. {meant}")
+
+
+def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None:
+    """Raise HostError(setting_invalid) when a text does not set this, so that nothing can be taken out."""
+    asked = EditPreset(text=text, changes=(PresetChange(path=_path(name), remove=True),))
+    if client.post("/v1/presets/edit", EditedPreset, asked).text == text:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{name} is not set in {preset}. Nothing was saved.",
+            fix=Fix(text="See what is set, and by which layer.", command=f"sndr presets show {preset}"),
+            evidence={"id": preset, "name": name},
+        )
+
+
+def _apply(
+    out: Output,
+    client: ControlClient,
+    preset: str,
+    text: str,
+    digest: str | None,
+    changes: tuple[PresetChange, ...],
+    dry_run: bool,
+) -> Exit | None:
+    asked = EditPreset(text=text, changes=changes)
+    changed = client.post("/v1/presets/edit", EditedPreset, asked).text
+    checked = client.post("/v1/presets/lint", PresetLint, LintPreset(text=changed, id=preset))
+    if checked.preset is None:
+        faults = [fault.model_dump(mode="json") for fault in checked.faults]
+        out.result({"faults": faults}, fault_lines(checked.faults))
+        return Exit.USAGE
+    if dry_run:
+        lines = [*checked.diff.splitlines(), *fault_lines(checked.faults)]
+        out.result(checked, lines or ["Nothing would change."])
+        return None
+    path = f"/v1/presets/{quote(preset, safe='')}"
+    saved = client.put(path, SavedPreset, SavePreset(text=changed, digest=digest))
+    out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
+    return None
+
+
+def _path(name: str) -> tuple[str, ...]:
+    return ("settings", name) if name in Overrides.model_fields else tuple(name.split("."))
+
+
+def _change(given: str) -> PresetChange:
+    name, equals, value = given.partition("=")
+    if not equals or not all(_path(name)):
+        raise click.UsageError(f"Give NAME=VALUE, such as context=8192; not {given!r}.")
+    return PresetChange(path=_path(name), value=_value(value))
+
+
+def _value(given: str) -> Any:
+    """A number, true, false, null or a JSON list as such; every other text as it is."""
+    try:
+        return json.loads(given)
+    except ValueError:
+        return given

@@ -1,0 +1,146 @@
+"""`sndr presets verdicts`: what works on a machine, what works best first, what is missing to start it."""
+
+import click
+
+from engine_host.cli.fit import VERDICTS
+from engine_host.cli.output import Exit, Output, command, size, table
+from engine_host.cli.param_types import counted_hardware
+from engine_host.cli.start.host import find_or_start
+from engine_host.protocol.fit import Verdict
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
+
+
+@click.command("verdicts")
+@click.option(
+    "--hardware",
+    metavar="[N x ]ID",
+    help="Other GPUs, e.g. `2x rtx-3090` (sndr presets hardware), instead of this machine.",
+)
+@click.option(
+    "--count", type=click.IntRange(1, 8), help="How many GPUs (default: those here, or as many as it needs)."
+)
+@click.option("--all", "every", is_flag=True, help="Also what does not fit or cannot run.")
+@command
+def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) -> Exit | None:
+    """Say which presets would work, what works best first, and what is missing to start each."""
+    hardware, count = counted_hardware(hardware, count)
+    with find_or_start() as hold:
+        asked = JudgePresets(hardware=hardware, count=count)
+        page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, asked)
+    shown = [one for one in page.verdicts if every or one.verdict in _MAY_WORK]
+    elsewhere = hardware not in {None, "here"}
+    lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]
+    if any((one.needed or 0) > (one.room or 0) for one in shown):
+        lines += ["", _COUNTED]
+    if any(one.decode is not None for one in shown):
+        lines += ["", *_SPEEDS]
+    hidden = len(page.verdicts) - len(shown)
+    if hidden:
+        lines += ["", f"{hidden} more do not fit or cannot run; --all shows them with the reason."]
+    lines += [] if elsewhere else _to_start(shown)
+    out.result(page, lines)
+    return None
+
+
+_MAY_WORK = {Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN}
+_COUNTED = (
+    "Memory is what every stream takes at full length, on each GPU where several share a model. What is "
+    "missing with vLLM is what one stream lacks: there further streams wait for room, and where that is "
+    "tight it takes all that there is."
+)
+_SPEEDS = (
+    "One stream, ≤: tokens a second that the memory's bandwidth allows one stream that has just begun.",
+    "With drafts, ≤: if every draft were taken, which no usual text reaches.",
+    "Measured: one stream on this very hardware, as the preset's card tells.",
+)
+# In words what a finding says is missing, by its id; of others the first part of the id says enough.
+_WORDS = {
+    "preset.gpus": "GPUs",
+    "preset.vram": "GPU memory",
+    "preset.sm": "a newer GPU",
+    "preset.formats": "its arithmetic",
+    "preset.nvlink": "NVLink",
+    "engine.not_started": "a program that starts its engine",
+}
+_WORDS_OF = {"weights": "files", "drafter": "files of its drafter", "engine": "engine"}
+
+
+def _to_start(shown: list[PresetVerdict]) -> list[str]:
+    """How the first that is ready is started, and what the first lacks that needs only fetching."""
+    lines: list[str] = []
+    ready = next((one for one in shown if one.model and not one.missing), None)
+    if ready is not None:
+        lines += ["", f"To start {ready.preset}:", f"  $ sndr launch {ready.preset}"]
+    absent = next((one for one in shown if one.missing and not any(map(_of_the_machine, one.missing))), None)
+    if absent is not None:
+        lines += ["", f"To start {absent.preset}:"]
+        for finding in absent.missing:
+            lines.append(f"  {finding.message}")
+            if finding.fix is not None and finding.fix.command:
+                lines.append(f"    $ {finding.fix.command}")
+    return lines
+
+
+def _of_the_machine(finding: Finding) -> bool:
+    """Whether nothing that can be fetched or installed is missing."""
+    return finding.id.startswith("preset.") or finding.id == "engine.not_started"
+
+
+def _missing(one: PresetVerdict, *, elsewhere: bool) -> str:
+    """What has to come first, in words; what is here says nothing of another machine."""
+    words = [
+        _WORDS.get(finding.id) or _WORDS_OF.get(finding.id.split(".")[0], finding.id)
+        for finding in one.missing
+    ]
+    return ", ".join(dict.fromkeys(words)) or ("" if elsewhere or not one.model else "nothing")
+
+
+def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
+    if not found:
+        return ["No preset would work."]
+    rows = [
+        (
+            one.preset,
+            VERDICTS[one.verdict],
+            _memory(one),
+            "" if not one.largest_context else f"{one.largest_context:,}",
+            _rate(one.decode_undrafted or one.decode),
+            "" if one.decode_undrafted is None else _rate(one.decode),
+            "" if one.measured is None else _rate(one.measured.value),
+            _missing(one, elsewhere=elsewhere),
+            _why(one),
+        )
+        for one in found
+    ]
+    headings = (
+        "preset",
+        "verdict",
+        "memory of each GPU, all streams" if elsewhere else "memory, all streams",
+        "longest context",
+        "one stream, ≤",
+        "with drafts, ≤",
+        "measured",
+        "missing",
+        "",
+    )
+    return table(headings, rows)
+
+
+def _memory(one: PresetVerdict) -> str:
+    """What it takes of what there is: more than that can only be lacking, so it is not said of a start."""
+    if one.needed is None or one.room is None:
+        return ""
+    if one.verdict is Verdict.TIGHT and one.needed > one.room:
+        return f"all of {size(one.room)}"
+    return f"{size(one.needed)} of {size(one.room)}"
+
+
+def _why(one: PresetVerdict) -> str:
+    """The reason of a verdict, with what all streams would take where that is more than there is."""
+    more = one.verdict is Verdict.TIGHT and one.needed is not None and one.needed > (one.room or 0)
+    return f"{one.why} All would take {size(one.needed)}." if more else one.why
+
+
+def _rate(tokens: float | None) -> str:
+    return "" if tokens is None else f"{tokens:,.0f} tok/s" if tokens >= 100 else f"{tokens:,.1f} tok/s"

@@ -1,0 +1,230 @@
+"""`sndr render` and `sndr launch --render`: a start written down as files for something else to carry out."""
+
+import functools
+import ipaddress
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import click
+from pydantic import TypeAdapter, ValidationError
+
+from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.param_types import counted_hardware
+from engine_host.cli.render_folder import write_files
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.options import LaunchOptions, launch_options, with_option
+from engine_host.cli.start.suggestions import with_near_names
+from engine_host.cli.text.plan import finding_lines
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.presets import PresetPage
+
+TARGETS = click.Choice([target.value for target in RenderTarget])
+_PORT, _ADDRESS = 8000, "127.0.0.1"
+_GPU_UUID: TypeAdapter[str] = TypeAdapter(GpuUuid)
+
+
+@dataclass(frozen=True)
+class RenderOptions:
+    """What was given on the command line for a rendering."""
+
+    hardware: str | None
+    count: int | None
+    gpu: tuple[str, ...]
+    port: int
+    address: str
+    output: Path | None
+    overwrite: bool
+    force: bool
+
+    @property
+    def given(self) -> bool:
+        """Whether anything was asked of a rendering."""
+        placed = (self.port, self.address) != (_PORT, _ADDRESS)
+        others = (self.hardware, self.count, self.gpu, self.output, self.overwrite, self.force)
+        return placed or any(others)
+
+    def request(self, launch: LaunchRequest, target: str) -> RenderRequest:
+        """The request that these options make. Raises click.UsageError for two numbers of GPUs."""
+        hardware, count = counted_hardware(self.hardware, self.count)
+        return RenderRequest(
+            launch=launch,
+            target=RenderTarget(target),
+            hardware=hardware,
+            count=count,
+            gpus=self.gpu,
+            port=self.port,
+            address=self.address,
+            force=self.force,
+        )
+
+
+class GpuUuidType(click.ParamType[str]):
+    """The UUID of a GPU, as the driver prints it."""
+
+    name = "uuid"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The UUID as it is. Raises click.BadParameter."""
+        try:
+            return _GPU_UUID.validate_python(value)
+        except ValidationError:
+            self.fail(f"{str(value)[:80]!r} is no UUID as `nvidia-smi -L` prints them (GPU-…).", param, ctx)
+
+
+class AddressType(click.ParamType[str]):
+    """An IP address to listen on."""
+
+    name = "address"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """The address as it is. Raises click.BadParameter."""
+        try:
+            return str(ipaddress.ip_address(value))
+        except ValueError:
+            self.fail(
+                f"{str(value)[:80]!r} is no IP address. "
+                "127.0.0.1 is this machine alone, 0.0.0.0 lets others in.",
+                param,
+                ctx,
+            )
+
+
+def render_options(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options of a rendering, handed over as `rendering`."""
+    names = [one.name for one in fields(RenderOptions)]
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        options = RenderOptions(**{name: kwargs.pop(name) for name in names})
+        return function(*args, rendering=options, **kwargs)
+
+    for option in reversed(_OPTIONS):
+        run = option(run)
+    return run
+
+
+_OPTIONS = (
+    click.option(
+        "--hardware",
+        metavar="[N x ]ID",
+        help="When written down: for other GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
+    ),
+    click.option("--count", type=click.IntRange(1, 8), help="When written down: so many of them."),
+    click.option(
+        "--gpu",
+        type=GpuUuidType(),
+        multiple=True,
+        metavar="UUID",
+        help="When written down: this GPU; repeat it for more.",
+    ),
+    click.option(
+        "--port",
+        type=click.IntRange(1, 65535),
+        default=_PORT,
+        show_default=True,
+        help="When written down: the port that it answers on.",
+    ),
+    click.option(
+        "--address",
+        type=AddressType(),
+        default=_ADDRESS,
+        show_default=True,
+        help="When written down: the address that the port is on; 0.0.0.0 lets others in.",
+    ),
+    click.option(
+        "-o",
+        "--output",
+        type=click.Path(file_okay=False, path_type=Path),
+        help="When written down: the folder for all files (default: print the first one).",
+    ),
+    click.option(
+        "--overwrite",
+        is_flag=True,
+        help="When written down: also over files that somebody changed, or of another start.",
+    ),
+    click.option(
+        "--force", is_flag=True, help="When written down: also when a finding says that it would not start."
+    ),
+)
+
+
+@click.command("render")
+@click.argument("wanted", metavar="PRESET|MODEL")
+@click.option("--target", required=True, type=TARGETS, help="What carries the start out.")
+@click.option("--model", default="", metavar="MODEL", help="This model or file with the preset's settings.")
+@launch_options
+@render_options
+@command
+def render(
+    out: Output,
+    wanted: str,
+    target: str,
+    model: str,
+    options: LaunchOptions,
+    rendering: RenderOptions,
+) -> Exit | None:
+    """Write a start down: a script, containers, units of systemd, objects of Kubernetes.
+
+    Without --hardware it is the start that `sndr launch` or `sndr run` would make here, with this machine's
+    GPUs by UUID and its files; with it nothing of this machine is in it, and the model is fetched there.
+    """
+    with find_or_start() as hold:
+        presets = {item.preset.id for item in hold.client.get("/v1/presets", PresetPage).presets}
+        if wanted in presets:
+            launch = options.request(model).model_copy(update={"preset": wanted})
+        else:
+            launch = options.request(wanted)
+        write_down(out, hold.client, rendering, launch, target)
+    return None
+
+
+def write_down(
+    out: Output, client: ControlClient, options: RenderOptions, launch: LaunchRequest, target: str
+) -> None:
+    """Render a start, and print it or write it into the folder that was named. Raises HostError."""
+    try:
+        made = client.post("/v1/render", Rendering, options.request(launch, target))
+    except HostError as error:
+        named = with_option(error, launch)
+        raise with_near_names(client, named, launch.model or launch.preset or "") from error
+    if options.output is None:
+        out.result(made, made.files[0].text.rstrip("\n"))
+        more = len(made.files) - 1
+        if more:
+            out.note(f"\n{more} more files go with it; --output FOLDER writes all of them.")
+        for finding in made.findings:
+            for line in finding_lines(finding):
+                out.note(line)
+        return
+    folder = options.output.resolve()
+    write_files(folder, made, overwrite=options.overwrite)
+    out.result(
+        {**made.model_dump(mode="json", exclude={"files"}), "folder": str(folder)}, _lines(made, folder)
+    )
+
+
+def _lines(made: Rendering, folder: Path) -> list[str]:
+    shown = [file for file in made.files if file.about]
+    rest = len(made.files) - len(shown)
+    width = max(len(file.name) for file in shown)
+    return [
+        f"{made.title} for {made.target.value} is in {folder}:",
+        *(f"  {file.name.ljust(width)}  {file.about}" for file in shown),
+        *([f"  and {rest} files of the overlay"] if rest else []),
+        *([f"Check: {_in(folder, made.check)}"] if made.check else []),
+        f"Start: {_in(folder, made.start)}",
+        # A script is stopped by a signal, for which there is no command.
+        f"Stop:  {made.stop if made.target is RenderTarget.SHELL else _in(folder, made.stop)}",
+        *(line for finding in made.findings for line in finding_lines(finding)),
+    ]
+
+
+def _in(folder: Path, command: str) -> str:
+    """A command as it works from anywhere, without leaving whoever pastes it in another folder."""
+    return f"(cd {shlex.quote(str(folder))} && {command})"

@@ -1,0 +1,110 @@
+"""`sndr`: everything that the window does, on the command line."""
+
+import os
+from collections.abc import Sequence
+
+import click
+from click.shell_completion import shell_complete
+
+from engine_host import __version__
+from engine_host.cli.bench import bench
+from engine_host.cli.chat import chat
+from engine_host.cli.engine import engine, jobs
+from engine_host.cli.fit import fit
+from engine_host.cli.launch import launch
+from engine_host.cli.output import MEANINGS, Exit, Output, command
+from engine_host.cli.patches import patches
+from engine_host.cli.presets.commands import presets
+from engine_host.cli.presets.edit import set_values, vary
+from engine_host.cli.presets.verdicts import verdicts
+from engine_host.cli.presets.verify import verify
+from engine_host.cli.render import render
+from engine_host.cli.run import run, stop
+from engine_host.cli.serve import quit_host, serve
+from engine_host.cli.settings import settings
+from engine_host.cli.status import events, logs, models, status
+from engine_host.protocol.base import PROTOCOL_MAJOR, PROTOCOL_MINOR
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+_CODES = "\n".join(f"  {code.value:>3}  {meaning}" for code, meaning in MEANINGS.items())
+
+
+# By what click's completion in a shell asks.
+_COMPLETE = "_SNDR_COMPLETE"
+_PROTOCOL = f"{PROTOCOL_MAJOR}.{PROTOCOL_MINOR}"
+
+
+@click.group(
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110},
+    epilog=f"\b\nExit codes:\n{_CODES}\n\n\b\nEach command takes --json and --help.",
+)
+@click.version_option(__version__, "--version", message=f"sndr %(version)s (protocol {_PROTOCOL})")
+def root() -> None:
+    """Run language models on this machine and watch them.
+
+    `sndr run --demo` needs no GPU and no download: it starts the bundled model, asks it a question and serves
+    it to editors until Ctrl+C.
+    """
+
+
+@click.command("version")
+@command
+def version(out: Output) -> Exit | None:
+    """Say which version this is and which protocol it speaks."""
+    out.result({"program": __version__, "protocol": _PROTOCOL}, f"sndr {__version__} (protocol {_PROTOCOL})")
+    return None
+
+
+for _command in (
+    serve,
+    status,
+    run,
+    launch,
+    stop,
+    chat,
+    models,
+    fit,
+    render,
+    engine,
+    patches,
+    presets,
+    bench,
+    jobs,
+    events,
+    logs,
+    settings,
+    quit_host,
+    version,
+):
+    root.add_command(_command)
+for _command in (vary, set_values, verdicts, verify):
+    presets.add_command(_command)
+
+
+def carry_out(words: Sequence[str]) -> int:
+    """Run one command; its exit code. Raises KeyboardInterrupt, and BrokenPipeError when nobody reads on."""
+    if (completing := os.environ.get(_COMPLETE)) is not None:
+        return shell_complete(root, {}, "sndr", _COMPLETE, completing)
+    try:
+        # Not root.main(): that ends the program with 1 when the reader of its output goes away.
+        with root.make_context("sndr", list(words)) as context:
+            code = root.invoke(context)
+    except click.exceptions.Exit as done:
+        return done.exit_code
+    except click.exceptions.NoArgsIsHelpError as error:
+        error.show()
+        return error.exit_code
+    except click.ClickException as error:
+        if "--json" not in words:
+            error.show()
+            return error.exit_code
+        # The command, which knows of --json, was not reached.
+        at = error.ctx if isinstance(error, click.UsageError) else None
+        where = at.command_path if at is not None else "sndr"
+        fix = Fix(text="See what it takes.", command=f"{where} --help")
+        problem = Problem(reason=Reason.BAD_REQUEST, message=error.format_message(), fix=fix)
+        Output(as_json=True).problem(problem)
+        return error.exit_code
+    except (click.Abort, EOFError):
+        return Exit.INTERRUPTED
+    return code if isinstance(code, int) else Exit.OK

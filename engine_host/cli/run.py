@@ -1,0 +1,106 @@
+"""`sndr run` and `sndr stop`: start a model, say where it answers, end it."""
+
+import click
+
+from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.start.follow import GONE, Wish, start, stop_engine
+from engine_host.cli.start.options import LaunchOptions, launch_options
+from engine_host.client.sync_client import ControlClient, connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import EnginePage
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.plans import EngineKind, LaunchRequest
+
+
+@click.command()
+@click.argument("model", required=False)
+@click.option(
+    "--demo", is_flag=True, help="Run the model that ships with the program, and ask it a question."
+)
+@launch_options
+@click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
+@click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
+@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
+@click.option(
+    "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
+)
+@command
+def run(
+    out: Output,
+    model: str | None,
+    demo: bool,
+    options: LaunchOptions,
+    keep: bool,
+    dry_run: bool,
+    detach: bool,
+    replace: bool,
+) -> Exit | None:
+    """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
+
+    Starts a host when none runs, and then ends it again; one that ran before is left as it was. Only one
+    engine runs at a time: where one runs already, nothing is started (exit code 6) without --replace.
+    """
+    if (model is None) is not demo:
+        raise click.UsageError("Give either a MODEL or --demo.")
+    request = options.request(model or "", keep=keep)
+
+    def asked(client: ControlClient) -> LaunchRequest:
+        if model is not None:
+            return request
+        return request.model_copy(update={"model": _demo_model(client, request.engine)})
+
+    return start(out, Wish(dry_run=dry_run, detach=detach, replace=replace, asks=demo), asked)
+
+
+@click.command()
+@click.argument("engine", required=False)
+@click.option("--all", "every", is_flag=True, help="Stop every engine.")
+@click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
+@command
+def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None:
+    """Stop ENGINE (an id or a model's name); without one, the engine that runs."""
+    if engine is not None and every:
+        raise click.UsageError("Give either an ENGINE or --all.")
+    with connected() as client:
+        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in GONE]
+        if engine is not None:
+            alive = [one for one in alive if engine in {one.id, one.name}]
+        if not alive and every:
+            out.note("No engine runs; there was nothing to stop.")
+            return None
+        if not alive:
+            message = "No engine runs." if engine is None else f"No engine {engine} runs."
+            raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
+        if len(alive) > 1 and not every:
+            names = ", ".join(one.id for one in alive)
+            raise click.UsageError(f"Several engines run ({names}): name one, or use --all.")
+        stopped = [stop_engine(client, one, now=now) for one in alive]
+    if out.as_json:
+        for one in stopped:
+            out.record(one)
+    else:
+        click.echo("\n".join(f"{one.name} ({one.id}) is stopped." for one in stopped))
+    return None
+
+
+def _demo_model(client: ControlClient, engine: EngineKind) -> str:
+    """The bundled model in the form that the engine reads."""
+    form = "safetensors" if engine is EngineKind.VLLM else "GGUF"
+    bundled = [one for one in client.get("/v1/models", ModelPage).models if one.origin is ModelOrigin.BUNDLED]
+    for model in bundled:
+        if model.format == form:
+            return model.id
+    if form == "safetensors" and bundled:
+        raise HostError(
+            Reason.MODEL_FILE_MISSING,
+            "The bundled model is here as GGUF alone, and vLLM reads safetensors.",
+            cause="Its safetensors are made from the GGUF when the program is set up.",
+            fix=Fix(text="Set the program up again, in its folder.", command="make setup"),
+        )
+    raise HostError(
+        Reason.MODEL_FILE_MISSING,
+        "The model that ships with the program is not there.",
+        cause="The clone or the installation is incomplete.",
+        fix="Get the folder resources/models back, or name a model of your own: `sndr run MODEL`.",
+    )

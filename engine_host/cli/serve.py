@@ -1,0 +1,90 @@
+"""`sndr serve` and `sndr quit`: the host itself."""
+
+import asyncio
+import contextlib
+import sys
+import time
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, command
+from engine_host.client.sync_client import connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import EnginePage, EngineState
+from engine_host.protocol.errors import Reason
+
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
+
+
+@click.command()
+@click.option(
+    "--host", metavar="ADDRESS", help="Address of the endpoint, for this run (default: the setting)."
+)
+@click.option("--port", type=click.IntRange(1, 65535), help="Port of the endpoint, for this run.")
+@click.option(
+    "--owner-stdin", is_flag=True, help="End when standard input closes: for a program that starts the host."
+)
+@click.option(
+    "--owner",
+    metavar="NAME",
+    default="the program that started it",
+    help="Who that program is, for `status`.",
+)
+@command
+def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, owner: str) -> Exit | None:
+    """Run the engine host in the foreground until Ctrl+C.
+
+    It serves the control socket for the window and for these commands, and the OpenAI endpoint for everyone
+    else. Engines that are not kept end with it. Says that it serves: at a terminal as a sentence, else, and
+    with --json, as one line of JSON.
+    """
+    from engine_host.daemon.main import (  # The host's own parts; other commands do without.
+        ServeOptions,
+        serve,
+    )
+
+    # A program that starts the host reads the line of JSON, and is no terminal.
+    announce = _announce if sys.stdout.isatty() and not out.as_json else None
+    options = ServeOptions(host=host, port=port, owner_stdin=owner_stdin, owner=owner, announce=announce)
+    code = asyncio.run(serve(options))
+    return Exit(code) if code in set(Exit) else Exit.FAILED
+
+
+def _announce(said: dict[str, Any]) -> None:
+    """What serves, for a person; a terminal that is gone is no reason to end."""
+    with contextlib.suppress(OSError):
+        click.echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
+        click.echo(f"Endpoint: {said['endpoint']}")
+        for finding in said["findings"]:
+            click.echo(f"{finding['severity']}: {finding['message']}", err=True)
+
+
+@click.command("quit")
+@click.option(
+    "--wait", "seconds", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to wait."
+)
+@command
+def quit_host(out: Output, seconds: float) -> Exit | None:
+    """End the host, and with it every engine that is not kept."""
+    with connected() as client:
+        folders = client.folders
+        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
+        kept = [one for one in alive if one.keep]
+        client.quit()
+    end = time.monotonic() + seconds
+    while folders.socket.exists():
+        if time.monotonic() > end:
+            raise HostError(
+                Reason.HOST_GONE,
+                f"The host was asked to end, and is still ending after {seconds:.0f} s.",
+                cause="An engine takes its time, or the host hangs.",
+                fix="Look again with `sndr status`.",
+            )
+        time.sleep(0.05)
+    lines = ["The host has ended."]
+    if kept:
+        names = ", ".join(f"{one.name} (pid {one.pid})" for one in kept)
+        lines.append(f"Kept, and still running: {names}. The next host takes them up: `sndr serve`.")
+    out.result({"ended": True, "kept": [one.id for one in kept]}, lines)
+    return None

@@ -1,0 +1,145 @@
+"""`sndr settings`: read and change what the program remembers, with or without a running host."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.client.sync_client import connected
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
+from engine_host.core.settings import SettingsFile
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.settings import SettingPage, SettingsChange
+
+_NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")
+
+
+class _NumberTaking(click.Command):
+    """A command whose values may be negative numbers, which look like options."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Let what looks like a number through to its argument; a wrong option is refused as ever."""
+        ctx.ignore_unknown_options = any(_NEGATIVE.fullmatch(word) for word in args)
+        return super().parse_args(ctx, args)
+
+
+@click.group()
+def settings() -> None:
+    """Read and change settings."""
+
+
+@settings.command("get")
+@click.argument("name", required=False)
+@command
+def get(out: Output, name: str | None) -> Exit | None:
+    """Print all settings with where each comes from, or the value of one."""
+    page = _read()
+    if name is None:
+        rows = [(entry.name, json.dumps(entry.value), entry.layer.value) for entry in page.settings]
+        out.result(page, [*table(("setting", "value", "set by"), rows), "", f"File: {page.file}"])
+        return None
+    for entry in page.settings:
+        if entry.name == name:
+            out.result(entry, entry.value if isinstance(entry.value, str) else json.dumps(entry.value))
+            return None
+    raise _unknown(name, page)
+
+
+@settings.command("set", cls=_NumberTaking)
+@click.argument("name")
+@click.argument("value")
+@command
+def put(out: Output, name: str, value: str) -> Exit | None:
+    """Set NAME to VALUE (a JSON value; plain words are text, and for a list its only entry)."""
+    return _change(out, name, _value(value))
+
+
+@settings.command("unset")
+@click.argument("name")
+@command
+def unset(out: Output, name: str) -> Exit | None:
+    """Forget the value of NAME, so that the default holds again."""
+    return _change(out, name, None)
+
+
+def _value(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError:
+        return text
+
+
+def _read() -> SettingPage:
+    folders = Folders.resolve()
+    try:
+        with connected(folders) as client:
+            return client.get("/v1/settings", SettingPage)
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+    file = SettingsFile(folders.settings)
+    file.load()
+    return _page(file)
+
+
+def _change(out: Output, name: str, value: Any) -> Exit | None:
+    folders = Folders.resolve()
+    before = _written(folders.settings)
+    try:
+        with connected(folders) as client:
+            page = client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
+    except HostError as error:
+        if error.reason is not Reason.HOST_UNREACHABLE:
+            raise
+        # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
+        from engine_host.operations.setting_checks import (  # Reads the patches' catalogue.
+            check_endpoint,
+            doubts,
+        )
+
+        file = SettingsFile(folders.settings)
+        check_endpoint({name: value}, file.current.endpoint.host, None)
+        file.change({name: value})
+        page = _page(file, doubts({name: value}, folders.config / "patches"))
+    now = next((entry for entry in page.settings if entry.name == name), None)
+    if now is None:
+        if _written(folders.settings) == before:
+            raise _unknown(name, page)
+        # What the file held and nothing knows; the error about it advises to take it out so.
+        out.result(page, f"{name} is out of {page.file}.")
+        return None
+    out.result(now, f"{name} is {json.dumps(now.value)} ({now.layer.value}).")
+    for warning in page.warnings:
+        out.note(f"{warning.severity.value}: {warning.message}")
+    return None
+
+
+def _written(file: Path) -> bytes:
+    """What a file holds; nothing where it cannot be read."""
+    try:
+        return file.read_bytes()
+    except OSError:
+        return b""
+
+
+def _unknown(name: str, page: SettingPage) -> HostError:
+    """There is no such setting: what may have been meant, and all there are."""
+    known = [entry.name for entry in page.settings]
+    near = near_names(name, known, 3)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"There is no setting {name}.",
+        fix=f"{meant}Known settings: {', '.join(known)}.",
+        evidence={"key": name},
+    )
+
+
+def _page(file: SettingsFile, warnings: tuple[Finding, ...] = ()) -> SettingPage:
+    return SettingPage(seq=0, file=str(file.path), settings=file.settings(), warnings=warnings)

@@ -1,0 +1,1 @@
+"""What every command that starts a model shares."""

@@ -1,0 +1,353 @@
+"""A start from the command line: its plan, its stages, where it answers, until it ends; for every command."""
+
+import signal
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, duration, problem_lines
+from engine_host.cli.start.host import HostHold, find_or_start
+from engine_host.cli.start.options import with_option
+from engine_host.cli.start.suggestions import with_near_names
+from engine_host.cli.status import endpoint_text
+from engine_host.cli.text.plan import exit_of, plan_lines
+from engine_host.client.chat_stream import Answer, ask
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.core.settings import read_api_keys
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
+from engine_host.protocol.host import HostInfo, HostStay
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+
+GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_UP = {EngineState.READY, EngineState.BUSY}
+_QUESTION = "What can you do?"
+_STOP = 30.0
+
+
+@dataclass(frozen=True)
+class Wish:
+    """How to start: with `about` the plan is printed before it, below what that says of it.
+
+    `asks` puts a question to the model when it is up.
+    """
+
+    dry_run: bool = False
+    detach: bool = False
+    replace: bool = False
+    about: Callable[[ControlClient], str] | None = None
+    asks: bool = False
+
+
+def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchRequest]) -> Exit | None:
+    """Plan a start, carry it out and follow it until Ctrl+C or its end. Raises HostError.
+
+    Starts a host when none runs, and then ends it again; one that ran before is left as it was.
+    """
+    detach = wish.detach and not wish.dry_run
+    with signals(), find_or_start(daemon=detach) as hold, ExitStack() as ends:
+        try:
+            plan = _planned(hold.client, request_of(hold.client))
+            shown = plan_lines(plan if wish.replace else _asking_to_replace(plan))
+            if wish.about is not None and not out.as_json:
+                shown = [wish.about(hold.client), *shown]
+            if wish.dry_run:
+                out.result(plan, shown)
+                return exit_of(plan)
+            if not wish.replace:
+                _refuse_second(hold, plan, detach=detach)
+            if wish.about is None:
+                # The first error is what the start is refused with: it is said there, once.
+                stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
+                told = [finding for finding in plan.findings if finding is not stopping]
+                shown = [f"{finding.severity.value}: {finding.message}" for finding in told]
+            elif out.as_json:
+                out.record(plan)
+            for line in shown:
+                out.note(line)
+            if detach:
+                ends.enter_context(_handed_over(out, hold))
+            began = time.monotonic()
+            asked = StartRequest(plan=plan.id, replace=wish.replace)
+            started = hold.client.post("/v1/engines", Engine, asked)
+            started = _until_ready(hold.client, started, out)
+            host = hold.client.get("/v1/host", HostInfo)
+            out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
+            answer = _ask_demo(out, hold.client, host, started) if wish.asks else None
+        except HostError as error:
+            if not detach:
+                raise
+            raise _with_what_runs(hold, error) from error
+        _announce(out, host, started, answer, detached=detach)
+        return None if detach else _serve(out, hold, started)
+
+
+def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
+    """The plan of a start. Raises HostError that names what is near an unknown name, or a value's option."""
+    try:
+        return client.post("/v1/plans", LaunchPlan, request)
+    except HostError as error:
+        named = with_option(error, request)
+        raise with_near_names(client, named, request.model or request.preset or "") from error
+
+
+def _asking_to_replace(plan: LaunchPlan) -> LaunchPlan:
+    """The plan as it is shown without --replace: nothing that runs would be stopped."""
+    fix = Fix(text="See what runs, and what it does.", command="sndr status")
+    said = "{} runs now: only --replace starts this, and stops it first."
+    found = [
+        one
+        if one.id != "replaces"
+        else one.model_copy(update={"message": said.format(one.evidence["name"]), "fix": fix})
+        for one in plan.findings
+    ]
+    return plan.model_copy(update={"findings": tuple(found)})
+
+
+def _refuse_second(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
+    """Raise HostError(conflict) when an engine runs that this start would end."""
+    running = _running(hold.client)
+    if not running:
+        return
+    other = running[0]
+    command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
+    command += " --detach" if detach else ""
+    url = hold.client.get("/v1/host", HostInfo).endpoint.url
+    if hold.started_here:
+        # A kept engine of an earlier host: nobody can reach it when this command has ended.
+        where, talk = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
+    else:
+        where, talk = f"It answers at {url}", "Ask it with `sndr chat`"
+    raise HostError(
+        Reason.CONFLICT,
+        f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
+        cause=f"{where}; starting {plan.name} would end it.",
+        fix=Fix(text=f"{talk}, or put {plan.name} in its place.", command=command),
+        evidence={"engine": other.id, "name": other.name, "endpoint": url},
+    )
+
+
+def _running(client: ControlClient) -> list[Engine]:
+    """The engines that serve or are about to; one that is being stopped is no more in the way."""
+    leaving = {*GONE, EngineState.DRAINING, EngineState.STOPPING}
+    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
+
+
+@contextmanager
+def _handed_over(out: Output, hold: HostHold) -> Iterator[None]:
+    """A host that would end with somebody's window stays; given back when the start fails."""
+    host = hold.client.get("/v1/host", HostInfo)
+    if not host.ends_with_window:
+        yield
+        return
+    hold.client.post("/v1/host/stay", HostInfo, HostStay())
+    out.note(f"The host, which would end with {host.owner or 'its window'}, stays from now on.")
+    try:
+        yield
+    except (HostError, KeyboardInterrupt):
+        # The interrupted connection may have half an answer in it.
+        with suppress(HostError), ControlClient(hold.client.folders) as fresh:
+            if not _running(fresh):
+                fresh.post("/v1/host/stay", HostInfo, HostStay(stays=False))
+        raise
+
+
+def _with_what_runs(hold: HostHold, error: HostError) -> HostError:
+    """The same failure, saying what goes on: after --detach nobody is there to end it.
+
+    A host that was started for this alone, and now has no engine, is ended again.
+    """
+    try:
+        with ControlClient(hold.client.folders) as fresh:
+            names = ", ".join(one.name for one in _running(fresh))
+            if error.reason is Reason.CONFLICT:
+                return error  # It says what runs.
+            if hold.detached and not names:
+                fresh.quit()
+    except HostError:
+        return error
+    if names:
+        left = f"{names} still runs: `sndr stop` ends it, `sndr quit` the host too."
+    elif hold.detached:
+        left = "No engine runs; the host that was started for it has ended again."
+    else:
+        left = "No engine runs; the host still does: `sndr quit` ends it."
+    problem = error.problem
+    cause = f"{problem.cause} {left}".strip()
+    return HostError.from_problem(problem.model_copy(update={"cause": cause}))
+
+
+def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
+    """Stop an engine and wait until its process is gone. Raises HostError."""
+    path = f"/v1/engines/{engine.id}"
+    engine = client.delete(path, Engine, {"now": now or None})
+    end = time.monotonic() + _STOP
+    while engine.state not in GONE:
+        if time.monotonic() > end:
+            raise HostError(
+                Reason.ENGINE_NOT_READY,
+                f"{engine.name} is still stopping after {_STOP:.0f} s.",
+                fix="End it at once with `sndr stop --now`.",
+            )
+        time.sleep(0.05)
+        engine = client.get(path, Engine)
+    return engine
+
+
+@contextmanager
+def signals() -> Iterator[None]:
+    """Treat SIGTERM and SIGHUP as Ctrl+C, and Ctrl+C as such even where a shell has it ignored."""
+
+    def interrupt(_number: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    names = [name for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    before: dict[int, Any] = {
+        getattr(signal, name): signal.signal(getattr(signal, name), interrupt) for name in names
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
+    """Wait for the engine and say its stages. Raises HostError with the engine's problem; Ctrl+C stops it."""
+    assert client.version is not None
+    said: set[str] = set()
+    try:
+        for event in client.events(client.version.seq):
+            if isinstance(event, EngineStageEvent) and event.engine == engine.id:
+                stage = event.stage
+                if stage.ended_at is not None and stage.name not in said:
+                    said.add(stage.name)
+                    took = duration(stage.ended_at - stage.started_at)
+                    out.note(f"  {stage.name}  {stage.detail + '  ' if stage.detail else ''}{took}")
+                if out.as_json:
+                    out.record(event)
+                continue
+            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
+                engine = event.engine
+            elif event.kind in {"reset", "missed"}:
+                engine = client.get(f"/v1/engines/{engine.id}", Engine)
+            if engine.state in _UP:
+                return engine
+            if engine.state in GONE:
+                raise _failed(engine)
+    except KeyboardInterrupt:
+        out.note(f"\nStopping {engine.name} …")
+        with ControlClient(client.folders) as fresh:
+            stop_engine(fresh, engine, now=True)
+        raise
+    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+
+
+def _failed(engine: Engine) -> HostError:
+    problem = engine.problem or Problem(
+        reason=Reason.CANCELLED, message=f"{engine.name} was stopped before it was ready."
+    )
+    if engine.last_lines and "last_lines" not in problem.evidence:
+        tail = list(engine.last_lines[-20:])
+        problem = problem.model_copy(update={"evidence": {**problem.evidence, "last_lines": tail}})
+    return HostError.from_problem(problem)
+
+
+def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine) -> Answer | None:
+    """One question through the public endpoint, as an editor would ask it, with a key where one is needed."""
+    url = host.endpoint.local_url or host.endpoint.url
+    if url is None:
+        return None
+    out.note(f"\n> {_QUESTION}")
+    show = None if out.as_json else lambda text: click.echo(text, nl=False)
+    keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
+    answer = ask(url, engine.name, _QUESTION, show, key=min(keys, default=None))
+    if not out.as_json:
+        click.echo()
+    return answer
+
+
+def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None, *, detached: bool) -> None:
+    if out.as_json:
+        out.record(
+            {
+                "engine": engine.model_dump(mode="json"),
+                "endpoint": host.endpoint.model_dump(mode="json"),
+                "answer": answer.as_json() if answer else None,
+            }
+        )
+        return
+    if answer is not None:
+        click.echo(f"\n{answer.speed()}")
+    click.echo(f"Endpoint: {endpoint_text(host.endpoint)}")
+    click.echo(f"Model:    {engine.name}")
+    if answer is not None and host.endpoint.url is not None:
+        key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
+        click.echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
+    if detached:
+        click.echo("Stop:     sndr stop   (sndr quit ends the host too)")
+
+
+def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
+    """Stay until Ctrl+C or the engine's end, then leave things as they were.
+
+    A host that was started here goes on for an engine that took the place of ours.
+    """
+    client = hold.client
+    replaced = False
+    out.note("Serving. Ctrl+C ends it." + (" The model stays." if engine.keep else ""))
+    try:
+        assert client.version is not None
+        for event in client.events(client.version.seq):
+            if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
+                engine = event.engine
+                if engine.state is EngineState.FAILED:
+                    if not out.as_json:
+                        click.echo("\n".join(engine.last_lines[-20:]), err=True)
+                    raise _failed(engine)
+                if engine.state is EngineState.UNLOADED:
+                    others = _running(client)
+                    if not others:
+                        out.note(f"{engine.name} was stopped.")
+                        return None
+                    names = ", ".join(one.name for one in others)
+                    if not hold.started_here or not client.get("/v1/host", HostInfo).ends_with_window:
+                        out.note(f"{engine.name} was replaced by {names}.")
+                        return None
+                    out.note(f"{engine.name} was replaced by {names}; the host goes on until Ctrl+C.")
+                    replaced = True
+            elif replaced and isinstance(event, EngineStateEvent):
+                # The host is ours, and with it would go what somebody else has started on it.
+                if event.engine.state in GONE and not _running(client):
+                    out.note("No engine is left.")
+                    return None
+            elif isinstance(event, HostStateEvent) and event.state == "closing":
+                out.note("The host is ending.")
+                return None
+    except KeyboardInterrupt:
+        if not engine.keep and not replaced:
+            out.note(f"\nStopping {engine.name} …")
+            with ControlClient(client.folders) as fresh:
+                _stop_quickly(out, fresh, engine)
+    return None
+
+
+def _stop_quickly(out: Output, client: ControlClient, engine: Engine) -> None:
+    """Drain and stop; a second Ctrl+C does not wait for answers that are being written."""
+    try:
+        try:
+            stop_engine(client, engine, now=False)
+        except KeyboardInterrupt:
+            with ControlClient(client.folders) as fresh:
+                stop_engine(fresh, engine, now=True)
+    except HostError as error:
+        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.NOT_FOUND}:
+            out.note("\n".join(problem_lines(error.problem)))

@@ -1,0 +1,189 @@
+"""Find the engine host of this user, or start one and end it again."""
+
+import json
+import subprocess
+import sys
+import tempfile
+from types import TracebackType
+from typing import IO, Self
+
+from pydantic import ValidationError
+
+from engine_host.client.sync_client import ControlClient, connected, wait_for_host
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
+from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+from engine_host.protocol.host import HostInfo
+
+_START = 40.0
+_END = 30.0
+_ROUNDS = 4
+
+
+class HostHold:
+    """A client of the host, and the host's process when this program started it.
+
+    Left without `let_go`, a host that was started here is ended; one that ran before is left alone.
+    """
+
+    def __init__(
+        self,
+        client: ControlClient,
+        process: "subprocess.Popen[bytes] | None" = None,
+        *,
+        detached: bool = False,
+    ) -> None:
+        """`detached`: the host was started here to go on by itself."""
+        self.client = client
+        self._process = process
+        self.detached = detached
+
+    @property
+    def started_here(self) -> bool:
+        """Whether the host lives for this command alone."""
+        return self._process is not None
+
+    def let_go(self) -> None:
+        """Leave a host that was started here running."""
+        if self._process is not None and self._process.stdin is not None:
+            self._process.stdin.close()
+        self._process = None
+
+    def _leave(self, process: "subprocess.Popen[bytes]") -> None:
+        if process.stdin is not None:
+            process.stdin.close()
+        # Not ours to wait for: the system collects it when this program has ended.
+        process.returncode = 0
+        self.client.close()
+
+    def end(self) -> None:
+        """End the host that was started here: orderly, then by closing its lifeline, then by force."""
+        process, self._process = self._process, None
+        if process is not None and process.poll() is None:
+            # The interrupted connection may have half an answer in it; the host is asked on a new one.
+            try:
+                with ControlClient(self.client.folders) as fresh:
+                    found = fresh.get("/v1/host", HostInfo)
+                    ours = found.pid == process.pid
+                    if ours and not found.ends_with_window:
+                        # `--detach` in another terminal: what was promised there holds.
+                        self._leave(process)
+                        return
+                    if ours:
+                        fresh.quit()
+            except HostError:
+                pass
+            if process.stdin is not None:
+                process.stdin.close()
+            try:
+                process.wait(_END)
+            except subprocess.TimeoutExpired:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        self.client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.end()
+
+
+def find_or_start(folders: Folders | None = None, *, daemon: bool = False) -> HostHold:
+    """The host that runs, or a new one; as a daemon it outlives this program.
+
+    Raises HostError with the new host's own reason when it does not come up.
+    """
+    folders = folders or Folders.resolve()
+    for _ in range(_ROUNDS):
+        try:
+            return _find_or_start(folders, daemon)
+        except HostError as error:
+            # Another command's host was there first, and ended before this one could join it.
+            if error.reason is not Reason.SECOND_INSTANCE:
+                raise
+    return _find_or_start(folders, daemon)
+
+
+def _find_or_start(folders: Folders, daemon: bool) -> HostHold:
+    try:
+        return HostHold(connected(folders))
+    except HostError as error:
+        # One that ends just now lets nobody in any more; the new one waits for its end.
+        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE, Reason.UNAUTHORIZED}:
+            raise
+    # The answer goes to a file without a name: a daemon may write to it long after this program is gone.
+    with tempfile.TemporaryFile() as answer:
+        arguments = [sys.executable, "-m", "engine_host", "serve", "--json"]
+        if not daemon:
+            # The lifeline: when this program dies, however, its end of the pipe closes and the host ends.
+            arguments += ["--owner-stdin", "--owner", "the command that started it"]
+        process = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL if daemon else subprocess.PIPE,
+            stdout=answer,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            client, pid = _wait(folders, process, answer)
+            if pid != process.pid:
+                # Somebody else's host was quicker; ours may still wait for its turn.
+                if process.stdin is not None:
+                    process.stdin.close()
+                process.terminate()
+                process.wait()
+                return HostHold(client)
+        except BaseException:
+            if process.poll() is None:
+                process.terminate()
+            process.wait()
+            raise
+    if daemon:
+        # Not ours to wait for: the system collects it when this program has ended.
+        process.returncode = 0
+        return HostHold(client, detached=True)
+    return HostHold(client, process)
+
+
+def _wait(
+    folders: Folders, process: "subprocess.Popen[bytes]", answer: IO[bytes]
+) -> tuple[ControlClient, int]:
+    """A client of the host that answers, and that host's process."""
+    while client := wait_for_host(folders, _START, lambda: process.poll() is not None):
+        try:
+            return client, client.get("/v1/host", HostInfo).pid
+        except HostError:
+            # Somebody else's, which has just ended: ours has its turn now.
+            client.close()
+    if process.returncode is not None:
+        raise _died(process.returncode, answer)
+    raise HostError(
+        Reason.HOST_UNREACHABLE,
+        f"The engine host did not answer within {_START:.0f} s of its start.",
+        cause="The machine is very busy, or the host hangs.",
+        fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
+    )
+
+
+def _died(code: int, answer: IO[bytes]) -> HostError:
+    answer.seek(0)
+    said = answer.read().decode(errors="replace").strip()
+    for line in reversed(said.splitlines()):
+        try:
+            return HostError.from_problem(ErrorAnswer.model_validate(json.loads(line)).error)
+        except (ValueError, ValidationError):
+            continue
+    return HostError(
+        Reason.HOST_GONE,
+        f"The engine host ended while it started (exit code {code}).",
+        cause=said.splitlines()[-1] if said else "",
+        fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
+        evidence={"output": said[-4000:]},
+    )

@@ -1,0 +1,311 @@
+"""`sndr status|models|events|logs`: what is there, what runs, what happened."""
+
+import json
+import time
+from collections import deque
+from collections.abc import Collection, Sequence
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, clock, command, duration, size, table
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.events import summary
+from engine_host.cli.text.log_files import lines_of_files, log_files
+from engine_host.client.sync_client import ControlClient, connected
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
+from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EventBase, LogLineEvent
+from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
+from engine_host.protocol.logs import LogLine, LogPage
+from engine_host.protocol.models import ModelFile, ModelPage
+
+_GONE = {EngineState.UNLOADED, EngineState.FAILED}
+_FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
+_NO_GPU = {
+    GpuAbsence.NO_DRIVER: "no NVIDIA driver",
+    GpuAbsence.NO_DEVICE: "the NVIDIA driver lists none",
+    GpuAbsence.DRIVER_ERROR: "the NVIDIA driver does not answer",
+}
+_KINDS = sorted({str(one.model_fields["kind"].default) for one in EventBase.__subclasses__()} - {"heartbeat"})
+_SHOWN = 20
+# Well within what the host keeps, so that the place is still there when it is read.
+_LOOK_BACK = 10_000
+
+
+@click.command()
+@click.option("--all", "everything", is_flag=True, help="Also every start that ended.")
+@command
+def status(out: Output, everything: bool) -> Exit | None:
+    """Say what runs: the host, its endpoint, its engines, and a last start that failed."""
+    with connected() as client:
+        host = client.get("/v1/host", HostInfo)
+        engines = client.get("/v1/engines", EnginePage).engines
+    if out.as_json:
+        out.record(
+            {"host": host.model_dump(mode="json"), "engines": [e.model_dump(mode="json") for e in engines]}
+        )
+        return None
+    gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
+    rows = [
+        ("host", f"{host.program}, pid {host.pid}, up {duration(time.time() - host.started_at)}"),
+        (
+            "",
+            f"ends with {host.owner or 'its window'}" if host.ends_with_window else "stays until `sndr quit`",
+        ),
+        ("machine", f"{host.cpu_name}, {host.cpu_threads} threads"),
+        ("memory", f"{size(host.ram_used)} of {size(host.ram_total)}"),
+        ("GPU", gpus or _no_gpu(host)),
+        ("endpoint", endpoint_text(host.endpoint)),
+    ]
+    width = max(len(name) for name, _ in rows)
+    click.echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
+    click.echo()
+    shown = engines if everything else _of_now(engines)
+    click.echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
+    if ended := len(engines) - len(shown):
+        click.echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
+    return None
+
+
+def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
+    """What lives, and the newest start where it failed."""
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    return tuple(
+        engine
+        for engine in engines
+        if engine.state not in _GONE or (engine is newest and engine.state is EngineState.FAILED)
+    )
+
+
+def _no_gpu(host: HostInfo) -> str:
+    """Why there is no GPU; what the driver said word for word only where it is one that fails."""
+    why = _NO_GPU[host.gpu_absence] if host.gpu_absence else ""
+    if host.gpu_absence is GpuAbsence.DRIVER_ERROR and host.gpu_absence_detail:
+        why += f": {host.gpu_absence_detail}"
+    return f"none ({why})" if why else "none"
+
+
+def endpoint_text(endpoint: Endpoint) -> str:
+    """Where the endpoint is, who reaches it, and whether it wants a key."""
+    if endpoint.url is None:
+        return f"not served (wanted: port {endpoint.wanted_port})"
+    reach = "this machine only" if endpoint.reach is Reach.THIS_MACHINE else "everyone on the network"
+    moved = "" if endpoint.port == endpoint.wanted_port else f"; port {endpoint.wanted_port} was taken"
+    here = "" if endpoint.local_url in {None, endpoint.url} else f"; from here {endpoint.local_url}"
+    return f"{endpoint.url} ({reach}, {'key required' if endpoint.key_required else 'no key'}{moved}{here})"
+
+
+def _engines(engines: tuple[Engine, ...]) -> list[str]:
+    rows = []
+    for engine in engines:
+        readings = engine.readings
+        busy = kv = memory = "-"
+        if readings is not None and engine.state not in _GONE:
+            if readings.slots_busy is not None:
+                # vLLM has no slots; it takes as many requests at once as the start says.
+                busy = f"{readings.slots_busy:,} of {readings.slots_total or engine.plan.streams:,}"
+            if readings.kv_tokens is not None and readings.kv_capacity is not None:
+                kv = f"{readings.kv_tokens:,} of {readings.kv_capacity:,}"
+            if readings.memory is not None:
+                memory = size(readings.memory)
+        state = engine.state.value + (", kept" if engine.keep and engine.state not in _GONE else "")
+        rows.append((engine.id, engine.name, engine.server.value, state, busy, kv, memory))
+    lines = table(("engine", "model", "server", "state", "streams", "KV tokens", "memory"), rows)
+    for engine in engines:
+        if engine.problem is not None:
+            lines.append(f"{engine.id}: {engine.problem.message}")
+            lines += [f"  its log:     $ sndr logs {engine.id}", f"  start again: $ {engine.plan.command}"]
+    return lines
+
+
+@click.command()
+@click.option("--scan", is_flag=True, help="Look through the folders again first.")
+@command
+def models(out: Output, scan: bool) -> Exit | None:
+    """List the models found on this machine."""
+    with find_or_start() as hold:
+        read = hold.client.post if scan else hold.client.get
+        page = read("/v1/models", ModelPage) if not scan else hold.client.post("/v1/models/scan", ModelPage)
+    rows = [
+        (
+            model.id,
+            model.format,
+            model.quantization or "-",
+            size(model.size),
+            str(model.context or "-"),
+            model.found_in,
+            _state(model),
+        )
+        for model in page.models
+    ]
+    out.result(
+        page,
+        table(("model", "format", "type", "size", "context", "found in", ""), rows)
+        if rows
+        else "No models found.",
+    )
+    return None
+
+
+def _state(model: ModelFile) -> str:
+    if model.problem is not None:
+        return model.problem.message
+    notes = ["no weights: runs with random ones"] if model.format == "shape" else []
+    if model.mtp_layers:
+        notes.append("drafts its own next tokens (MTP)")
+    return ", ".join(notes)
+
+
+@click.command()
+@click.option("-f", "--follow", is_flag=True, help="Go on as they happen.")
+@click.option("--after", type=click.IntRange(0), help="Only events with a higher number.")
+@click.option("--all", "every", is_flag=True, help="Measurements and log lines too.")
+@click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
+@command
+def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tuple[str, ...]) -> Exit | None:
+    """Print what happened: the last 20 events, or all after a number.
+
+    Measurements (telemetry.sample) and log lines (log.line) are left out: there is one of them a second.
+    """
+    for kind in kinds:
+        if kind not in _KINDS:
+            near = near_names(kind, _KINDS, 3)
+            meant = f" Did you mean {' or '.join(near)}?" if near else ""
+            raise click.UsageError(f"There is no kind of event {kind!r}.{meant} Kinds: {', '.join(_KINDS)}.")
+    with connected() as client:
+        assert client.version is not None
+        latest = client.version.seq
+        first = max(0, latest - _LOOK_BACK) if after is None else after
+        if not follow and first >= latest:
+            return None
+        # What was there before is kept back until it is known which are the last.
+        earlier: deque[str] = deque(maxlen=_SHOWN if after is None else None)
+        caught_up = first >= latest
+        for line in client.event_lines(first):
+            event = json.loads(line)
+            kind = event["kind"]
+            wanted = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
+            if wanted:
+                earlier.append(line if out.as_json else _event_line(event))
+            reached = event.get("latest", 0) if kind == "reset" else event["seq"]
+            caught_up = caught_up or reached >= latest
+            if caught_up:
+                while earlier:
+                    click.echo(earlier.popleft())
+                if not follow:
+                    return None
+    return None
+
+
+def _event_line(event: dict[str, Any]) -> str:
+    return f"{clock(event['at'])} {event['seq'] or '':>6}  {event['kind']:<16} {summary(event)}"
+
+
+@click.command()
+@click.argument("source", required=False)
+@click.option("-f", "--follow", is_flag=True, help="Go on as lines come.")
+@click.option("--level", type=click.Choice(["info", "warning", "error"]), default="info", show_default=True)
+@click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
+@command
+def logs(out: Output, source: str | None, follow: bool, level: str, count: int) -> Exit | None:
+    """Print log lines of SOURCE (host, build, an engine's id or a model's name), or of all.
+
+    Of engines of earlier hosts, and when no host runs, the lines are read from the files in the data folder.
+    """
+    try:
+        client = connected()
+    except HostError as error:
+        files = lines_of_files(Folders.resolve(), source, level, count)
+        gone = error.reason in {Reason.HOST_UNREACHABLE, Reason.HOST_GONE}
+        if follow or not gone or not files.sources:
+            raise
+        if source is not None and source not in files.sources:
+            raise _no_source(source, files.sources) from error
+        out.note("No engine host runs; this is what the last one left.")
+        _show_files(out, files)
+        return None
+    with client:
+        assert client.version is not None
+        after = client.version.seq
+        page = _tail(client, source, level, count)
+        if source is not None and not page.lines and (named := _newest_of(client, source)) is not None:
+            source = named
+            page = _tail(client, source, level, count)
+        if source is not None and not page.lines:
+            files = lines_of_files(client.folders, source, level, count)
+            _check_source(client, source, {*page.sources, *files.sources})
+            if source not in page.sources and not follow and source in files.sources:
+                _show_files(out, files)
+                return None
+        if out.as_json and not follow:
+            out.record(page)
+            return None
+        for line in page.lines:
+            _print(out, line)
+        if not page.lines and not follow:
+            speaking = ", ".join(dict.fromkeys((*page.sources, *log_files(client.folders))))
+            out.note(f"No lines. Sources: {speaking or 'none yet'}.")
+        if not follow:
+            return None
+        seen = {line.source: line.number for line in page.lines}
+        levels = ["info", "warning", "error"]
+        for event in client.events(after):
+            if not isinstance(event, LogLineEvent):
+                continue
+            for line in event.lines:
+                wanted = source in {None, line.source} and levels.index(line.severity) >= levels.index(level)
+                if wanted and line.number > seen.get(line.source, 0):
+                    _print(out, line)
+    return None
+
+
+def _show_files(out: Output, page: LogPage) -> None:
+    """Lines that files hold; their times are in them, where they have any."""
+    if out.as_json:
+        out.record(page)
+        return
+    for line in page.lines:
+        click.echo(f"{line.source:<14} {line.text}")
+    if not page.lines:
+        out.note(f"No lines. Sources: {', '.join(page.sources)}.")
+
+
+def _newest_of(client: ControlClient, model: str) -> str | None:
+    """The id of the newest engine that runs or ran under a model's name."""
+    engines = [one for one in client.get("/v1/engines", EnginePage).engines if one.name == model]
+    newest = max(engines, key=lambda engine: engine.created_at, default=None)
+    return newest.id if newest is not None else None
+
+
+def _check_source(client: ControlClient, source: str, speaking: Collection[str]) -> None:
+    """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
+    known = {"host", "build", *speaking}
+    known |= {engine.id for engine in client.get("/v1/engines", EnginePage).engines}
+    if source not in known:
+        raise _no_source(source, sorted(known))
+
+
+def _no_source(source: str, known: Sequence[str]) -> HostError:
+    return HostError(
+        Reason.NOT_FOUND,
+        f"There is no log source {source}.",
+        fix=f"Sources: {', '.join(known)}.",
+        evidence={"sources": list(known)},
+    )
+
+
+def _tail(client: ControlClient, source: str | None, level: str, count: int) -> LogPage:
+    parameters = {"source": source, "severity": level, "limit": count}
+    return client.get("/v1/logs", LogPage, parameters)
+
+
+def _print(out: Output, line: LogLine) -> None:
+    if out.as_json:
+        out.record(line)
+        return
+    mark = "" if line.severity == "info" else f"{line.severity.value}: "
+    click.echo(f"{clock(line.at)} {line.source:<14} {mark}{line.text}")

@@ -1,0 +1,1 @@
+"""Plans, events, jobs and log files as text for a terminal."""

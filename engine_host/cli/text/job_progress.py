@@ -1,0 +1,92 @@
+"""Follow a job of the host from the command line."""
+
+import click
+
+from engine_host.cli.output import Output, writes_to_terminal
+from engine_host.client.sync_client import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import JobDoneEvent, JobStepEvent
+from engine_host.protocol.jobs import Job, JobState
+
+
+def follow(client: ControlClient, job: Job, out: Output) -> Job:
+    """Wait for the end of a job and say its steps; Ctrl+C cancels it.
+
+    Raises HostError with the job's own error, or HostError(cancelled).
+    """
+    steps = _Steps(out)
+    try:
+        ended = job if job.ended else _wait(client, job, steps)
+    except KeyboardInterrupt:
+        steps.finish()
+        with ControlClient(client.folders) as fresh:
+            ended = fresh.delete(f"/v1/jobs/{job.id}", Job)
+            if not ended.ended:
+                ended = _wait(fresh, ended, steps)
+    steps.finish()
+    if ended.error is not None:
+        raise HostError.from_problem(ended.error)
+    if ended.state is JobState.CANCELLED:
+        parts = [f"{ended.title} was cancelled.", ended.undone, ended.left]
+        raise HostError(Reason.CANCELLED, " ".join(part for part in parts if part))
+    return ended
+
+
+def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
+    # The number is read before the job, so that nothing falls between the two.
+    assert client.version is not None
+    after = client.version.seq
+    now = client.get(f"/v1/jobs/{job.id}", Job)
+    if now.ended:
+        return now
+    steps.show(now)
+    for event in client.events(after):
+        if isinstance(event, JobStepEvent | JobDoneEvent) and event.job.id == job.id:
+            steps.show(event.job)
+            if event.job.ended:
+                return event.job
+        if event.kind in {"reset", "missed"}:
+            now = client.get(f"/v1/jobs/{job.id}", Job)
+            if now.ended:
+                return now
+    raise HostError(Reason.HOST_GONE, "The engine host has ended.")
+
+
+class _Steps:
+    """The steps of a job on stderr: one line a step, its progress in place at a terminal."""
+
+    def __init__(self, out: Output) -> None:
+        self._out = out
+        self._number = 0
+        self._tenth = -1
+        self._open = False
+
+    def show(self, job: Job) -> None:
+        """Say where the job is."""
+        step = job.step
+        if step is None or job.ended:
+            return
+        if self._out.as_json:
+            self._out.record({"job": job.id, "step": step.model_dump(mode="json")})
+            return
+        tenth = int((step.progress or 0) * 10)
+        text = f"  {step.number}/{step.of} {step.name}"
+        if step.progress is not None:
+            text += f" {step.progress:4.0%}"
+        if step.detail:
+            text += f"  {step.detail}"
+        if writes_to_terminal():
+            if self._number != step.number:
+                self.finish()
+            click.echo(f"\r\033[K{text[:110]}", err=True, nl=False)
+            self._open = True
+        elif (step.number, tenth) != (self._number, self._tenth):
+            click.echo(text[:160], err=True)
+        self._number, self._tenth = step.number, tenth
+
+    def finish(self) -> None:
+        """Leave the line of the last step."""
+        if self._open:
+            click.echo(err=True)
+            self._open = False

@@ -1,0 +1,133 @@
+"""One streamed question to an OpenAI endpoint, timed as its client sees it."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine_host.cli.output import duration
+from engine_host.client.sync_client import chunks, error_in
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+
+_ANSWER = 300.0
+_SHORTEST_TIMED = 0.02
+"""Seconds below which a text came in one go, and its rate would be of the network."""
+
+
+@dataclass
+class Answer:
+    """What came back; times in seconds, None where it was not measured."""
+
+    text: str = ""
+    reasoning: str = ""
+    tool_calls: list[dict[str, Any]] = field(default_factory=list)
+    finish: str | None = None
+    prompt_tokens: int | None = None
+    generated_tokens: int | None = None
+    ttft: float | None = None
+    decode_rate: float | None = None
+    interrupted: bool = False
+
+    def speed(self) -> str:
+        """TTFT, tokens and rate in one line."""
+        parts = [
+            f"TTFT {duration(self.ttft)}" if self.ttft is not None else "",
+            f"{self.generated_tokens} tokens" if self.generated_tokens is not None else "",
+            f"{self.decode_rate:.1f} tok/s" if self.decode_rate is not None else "",
+        ]
+        return " · ".join(part for part in parts if part)
+
+    def as_json(self) -> dict[str, Any]:
+        """The answer as a JSON object."""
+        return dict(vars(self))
+
+
+def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None, began: float) -> Answer:
+    """Put a streamed answer together, showing its text as it comes; Ctrl+C ends it and keeps what came."""
+    answer = Answer()
+    first = last = None
+    told = False
+    try:
+        for chunk in stream:
+            if timings := chunk.get("timings"):
+                # The engine's own clock: ours would measure how its text was bundled on the way.
+                answer.decode_rate = timings.get("predicted_per_second")
+                told = True
+            if usage := chunk.get("usage"):
+                answer.prompt_tokens = usage.get("prompt_tokens")
+                answer.generated_tokens = usage.get("completion_tokens")
+            for choice in chunk.get("choices") or ():
+                delta = choice.get("delta") or {}
+                text = delta.get("content") or choice.get("text") or ""
+                reasoning = delta.get("reasoning_content") or ""
+                calls = delta.get("tool_calls") or ()
+                if text or reasoning or calls:
+                    last = time.monotonic()
+                    first = first or last
+                answer.text += text
+                answer.reasoning += reasoning
+                answer.tool_calls.extend(calls)
+                answer.finish = choice.get("finish_reason") or answer.finish
+                if text and show is not None:
+                    show(text)
+    except KeyboardInterrupt:
+        answer.interrupted = True
+    if first is not None and last is not None:
+        answer.ttft = first - began
+        # vLLM tells no rate: then it is the rate at which the text came here.
+        if not told and (answer.generated_tokens or 0) > 1 and last - first > _SHORTEST_TIMED:
+            answer.decode_rate = ((answer.generated_tokens or 0) - 1) / (last - first)
+    return answer
+
+
+def ask(
+    url: str,
+    model: str,
+    text: str,
+    show: Callable[[str], None] | None = None,
+    max_tokens: int | None = None,
+    key: str | None = None,
+) -> Answer:
+    """Ask the public endpoint at `url` one question, over the network as any client would, with an API key.
+
+    Raises HostError.
+    """
+    import httpx
+
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": [{"role": "user", "content": text}],
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if max_tokens is not None:
+        body["max_tokens"] = max_tokens
+    headers = [] if key is None else [(b"x-api-key", key.encode())]
+    began = time.monotonic()
+    try:
+        with (
+            httpx.Client(timeout=httpx.Timeout(10, read=_ANSWER), trust_env=False, verify=False) as http,
+            http.stream(
+                "POST", f"{url.rstrip('/')}/chat/completions", json=body, headers=headers
+            ) as response,
+        ):
+            if not response.is_success:
+                raise error_in(response.read(), response.status_code)
+            return collect(_checked(chunks(response.iter_lines())), show, began)
+    except httpx.TransportError as error:
+        raise HostError(
+            Reason.HOST_GONE,
+            f"The endpoint {url} broke off: {error}.",
+            fix=Fix(text="See what the host says.", command="sndr logs host"),
+        ) from error
+
+
+def _checked(stream: Iterator[dict[str, Any]]) -> Iterator[dict[str, Any]]:
+    """The chunks; an answer without a single one is an error."""
+    empty = True
+    for chunk in stream:
+        empty = False
+        yield chunk
+    if empty:
+        raise HostError(Reason.INTERNAL, "The endpoint answered nothing.")

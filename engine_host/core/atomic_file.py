@@ -1,0 +1,55 @@
+"""Files that are either as they were or as they should be: written beside, flushed, renamed."""
+
+import errno
+import os
+import tempfile
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+
+
+def write(path: Path, data: bytes | str, mode: int = 0o600, *, follow: bool = False) -> None:
+    """Replace the file at `path`; on failure the old one stays and nothing is left beside it.
+
+    `follow`: where `path` is a link, its target is replaced and the link stays. For files of a person's own
+    folders, who may keep them elsewhere; never in a folder where others may make links.
+    Raises HostError(disk_full) and HostError(not_writable).
+    """
+    content = data.encode() if isinstance(data, str) else data
+    name = ""
+    if follow:
+        path = Path(os.path.realpath(path))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, name = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "wb") as file:
+            os.fchmod(file.fileno(), mode)
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(name, path)
+    except OSError as error:
+        if name and os.path.exists(name):
+            os.unlink(name)
+        raise saving_failed(path, error) from error
+
+
+def saving_failed(path: Path, error: OSError) -> HostError:
+    """The clear error for an OSError met while saving `path`."""
+    evidence = {"path": str(path), "errno": error.errno}
+    if error.errno in {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}:
+        return HostError(
+            Reason.DISK_FULL,
+            f"The disk is full: {path} could not be saved. What was there is unchanged.",
+            cause="No space is left for this user on that disk.",
+            fix="Free some space and try again.",
+            evidence=evidence,
+        )
+    return HostError(
+        Reason.NOT_WRITABLE,
+        f"{path} could not be saved: {error.strerror}. What was there is unchanged.",
+        cause="The folder or the file is not writable for you.",
+        fix="Make it writable, or set SNDR_HOME to a folder of yours.",
+        evidence=evidence,
+    )

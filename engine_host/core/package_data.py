@@ -1,0 +1,39 @@
+"""What ships with the program: the demo model and the catalogue."""
+
+import sys
+from functools import cache
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+
+
+def resources() -> Path:
+    """The folder of shipped files: in the source tree, in an installed package, or in a frozen program.
+
+    Raises HostError(not_found) when the installation is incomplete.
+    """
+    return _shipped("resources", "sndr_gui/resources", getattr(sys, "_MEIPASS", None))
+
+
+def presets() -> Path:
+    """The folder of the catalogue's files. Raises HostError(not_found) as `resources` does."""
+    return _shipped("presets", "engine_host/presets", getattr(sys, "_MEIPASS", None))
+
+
+@cache
+def _shipped(in_sources: str, installed: str, frozen: str | None) -> Path:
+    here = Path(__file__).resolve().parent.parent.parent
+    candidates = [here / in_sources, here / installed]
+    if frozen:
+        candidates.insert(0, Path(frozen) / in_sources)
+    for candidate in candidates:
+        if candidate.is_dir():
+            return candidate
+    raise HostError(
+        Reason.NOT_FOUND,
+        "The files that ship with the program are missing.",
+        cause="The installation is incomplete.",
+        fix="Install the program again.",
+        evidence={"looked_in": [str(candidate) for candidate in candidates]},
+    )

@@ -1,0 +1,184 @@
+"""Where the program keeps its files, and the check that its run folder is private."""
+
+import hashlib
+import json
+import os
+import platform
+import stat
+import sys
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import platformdirs
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+
+# sun_path holds 108 bytes on Linux and 104 on macOS; an engine's socket adds 24 to the run folder.
+_LONGEST_RUN_FOLDER = 76
+
+
+@dataclass(frozen=True)
+class Folders:
+    """The program's folders; none is made before it is needed.
+
+    `SNDR_HOME` puts all of them below one folder; `SNDR_CACHE` moves the cache alone.
+    """
+
+    config: Path
+    data: Path
+    cache: Path
+    run: Path
+
+    @property
+    def logs(self) -> Path:
+        """Logs of the host, the engines and the builds."""
+        return self.data / "logs"
+
+    @property
+    def socket(self) -> Path:
+        """The control socket."""
+        return self.run / "control.sock"
+
+    @property
+    def token(self) -> Path:
+        """The file with this start's token."""
+        return self.run / "token"
+
+    @property
+    def lock(self) -> Path:
+        """The file that one running host holds locked."""
+        return self.run / "host.lock"
+
+    @property
+    def claim(self) -> Path:
+        """The file that the host of this data holds locked, and that says where that host is found."""
+        return self.data / "host.claim"
+
+    @property
+    def settings(self) -> Path:
+        """The user's settings."""
+        return self.config / "settings.toml"
+
+    @property
+    def store(self) -> Path:
+        """The database."""
+        return self.data / "sndr.sqlite"
+
+    def read_claim(self) -> "Claim | None":
+        """Who claimed this data last; None when nobody did, or who did has ended in order.
+
+        It may be out of date: whether that host still runs is told by its socket.
+        """
+        try:
+            said = json.loads(self.claim.read_bytes())
+            return Claim(int(said["pid"]), str(said["machine"]), replace(self, run=Path(said["run"])))
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+    def elsewhere(self) -> "Folders | None":
+        """These folders with the run folder of the host that claimed this data from another one, if any did.
+
+        Cron, `su -` or ssh may have no XDG_RUNTIME_DIR, and so another run folder than the desktop.
+        """
+        claim = self.read_claim()
+        if claim is None or not claim.here or claim.folders.run == self.run:
+            return None
+        return claim.folders
+
+    @classmethod
+    def resolve(cls, environment: Mapping[str, str] | None = None) -> "Folders":
+        """The folders for this user and environment."""
+        env = os.environ if environment is None else environment
+        if home := env.get("SNDR_HOME"):
+            base = Path(home).expanduser().absolute()
+            config, data, cache, run = base / "config", base / "data", base / "cache", base / "run"
+        else:
+            config = platformdirs.user_config_path("sndr", appauthor=False)
+            data = platformdirs.user_data_path("sndr", appauthor=False)
+            cache = platformdirs.user_cache_path("sndr", appauthor=False)
+            run = _run_folder(env)
+        if moved := env.get("SNDR_CACHE"):
+            cache = Path(moved).expanduser().absolute()
+        return cls(config, data, cache, _short_enough(run))
+
+    def make_run_folder(self) -> None:
+        """Make the run folder, private to this user.
+
+        Raises HostError(run_folder_unsafe) when it belongs to somebody else or others may enter it, and
+        HostError(not_writable) when it cannot be made.
+        """
+        try:
+            self.run.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise HostError(
+                Reason.NOT_WRITABLE,
+                f"The run folder {self.run} cannot be made: {error.strerror}.",
+                cause="The folder above it is not writable, or a file is in the way.",
+                fix="Make it writable, or set SNDR_HOME to a folder of yours.",
+                evidence={"path": str(self.run), "errno": error.errno},
+            ) from error
+        self.check_run_folder()
+
+    def check_run_folder(self) -> None:
+        """Make sure that what lies in the run folder is this user's; one that is not there is no harm.
+
+        Raises HostError(run_folder_unsafe) when it belongs to somebody else or others may enter it.
+        """
+        if sys.platform == "win32":
+            return
+        try:
+            info = self.run.lstat()
+        except OSError:
+            # Nothing can be read from it either.
+            return
+        mode = stat.S_IMODE(info.st_mode)
+        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
+            raise HostError(
+                Reason.RUN_FOLDER_UNSAFE,
+                f"The run folder {self.run} is not a folder of yours (owner {info.st_uid}).",
+                cause="Another user made it, or it is a link.",
+                fix="Remove it, or set SNDR_HOME to a folder of yours.",
+                evidence={"path": str(self.run), "owner": info.st_uid, "mode": oct(mode)},
+            )
+        if mode & 0o077:
+            raise HostError(
+                Reason.RUN_FOLDER_UNSAFE,
+                f"The run folder {self.run} can be entered by others (mode {mode:04o}).",
+                cause="Its permissions were changed; whoever enters it could talk to your engines.",
+                fix=Fix(text="Make it private again.", command=f"chmod 700 {self.run}"),
+                evidence={"path": str(self.run), "mode": f"{mode:04o}"},
+            )
+
+
+@dataclass(frozen=True)
+class Claim:
+    """What a host noted when it claimed a data folder; `folders` are those that reach it."""
+
+    pid: int
+    machine: str
+    folders: Folders
+
+    @property
+    def here(self) -> bool:
+        """Whether that host is on this machine; a home folder may be shared by several."""
+        return self.machine == platform.node()
+
+
+def _run_folder(env: Mapping[str, str]) -> Path:
+    runtime = env.get("XDG_RUNTIME_DIR", "")
+    if runtime and Path(runtime).is_dir():
+        return Path(runtime) / "sndr"
+    if sys.platform == "win32":
+        return platformdirs.user_data_path("sndr", appauthor=False) / "run"
+    return Path(tempfile.gettempdir()) / f"sndr-{os.getuid()}"
+
+
+def _short_enough(run: Path) -> Path:
+    """The folder itself, or a short stand-in for one whose socket paths the system would refuse."""
+    if sys.platform == "win32" or len(os.fsencode(run)) <= _LONGEST_RUN_FOLDER:
+        return run
+    digest = hashlib.sha256(os.fsencode(run)).hexdigest()[:12]
+    return Path("/tmp") / f"sndr-{os.getuid()}-{digest}"

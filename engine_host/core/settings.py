@@ -1,0 +1,287 @@
+"""The user's settings: one TOML file, checked, with the layer that set each value."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Any, Literal
+
+import tomlkit
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from tomlkit.exceptions import TOMLKitError
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.core.loopback import is_loopback
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Layer, ServerChoice, Setting
+
+
+class _Group(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class EndpointSettings(_Group):
+    """Where editors and agents connect."""
+
+    host: str = Field("127.0.0.1", min_length=1)
+    port: int = Field(8020, ge=1, le=65535)
+    allowed_hosts: tuple[str, ...] = ()
+    queue_limit: int = Field(64, ge=0, le=10_000)
+
+
+class ModelSettings(_Group):
+    """Where model files are looked for."""
+
+    folders: tuple[str, ...] = ()
+    other_programs: bool = True
+
+
+class EngineSettings(_Group):
+    """Defaults for every start."""
+
+    server: Literal[ServerChoice.AUTO, ServerChoice.BUILT, ServerChoice.PREBUILT, ServerChoice.OWN] = (
+        ServerChoice.AUTO
+    )
+    own_server: str | None = None
+    streams: int = Field(8, ge=1, le=256)
+    context: int | None = Field(None, ge=128)
+    threads: int | None = Field(None, ge=1, le=1024)
+    keep: bool = False
+
+
+class PatchSettings(_Group):
+    """Switches of vLLM's patches: ids, families or `all`; the most particular one decides."""
+
+    off: tuple[str, ...] = ()
+    on: tuple[str, ...] = ()
+
+
+class HostSettings(_Group):
+    """How the host lives."""
+
+    outlive_window: bool = False
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+
+
+class Settings(_Group):
+    """Everything a person can set, by group."""
+
+    endpoint: EndpointSettings = EndpointSettings()
+    models: ModelSettings = ModelSettings()
+    engine: EngineSettings = EngineSettings()
+    patches: PatchSettings = PatchSettings()
+    host: HostSettings = HostSettings()
+
+
+class SettingsFile:
+    """The settings as resolved now; keeps what the file says apart from the defaults."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._written: dict[str, dict[str, Any]] = {}
+        self.current = Settings()
+
+    def load(self) -> None:
+        """Read the file; a missing one means defaults.
+
+        Raises HostError(setting_invalid) that names the key and the file, and leaves the file alone.
+        """
+        written = self._read().unwrap()
+        self.current = self._check(written)
+        self._written = written
+
+    def _read(self) -> tomlkit.TOMLDocument:
+        """The file as a document that keeps comments and order."""
+        try:
+            return tomlkit.parse(self.path.read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return tomlkit.document()
+        except (TOMLKitError, ValueError) as error:
+            raise HostError(
+                Reason.SETTING_INVALID,
+                f"{self.path} is not valid TOML: {error}.",
+                cause="The file was edited or damaged.",
+                fix="Mend that line, or move the file away to start from the defaults.",
+                evidence={"file": str(self.path)},
+            ) from error
+        except OSError as error:
+            raise HostError(
+                Reason.SETTING_INVALID,
+                f"{self.path} cannot be read: {error.strerror}.",
+                fix="Make the file readable for you.",
+                evidence={"file": str(self.path), "errno": error.errno},
+            ) from error
+
+    def change(self, values: dict[str, Any]) -> tuple[str, ...]:
+        """Set dotted names to values (None removes the user's value) and save; the names that changed.
+
+        A value that was wrong in the file already does not stop another from being mended: what was asked
+        is saved, and the error names what is still wrong. Raises HostError(setting_invalid),
+        HostError(disk_full), HostError(not_writable); but for that one case nothing changed then.
+        """
+        # Read anew: what was written into the file by hand meanwhile must not be lost.
+        document = self._read()
+        lists = {name for name, default in _flat(Settings()) if isinstance(default, list)}
+        # One entry is what most lists hold, and brackets are hard to write in a shell.
+        values = {
+            name: [value] if name in lists and isinstance(value, str) else value
+            for name, value in values.items()
+        }
+        for name, value in values.items():
+            _put(document, name, value)
+        written = document.unwrap()
+        still_wrong: HostError | None = None
+        try:
+            checked = Settings.model_validate(written)
+        except ValidationError as error:
+            for entry in error.errors():
+                for name, value in values.items():
+                    group, _, key = name.partition(".")
+                    if value is not None and entry["loc"][:2] in {(group,), (group, key)}:
+                        raise _refused(name, entry) from error
+            still_wrong = self._wrong(error, saved=tuple(values))
+        else:
+            if "endpoint.host" in values:
+                _check_reach(checked.endpoint.host, self.path.parent)
+        atomic_file.write(self.path, tomlkit.dumps(document), follow=True)
+        if still_wrong is not None:
+            raise still_wrong
+        before = dict(_flat(self.current))
+        self._written, self.current = written, checked
+        return tuple(name for name, value in _flat(checked) if before[name] != value)
+
+    def settings(self) -> tuple[Setting, ...]:
+        """Every setting by its dotted name, with the layer that set it."""
+        return tuple(
+            Setting(
+                name=name,
+                value=value,
+                layer=Layer.USER if self.is_set(name) else Layer.ENGINE,
+                why=str(self.path) if self.is_set(name) else "default",
+            )
+            for name, value in _flat(self.current)
+        )
+
+    def is_set(self, name: str) -> bool:
+        """Whether the user's file sets this dotted name."""
+        group, _, key = name.partition(".")
+        return key in self._written.get(group, {})
+
+    def _check(self, written: dict[str, Any]) -> Settings:
+        try:
+            return Settings.model_validate(written)
+        except ValidationError as error:
+            raise self._wrong(error) from error
+
+    def _wrong(self, error: ValidationError, saved: tuple[str, ...] = ()) -> HostError:
+        """What is wrong in the file, by the name of its key, and what was changed all the same."""
+        first = error.errors()[0]
+        key = ".".join(str(part) for part in first["loc"]) or "settings"
+        if first["type"] == "extra_forbidden":
+            message = f"There is no setting {key} (in {self.path})."
+            advice = f"Remove it. {_known()}"
+        else:
+            message = f"{key} in {self.path} is wrong: {_plain(first['msg'])} (it is {first['input']!r})."
+            advice = "Change that value, or remove it to have the default."
+        name = ".".join(str(part) for part in first["loc"][:2])
+        if saved:
+            message = f"{', '.join(saved)} was saved, but the file is not used yet: {message}"
+        return HostError(
+            Reason.SETTING_INVALID,
+            message,
+            fix=Fix(text=advice, command=f"sndr settings unset {name}"),
+            evidence={
+                "key": key,
+                "file": str(self.path),
+                "errors": error.error_count(),
+                "saved": list(saved),
+            },
+        )
+
+
+def _put(document: tomlkit.TOMLDocument, name: str, value: Any) -> None:
+    """Set a dotted name, or take it away; a table without entries goes, unless it holds comments."""
+    group, _, key = name.partition(".")
+    if not isinstance(document.get(group, {}), dict):
+        del document[group]
+    if value is not None:
+        if group not in document:
+            document[group] = tomlkit.table()
+        document[group][key] = value
+    elif group in document:
+        entries = document[group]
+        entries.pop(key, None)
+        if not entries.unwrap() and "#" not in entries.as_string():
+            del document[group]
+
+
+def _refused(name: str, entry: Any) -> HostError:
+    """A value that was asked for and is not taken; nothing was saved."""
+    if entry["type"] == "extra_forbidden":
+        return HostError(
+            Reason.SETTING_INVALID,
+            f"There is no setting {name}.",
+            fix=_known(),
+            evidence={"key": name},
+        )
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"{name} cannot be {entry['input']!r}: {_plain(entry['msg'])}. Nothing was changed.",
+        fix="Give another value.",
+        evidence={"key": name, "value": str(entry["input"])[:200]},
+    )
+
+
+def _known() -> str:
+    return "Known settings: " + ", ".join(name for name, _ in _flat(Settings())) + "."
+
+
+def _plain(message: str) -> str:
+    """pydantic's sentence in the words of a settings file."""
+    return message[:1].lower() + message[1:].replace("valid tuple", 'list, such as ["a", "b"]')
+
+
+def _check_reach(host: str, config: Path) -> None:
+    if is_loopback(host) or read_api_keys(config):
+        return
+    raise HostError(
+        Reason.SETTING_INVALID,
+        f"endpoint.host cannot be {host}: anybody in the network could use it. Nothing was changed.",
+        cause="No API key is configured.",
+        fix=f"Write a key of your own into {config / 'api-keys'} (one a line, chmod 600), then try again.",
+        evidence={"key": "endpoint.host", "value": host},
+    )
+
+
+def _flat(settings: Settings) -> list[tuple[str, Any]]:
+    dumped = settings.model_dump(mode="json")
+    return [(f"{group}.{key}", value) for group, entries in dumped.items() for key, value in entries.items()]
+
+
+def read_api_keys(config: Path) -> frozenset[str]:
+    """The endpoint's keys: the lines of `api-keys` in the config folder; empty when there is no such file.
+
+    Raises HostError(setting_invalid) when others can read the file.
+    """
+    path = config / "api-keys"
+    try:
+        mode = stat.S_IMODE(path.stat().st_mode)
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return frozenset()
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{path} cannot be read: {why}.",
+            fix="Make the file readable for you, one key a line.",
+            evidence={"file": str(path)},
+        ) from error
+    if os.name == "posix" and mode & 0o077:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"{path} can be read by others (mode {mode:04o}); its keys are not used.",
+            fix=f"chmod 600 {path}",
+            evidence={"file": str(path), "mode": f"{mode:04o}"},
+        )
+    return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

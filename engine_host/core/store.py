@@ -1,0 +1,125 @@
+"""What must outlive the host: engines that were kept, ended jobs, the last measured comparison."""
+
+import contextlib
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+
+# Each entry takes the database from its index to the next version; entries are only ever added.
+_MIGRATIONS: tuple[str, ...] = (
+    """
+    CREATE TABLE document (
+        kind TEXT NOT NULL,
+        id TEXT NOT NULL,
+        at REAL NOT NULL,
+        body TEXT NOT NULL,
+        PRIMARY KEY (kind, id)
+    ) WITHOUT ROWID;
+    CREATE INDEX document_by_time ON document (kind, at);
+    """,
+)
+
+
+# The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
+_FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
+
+
+class Store:
+    """Documents by kind and id, as JSON, in SQLite; safe against a kill at any moment."""
+
+    def __init__(self, path: Path, migrations: tuple[str, ...] = _MIGRATIONS) -> None:
+        """Open and migrate.
+
+        Raises HostError(not_writable), HostError(disk_full), HostError(database_too_new).
+        """
+        self.path = path
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
+        with self._clear_errors():
+            self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+            try:
+                self._open(migrations)
+            except BaseException:
+                self._db.close()
+                raise
+
+    def _open(self, migrations: tuple[str, ...]) -> None:
+        self._db.execute("PRAGMA journal_mode=WAL")
+        self._db.execute("PRAGMA synchronous=NORMAL")
+        version = int(self._db.execute("PRAGMA user_version").fetchone()[0])
+        if version > len(migrations):
+            raise HostError(
+                Reason.DATABASE_TOO_NEW,
+                f"{self.path} was written by a newer version of this program (schema {version}).",
+                cause=f"This version knows schemas up to {len(migrations)}.",
+                fix="Use the newer version, or move the file away: settings and models are not in it.",
+                evidence={"path": str(self.path), "schema": version, "known": len(migrations)},
+            )
+        for number, script in enumerate(migrations[version:], start=version + 1):
+            self._db.executescript(f"BEGIN;{script};PRAGMA user_version={number};COMMIT;")
+
+    def put(self, kind: str, identifier: str, at: float, body: str) -> None:
+        """Save a document, replacing one of the same kind and id.
+
+        Raises HostError(disk_full), HostError(not_writable).
+        """
+        with self._clear_errors():
+            self._db.execute(
+                "INSERT OR REPLACE INTO document (kind, id, at, body) VALUES (?, ?, ?, ?)",
+                (kind, identifier, at, body),
+            )
+
+    def remove(self, kind: str, identifier: str) -> None:
+        """Remove a document if it is there."""
+        with self._clear_errors():
+            self._db.execute("DELETE FROM document WHERE kind = ? AND id = ?", (kind, identifier))
+
+    def get(self, kind: str, identifier: str) -> str | None:
+        """One document, or None."""
+        with self._clear_errors():
+            row = self._db.execute(
+                "SELECT body FROM document WHERE kind = ? AND id = ?", (kind, identifier)
+            ).fetchone()
+        return None if row is None else str(row[0])
+
+    def newest(self, kind: str, limit: int) -> list[str]:
+        """Documents of a kind, newest first."""
+        with self._clear_errors():
+            rows = self._db.execute(
+                "SELECT body FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?", (kind, limit)
+            ).fetchall()
+        return [str(row[0]) for row in rows]
+
+    def prune(self, kind: str, keep: int) -> None:
+        """Remove all but the newest documents of a kind."""
+        with self._clear_errors():
+            self._db.execute(
+                "DELETE FROM document WHERE kind = ? AND id NOT IN "
+                "(SELECT id FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?)",
+                (kind, kind, keep),
+            )
+
+    def close(self) -> None:
+        """Close the database."""
+        self._db.close()
+
+    @contextlib.contextmanager
+    def _clear_errors(self) -> Iterator[None]:
+        try:
+            yield
+        except sqlite3.DatabaseError as error:
+            name = getattr(error, "sqlite_errorname", "")
+            full = name in _FULL
+            raise HostError(
+                Reason.DISK_FULL if full else Reason.NOT_WRITABLE,
+                f"The database {self.path} could not be used: {error}.",
+                cause="The disk is full." if full else "The file is not writable, locked, or damaged.",
+                fix="Free some space and try again." if full else "Make it writable, or move it away.",
+                evidence={"path": str(self.path), "sqlite": name},
+            ) from error

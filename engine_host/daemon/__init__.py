@@ -1,0 +1,1 @@
+"""The daemon: where everything is built and handed to one another."""

@@ -1,0 +1,109 @@
+"""One host a data folder: two would end each other's engines and jobs, whatever their run folders are."""
+
+import contextlib
+import fcntl
+import json
+import os
+import platform
+import time
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Claim, Folders
+from engine_host.daemon import lock_owner as holder
+from engine_host.protocol.errors import Fix, Reason
+
+
+class DataClaim:
+    """This host's claim on a data folder: a lock on a file that says where the host is found.
+
+    The file stays, so that nobody locks one that was just removed; what it says counts while it is locked.
+    """
+
+    def __init__(self, folders: Folders, *, patience: float = 0.0) -> None:
+        """`patience`: seconds to wait for a host that holds it without listening: it starts or ends."""
+        self._folders = folders
+        self._patience = patience
+        self._lock = -1
+
+    def take(self) -> None:
+        """Lock the file and note in it who serves this data from where.
+
+        Raises HostError(second_instance), HostError(disk_full), HostError(not_writable).
+        """
+        path = self._folders.claim
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
+        try:
+            self._wait()
+            note = {"pid": os.getpid(), "run": str(self._folders.run), "machine": platform.node()}
+            os.ftruncate(self._lock, 0)
+            os.pwrite(self._lock, json.dumps(note).encode(), 0)
+        except OSError as error:
+            self._close()
+            raise atomic_file.saving_failed(path, error) from error
+        except HostError:
+            self._close()
+            raise
+
+    def release(self) -> None:
+        """Let the next host have the data; called twice it does nothing."""
+        if self._lock < 0:
+            return
+        # A note that stays does no harm: nobody answers where it points.
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._lock, 0)
+        self._close()
+
+    def _wait(self) -> None:
+        """Have the lock, or raise HostError(second_instance)."""
+        tries = 0
+        end = time.monotonic() + self._patience
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError as error:
+                claim = self._folders.read_claim()
+                if claim is not None and not claim.here:
+                    raise self._taken(claim, False) from error
+                dead = claim is None or not holder.runs(str(claim.pid))
+                answers = claim is not None and holder.listens(claim.folders.socket)
+                if (tries < holder.TRIES and dead) or (time.monotonic() < end and not answers):
+                    tries += 1
+                    time.sleep(holder.MOMENT)
+                    continue
+                raise self._taken(claim, answers) from error
+            else:
+                return
+
+    def _taken(self, claim: Claim | None, answers: bool) -> HostError:
+        pid = claim.pid if claim else None
+        run = str(claim.folders.run) if claim else None
+        cause = "One host serves all of a user's data."
+        where = ""
+        if claim is not None and not claim.here:
+            where = f" on {claim.machine}"
+            fix = Fix(
+                text=f"End it on {claim.machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one."
+            )
+        elif answers:
+            cause += " That one was started with another XDG_RUNTIME_DIR than this one."
+            fix = Fix(text="Use that one, which every command finds, or end it first.", command="sndr quit")
+        else:
+            cause += " That one does not answer: it starts, ends or hangs."
+            fix = Fix(text="Wait until it has ended, or end it.", command=f"kill {pid}" if pid else None)
+        return HostError(
+            Reason.SECOND_INSTANCE,
+            f"An engine host{where} (pid {pid or 'unknown'}, run folder {run or 'unknown'}) serves "
+            f"{self._folders.data} already.",
+            cause=cause,
+            fix=fix,
+            evidence={"pid": pid, "run": run, "data": str(self._folders.data)},
+        )
+
+    def _close(self) -> None:
+        os.close(self._lock)
+        self._lock = -1

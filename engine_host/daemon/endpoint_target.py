@@ -1,0 +1,37 @@
+"""What the endpoint offers of an engine: made of its plan and of what the model's files say."""
+
+from engine_host.gateway.directory import Target
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.gguf import GgufInfo
+from engine_host.library.index import ShelvedModel
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.plans import EngineKind
+
+
+def target_of(engine: Engine, model: ShelvedModel | None, socket: str) -> Target:
+    """An engine as the endpoint sees it; `model` is None where its files could not be read."""
+    of_vllm = engine.engine == EngineKind.VLLM
+    tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
+    templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
+    return Target(
+        engine=engine.id,
+        name=engine.name,
+        slots=engine.plan.streams,
+        context=engine.plan.context,
+        created_at=engine.created_at,
+        socket=socket,
+        parameters=model.file.parameters if model else None,
+        size=model.file.size if model else None,
+        context_trained=model.file.context if model else None,
+        architecture=model.file.architecture if model else None,
+        quantization=model.file.quantization if model else None,
+        embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
+        fill_in_the_middle=model.info.fim if model else None,
+        fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
+        native_infill=not of_vllm,
+        usage_on_request=of_vllm,
+        agent_routes=of_vllm,
+        tokens_only="--skip-tokenizer-init" in engine.plan.argv,
+        owned_by="vllm" if of_vllm else "llamacpp",
+        tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
+    )

@@ -1,0 +1,483 @@
+"""The host's services, built here and handed to one another; nothing else knows all of them."""
+
+import asyncio
+import logging
+import os
+import platform
+import socket
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+
+from engine_host import __version__
+from engine_host.api.services import Services
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.jobs import JobRunner
+from engine_host.core.log_buffer import LogBook
+from engine_host.core.package_data import presets, resources
+from engine_host.core.paths import Folders
+from engine_host.core.settings import SettingsFile, read_api_keys
+from engine_host.core.store import Store
+from engine_host.daemon.endpoint_target import target_of
+from engine_host.daemon.public_endpoint import PublicEndpoint
+from engine_host.engines.llamacpp.choice import LlamaCppServers
+from engine_host.engines.llamacpp.status import LlamaCppAdapter
+from engine_host.engines.manager import EngineManager
+from engine_host.engines.process.reaper import Reaper
+from engine_host.engines.process.reaper_main import MARK
+from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.engines.vllm.status import VllmAdapter
+from engine_host.gateway.directory import Target
+from engine_host.gateway.gateway import Gateway, Limits
+from engine_host.launch.dependencies import Environment, Surroundings
+from engine_host.launch.planner import Planner
+from engine_host.launch.preflight.machine import Holder, MachineState
+from engine_host.library.hub import Hub
+from engine_host.library.index import Shelf
+from engine_host.library.scan import FoundModel, Place, find_models, other_programs
+from engine_host.operations.bisect import BisectService, PublicDoor
+from engine_host.operations.deploy import DeployServices
+from engine_host.operations.deploy_fit import DeployFit
+from engine_host.operations.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
+from engine_host.operations.fit import FitServices
+from engine_host.operations.hub import HubServices
+from engine_host.operations.installations import InstallationJobs
+from engine_host.operations.patch_plan import PatchPlans
+from engine_host.operations.patches import PatchServices, read_switches
+from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.launch import PresetStarts
+from engine_host.operations.presets.verdicts import PresetVerdictServices
+from engine_host.operations.presets.verify import PresetChecks
+from engine_host.operations.servers import ServerJobs
+from engine_host.overlay.bundle import prune
+from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.protocol.base import Seconds
+from engine_host.protocol.engines import Engine, EngineState, Readings
+from engine_host.protocol.events import (
+    EngineReadingsEvent,
+    EventBase,
+    HostStateEvent,
+    ModelsChangedEvent,
+    ServersChangedEvent,
+    SettingsChangedEvent,
+)
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
+from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.telemetry.gpus import Gpus
+from engine_host.telemetry.history import History
+from engine_host.telemetry.machine import (
+    Machine,
+    free_disk,
+    free_memory,
+    has_cuda_compat,
+    process_name,
+    process_tree,
+    shared_memory_size,
+)
+from engine_host.telemetry.sampler import Sampler
+
+_log = logging.getLogger(__name__)
+_SERVING = {EngineState.READY, EngineState.BUSY}
+
+
+class Host:
+    """Everything the host does, from `open` to `close`."""
+
+    def __init__(
+        self,
+        folders: Folders,
+        settings: SettingsFile,
+        events: EventLog,
+        log_book: LogBook,
+        own_files: Sequence[Path],
+        quit_host: Callable[[], None],
+    ) -> None:
+        self.pid = os.getpid()
+        self.owner = ""
+        self._stays = False
+        self._folders = folders
+        self._settings = settings
+        self._events = events
+        self._log_book = log_book
+        self._own_files = own_files
+        self._quit = quit_host
+        self._started_at: Seconds = time.time()
+        self._closed = False
+        self._opened = False
+        self._comparing: set[asyncio.Task[None]] = set()
+
+    async def open(self, host: str | None, port: int | None) -> None:
+        """Build the services, take up kept engines, and bind the endpoint.
+
+        Raises HostError when the database, the keys or the endpoint's address stop it.
+        """
+        publish = self._events.publish
+        endpoint = self._settings.current.endpoint
+        self._keys = read_api_keys(self._folders.config)
+        self.endpoint = PublicEndpoint(lambda: self._settings.current.endpoint, lambda: self._keys, publish)
+        self.endpoint.bind(host, port)
+        self._store = Store(self._folders.store)
+        self._opened = True
+        # Children inherit the mark; only an engine that is kept is started without it.
+        os.environ[MARK] = self._events.run_id
+        self._reaper = Reaper(self._events.run_id)
+        for path in self._own_files:
+            self._reaper.remove_with_host(path)
+        self._jobs = JobRunner(publish, self._store)
+        self._jobs.restore()
+        self.shelf = Shelf(self._scan)
+        self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
+        self._patch_book = EnginePatchBook(self._events, self._folders.run)
+        self.engines = EngineManager(
+            self._folders,
+            self._engine_changed,
+            self._jobs,
+            self._store,
+            self._log_book,
+            self._reaper,
+            {"llama.cpp": LlamaCppAdapter(), "vllm": VllmAdapter()},
+            drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
+            watcher=self._patch_book,
+            gone=lambda engine: self.gateway.forget(engine),
+        )
+        self.gateway = Gateway(
+            self,
+            publish,
+            keys=lambda: self._keys,
+            allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
+            limits=Limits(queue=endpoint.queue_limit),
+            on_activity=self.engines.activity,
+        )
+        self._machine = Machine()
+        self._gpus = Gpus()
+        self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
+        self._history = History()
+        self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
+        catalogue = PresetServices(
+            presets,
+            self._folders.config / "presets",
+            self._settings,
+            self._events,
+            lambda: self._gpus.read().gpus,
+        )
+        checks = PresetChecks(self._jobs, self._store, catalogue, self._list_models, self._downloads)
+        planner = Planner(
+            Surroundings(
+                find_model=self.shelf.find,
+                find_server=self.servers.find,
+                find_environment=self._environment,
+                plan_patches=PatchPlans(
+                    self._catalogue, lambda: read_switches(self._settings), self._folders.cache
+                ),
+                settings=self._settings,
+                free_memory=free_memory,
+                total_memory=self._machine.facts.ram_total,
+                gpus=lambda: self._gpus.read().gpus,
+                running=self.engines.alive,
+                run_folder=self._folders.run,
+                cache_folder=self._folders.cache,
+                find_preset=PresetStarts(catalogue, self._list_models, checks, self._downloads),
+                is_preset=catalogue.known,
+                machine=self._machine_state,
+                downloads=self._downloads,
+            )
+        )
+        hub = HubServices(Hub(self._folders.cache / "hub", os.environ))
+        self.fit = FitServices(
+            self.shelf.find,
+            self.shelf.models,
+            catalogue,
+            lambda: self._gpus.read().gpus,
+            lambda: (self._machine.facts.ram_total, free_memory()),
+            self._vram_of_engines,
+            self.engines.alive,
+            self._store,
+            hub.model,
+            lambda: self.servers.find(self._settings.current.engine.server),
+        )
+        self._patch_book.stage = self.engines.stage
+        installations = InstallationJobs(
+            self._folders, self._jobs, self._events, self._log_book, self.installations, self.engines.alive
+        )
+        self.services = Services(
+            program=f"sndr {__version__}",
+            events=self._events,
+            jobs=self._jobs,
+            log_book=self._log_book,
+            settings=self._settings,
+            planner=planner,
+            engines=self.engines,
+            patches=PatchServices(
+                self._catalogue,
+                self._settings,
+                self._settings_changed,
+                self.installations,
+                planner,
+                self._events,
+            ),
+            fit=self.fit,
+            hub=hub,
+            presets=catalogue,
+            checks=checks,
+            verdicts=PresetVerdictServices(
+                catalogue,
+                self.fit,
+                self.shelf.models,
+                lambda: self.servers.find(self._settings.current.engine.server),
+                self._environment,
+                self._downloads,
+            ),
+            engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
+            deploys=DeployServices(
+                catalogue,
+                planner,
+                self._catalogue,
+                lambda: read_switches(self._settings),
+                self.shelf.find,
+                self.servers.find,
+                self._environment,
+                lambda: self._gpus.read().gpus,
+                resources,
+                DeployFit(catalogue, self.fit),
+            ),
+            bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
+            requests=self.gateway.book,
+            servers=ServerJobs(
+                self._folders,
+                self._jobs,
+                self._store,
+                self._events,
+                self._log_book,
+                self.servers,
+                self._demo_model,
+                lambda: self._settings.current.engine.server,
+                lambda: self._gpus.read().gpus,
+            ),
+            installations=installations,
+            host_info=self.info,
+            endpoint=self.endpoint.describe,
+            models=self.models,
+            telemetry=self._telemetry,
+            settings_changed=self._settings_changed,
+            quit=self._quit,
+            stay=self.stay,
+            endpoint_app=self.gateway.trusted_app,
+        )
+        await self.engines.adopt()
+        await self._read_models_of_engines()
+        await installations.recover()
+        remove_stale_ledgers(self._folders.run, {engine.plan.id: engine for engine in self.engines.alive()})
+        # No plan was made yet, so nothing but these engines needs a bundle that is old.
+        used = [engine.plan.patches.digest for engine in self.engines.alive() if engine.plan.patches]
+        await asyncio.to_thread(prune, self._folders.cache, used)
+        self._sampler.start()
+
+    async def close(self) -> None:
+        """End everything in order; a second call does nothing."""
+        if self._closed or not self._opened:
+            return
+        self._closed = True
+        await self._jobs.close()
+        for task in self._comparing:
+            task.cancel()
+        await asyncio.gather(*self._comparing, return_exceptions=True)
+        await self.gateway.aclose()
+        await self.engines.close()
+        await self._patch_book.close()
+        await self._sampler.aclose()
+        self._reaper.close()
+        os.environ.pop(MARK, None)
+
+    def release(self) -> None:
+        """Close the database; requests that were still at work during `close` have been answered by now."""
+        if self._opened:
+            self._store.close()
+
+    def targets(self) -> Sequence[Target]:
+        """For the endpoint: the engines that answer."""
+        known, socket = self.shelf.known, self.engines.socket
+        return [
+            target_of(engine, known(engine.plan.model_path), socket(engine))
+            for engine in self.engines.serving()
+        ]
+
+    def starting(self) -> Sequence[str]:
+        """For the endpoint: the models on their way up."""
+        return [
+            engine.name
+            for engine in self.engines.alive()
+            if engine.state in {EngineState.PREPARING, EngineState.STARTING}
+        ]
+
+    @property
+    def ends_with_window(self) -> bool:
+        """Whether somebody started this host to end with it, and it was not handed over since."""
+        return bool(self.owner) and not self._stays
+
+    def stay(self, stays: bool) -> None:
+        """Go on without the owner, or end with it again where it is still there."""
+        self._stays = stays
+        self._events.publish(
+            HostStateEvent(
+                state="serving", endpoint=self.endpoint.describe(), ends_with_window=self.ends_with_window
+            )
+        )
+
+    def outlives_window(self) -> bool:
+        """Whether the host goes on when the window that started it is gone."""
+        return (
+            self._stays
+            or self._settings.current.host.outlive_window
+            or any(engine.keep for engine in self.engines.alive())
+        )
+
+    async def info(self) -> HostInfo:
+        """This machine and this host."""
+        gpus = await asyncio.to_thread(self._gpus.read_with_holders, process_name)
+        return HostInfo(
+            seq=self._events.seq,
+            run_id=self._events.run_id,
+            program=f"sndr {__version__}",
+            pid=self.pid,
+            started_at=self._started_at,
+            hostname=socket.gethostname(),
+            os=self._machine.facts.os,
+            python=platform.python_version(),
+            cpu_name=self._machine.facts.cpu_name,
+            cpu_cores=self._machine.facts.cpu_cores,
+            cpu_threads=self._machine.facts.cpu_threads,
+            ram_total=self._machine.facts.ram_total,
+            ram_used=self._machine.facts.ram_total - free_memory(),
+            gpus=gpus.gpus,
+            gpu_absence=gpus.absence,
+            gpu_absence_detail=gpus.detail,
+            driver=gpus.driver,
+            cuda=gpus.cuda,
+            run_folder=str(self._folders.run),
+            data_folder=str(self._folders.data),
+            log_folder=str(self._folders.logs),
+            endpoint=self.endpoint.describe(),
+            ends_with_window=self.ends_with_window,
+            owner=self.owner if self.ends_with_window else "",
+        )
+
+    async def models(self, rescan: bool) -> ModelPage:
+        """The model files of this machine."""
+        found = await self.shelf.models(rescan=rescan)
+        if rescan:
+            self._events.publish(ModelsChangedEvent())
+        return ModelPage(seq=self._events.seq, models=found, folders=self._settings.current.models.folders)
+
+    async def _read_models_of_engines(self) -> None:
+        """Know what the models of engines taken up can do; who starts an engine has read its files."""
+        for engine in self.engines.alive():
+            try:
+                await self.shelf.find(engine.plan.model_path)
+            except HostError as error:
+                # It serves without: its files may be gone, or on a disk that is not there now.
+                _log.warning("the model of %s cannot be read: %s", engine.name, error.problem.sentence())
+
+    def _engine_changed(self, event: EventBase) -> None:
+        """Publish what changed; the first readings of a start are compared with its prediction."""
+        self._events.publish(event)
+        if not isinstance(event, EngineReadingsEvent):
+            return
+        self._sampler.hear(event.engine, event.readings)
+        engine = self.engines.get(event.engine)
+        if engine.state in _SERVING and self.fit.wants(engine):
+            task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")
+            self._comparing.add(task)
+            task.add_done_callback(self._comparing.discard)
+
+    async def _compare(self, engine: Engine) -> None:
+        try:
+            await self.fit.started(engine)
+        except HostError as error:
+            _log.warning("what %s needs was not compared: %s", engine.name, error.problem.sentence())
+
+    def _vram_of_engines(self) -> int:
+        """Bytes on all GPUs that the engines' processes hold, as far as the driver tells."""
+        return sum(holder.size for holder in self._holders() if holder.ours)
+
+    def _holders(self) -> tuple[Holder, ...]:
+        """Who holds memory of the GPUs, as far as the driver tells."""
+        own = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
+        return tuple(
+            Holder(gpu.index, holder.pid, holder.name, holder.memory, holder.pid in own)
+            for gpu in self._gpus.read_with_holders(process_name).gpus
+            for holder in gpu.holders
+            if holder.memory is not None
+        )
+
+    def _machine_state(self) -> MachineState:
+        reading = self._gpus.read()
+        return MachineState(
+            driver=reading.driver,
+            cuda=reading.cuda,
+            holders=self._holders(),
+            cache_free=free_disk(self._folders.cache),
+            shared=shared_memory_size(),
+            endpoint=self.endpoint.findings,
+            compat=has_cuda_compat(),
+        )
+
+    async def _environment(self, wanted: str | None) -> Environment:
+        return await asyncio.to_thread(self.installations.find, wanted)
+
+    async def _list_models(self, rescan: bool) -> Sequence[ModelFile]:
+        return (await self.models(rescan)).models
+
+    def _downloads(self) -> Path:
+        """Where a person puts models that they fetch: always looked through."""
+        folders = self._settings.current.models.folders
+        return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
+
+    def _public_door(self) -> PublicDoor:
+        return PublicDoor(self.endpoint.describe().local_url or "", min(self._keys, default=None))
+
+    def _has_gpu(self) -> bool:
+        return bool(self._gpus.read().gpus)
+
+    def _catalogue(self) -> Catalogue:
+        return Catalogue.load((BUILT_IN, self._folders.config / "patches"))
+
+    def _scan(self) -> Sequence[FoundModel]:
+        models = self._settings.current.models
+        places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
+        places += [Place(Path(name).expanduser(), ModelOrigin.FOLDER, name) for name in models.folders]
+        places.append(Place(self._folders.data / "models", ModelOrigin.FOLDER, "this program's own folder"))
+        if models.other_programs:
+            places += other_programs()
+        return find_models(places, stop=lambda: self._closed)
+
+    def _demo_model(self) -> Path | None:
+        bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
+        return next((one.path for one in bundled if one.path.suffix == ".gguf"), None)
+
+    def _readings(self) -> Mapping[str, Readings]:
+        """For the graphs: what the engines say, with the requests that wait at our own door."""
+        waiting = self.gateway.book.waiting
+        return {
+            engine.id: engine.readings.model_copy(update={"requests_waiting": waiting(engine.id)})
+            for engine in self.engines.serving()
+            if engine.readings is not None
+        }
+
+    def _telemetry(self, names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
+        return self._history.page(names, since, step, seq=self._events.seq)
+
+    async def _settings_changed(self, names: tuple[str, ...]) -> None:
+        self._events.publish(SettingsChangedEvent(names=names))
+        if any(name.startswith("models.") for name in names):
+            await self.models(rescan=True)
+        if any(name.startswith("engine.") for name in names):
+            self._events.publish(ServersChangedEvent())
+        if "endpoint.queue_limit" in names:
+            self.gateway.set_queue_limit(self._settings.current.endpoint.queue_limit)
+        if "host.log_level" in names:
+            logging.getLogger().setLevel(self._settings.current.host.log_level.upper())
+        if {"endpoint.host", "endpoint.port"} & set(names):
+            self._keys = read_api_keys(self._folders.config)
+            await self.endpoint.move()

@@ -1,0 +1,183 @@
+"""Serving: claim the run folder, open both doors, announce, wait, end in order."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import logging.handlers
+import signal
+import sys
+from collections.abc import AsyncIterator, Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from engine_host.api.app import control_app
+from engine_host.core import atomic_file
+from engine_host.core.event_log import EventLog
+from engine_host.core.log_buffer import LogBook, LogBookHandler
+from engine_host.core.paths import Folders
+from engine_host.core.settings import SettingsFile
+from engine_host.daemon.active_clients import Callers
+from engine_host.daemon.host import Host
+from engine_host.daemon.http_server import HttpServer
+from engine_host.daemon.run_lock import Instance
+from engine_host.protocol.events import HostStateEvent
+
+_log = logging.getLogger(__name__)
+_TURN = 30.0
+"""Seconds to wait for a host that ends, engines and all, before this one says that there are two."""
+_COURTESY = 10.0
+"""Seconds for which a command that is at work may hold up the end."""
+
+
+@dataclass(frozen=True)
+class ServeOptions:
+    """How to serve; `host` and `port` win over settings.
+
+    `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. `announce` is told
+    what the line of JSON would say, instead of that line.
+    """
+
+    owner_stdin: bool = False
+    owner: str = "the program that started it"
+    host: str | None = None
+    port: int | None = None
+    announce: Callable[[dict[str, Any]], None] | None = None
+    folders: Folders = field(default_factory=Folders.resolve)
+
+
+async def serve(options: ServeOptions) -> int:
+    """Serve until a signal, `quit`, or the owner's end; 0 after an orderly end.
+
+    Prints one line of JSON on stdout when everything answers: event, pid, socket, token_file, endpoint.
+    Raises HostError when it cannot start; nothing is left behind then.
+    """
+    folders = options.folders
+    folders.make_run_folder()
+    instance = Instance(folders, patience=_TURN)
+    instance.claim()
+    try:
+        settings = SettingsFile(folders.settings)
+        settings.load()
+        events = EventLog()
+        log_book = LogBook(events.publish)
+        with _logging(folders, log_book, settings.current.host.log_level):
+            await _run(options, instance, settings, events, log_book)
+    finally:
+        instance.release()
+    return 0
+
+
+async def _run(
+    options: ServeOptions,
+    instance: Instance,
+    settings: SettingsFile,
+    events: EventLog,
+    log_book: LogBook,
+) -> None:
+    done = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        loop.add_signal_handler(number, done.set)
+    host = Host(options.folders, settings, events, log_book, instance.files(), done.set)
+    host.owner = options.owner if options.owner_stdin else ""
+    try:
+        await host.open(options.host, options.port)
+        callers = Callers(control_app(host.services, instance.token))
+        control = HttpServer(callers, instance.bind(), name="control")
+        try:
+            await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
+            async with _owner_watch(options.owner_stdin, host, done.set):
+                _announce(options, host)
+                await done.wait()
+                control.refuse_new()
+                await callers.finish(_COURTESY)
+                _log.info("ending")
+                events.publish(HostStateEvent(state="closing", endpoint=host.endpoint.describe()))
+        finally:
+            await host.close()
+            await asyncio.gather(host.endpoint.close(), control.close())
+    finally:
+        await host.close()
+        host.release()
+        log_book.close()
+        events.close()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            loop.remove_signal_handler(number)
+
+
+def _announce(options: ServeOptions, host: Host) -> None:
+    """One line for whoever started us; a reader that is gone is no reason to end."""
+    line = {
+        "event": "serving",
+        "pid": host.pid,
+        "socket": str(options.folders.socket),
+        "token_file": str(options.folders.token),
+        "endpoint": host.endpoint.describe().url,
+        "findings": [finding.model_dump(mode="json") for finding in host.endpoint.findings],
+    }
+    if options.announce is not None:
+        options.announce(line)
+        return
+    with contextlib.suppress(OSError):
+        sys.stdout.write(json.dumps(line) + "\n")
+        sys.stdout.flush()
+
+
+@contextlib.asynccontextmanager
+async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> AsyncIterator[None]:
+    """End with the owner: stdin reaches its end when the window is gone, however it went."""
+    if not watch:
+        yield
+        return
+    reader = asyncio.StreamReader()
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+        lambda: asyncio.StreamReaderProtocol(reader), sys.stdin
+    )
+
+    async def wait_for_end() -> None:
+        while await reader.read(4096):
+            pass
+        if host.outlives_window():
+            _log.info("%s is gone; the host goes on", host.owner)
+            host.owner = ""
+        else:
+            end()
+
+    task = asyncio.create_task(wait_for_end(), name="owner")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        transport.close()
+
+
+@contextlib.contextmanager
+def _logging(folders: Folders, log_book: LogBook, level: str) -> Iterator[None]:
+    """The host's own log: a file that is rotated, and the book that the window reads."""
+    try:
+        folders.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
+        to_file = logging.handlers.RotatingFileHandler(
+            folders.logs / "host.log", maxBytes=5_000_000, backupCount=3, encoding="utf-8"
+        )
+    except OSError as error:
+        raise atomic_file.saving_failed(folders.logs / "host.log", error) from error
+    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
+    to_book = LogBookHandler(log_book, asyncio.get_running_loop())
+    to_book.setFormatter(logging.Formatter("%(name)s: %(message)s"))
+    root = logging.getLogger()
+    before = root.level
+    root.setLevel(level.upper())
+    # httpx tells of every poll of an engine at INFO, uvicorn of its own start twice.
+    logging.getLogger("httpx").setLevel(logging.WARNING)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)
+    for handler in (to_file, to_book):
+        root.addHandler(handler)
+    try:
+        yield
+    finally:
+        for handler in (to_file, to_book):
+            root.removeHandler(handler)
+            handler.close()
+        root.setLevel(before)

@@ -1,0 +1,118 @@
+"""Where editors connect: bound as the settings say, moved when they change, never the reason for no host."""
+
+import asyncio
+import logging
+from collections.abc import Callable
+
+from starlette.types import ASGIApp
+
+from engine_host.core.addresses import address_from_here, address_from_network
+from engine_host.core.errors import HostError
+from engine_host.core.loopback import is_loopback
+from engine_host.core.settings import EndpointSettings
+from engine_host.daemon.http_server import HttpServer
+from engine_host.gateway.access.binding import Bound, bind_endpoint, url_host
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
+from engine_host.protocol.host import Endpoint, Reach
+from engine_host.protocol.plans import Finding
+
+_log = logging.getLogger(__name__)
+_SAFE = "127.0.0.1"
+
+
+class PublicEndpoint:
+    """The listening socket of the public endpoint, and the server on it."""
+
+    def __init__(
+        self,
+        wanted: Callable[[], EndpointSettings],
+        keys: Callable[[], frozenset[str]],
+        publish: Callable[[EventBase], None],
+    ) -> None:
+        self._wanted = wanted
+        self._keys = keys
+        self._publish = publish
+        self._app: ASGIApp | None = None
+        self._server: HttpServer | None = None
+        self._closing: set[asyncio.Task[None]] = set()
+        self._moving = asyncio.Lock()
+        self.findings: tuple[Finding, ...] = ()
+
+    def bind(self, host: str | None = None, port: int | None = None) -> None:
+        """Take the address; one that is given here goes before the settings.
+
+        An address of the settings that cannot be taken gives way to this machine's own, with a finding.
+        Raises HostError for a given address that cannot be taken, and when no port is free.
+        """
+        settings = self._wanted()
+        self._wanted_port = port or settings.port
+        findings: list[Finding] = []
+        try:
+            bound = bind_endpoint(host or settings.host, self._wanted_port, has_keys=bool(self._keys()))
+        except HostError as error:
+            if host is not None or error.reason is not Reason.SETTING_INVALID or settings.host == _SAFE:
+                raise
+            bound = bind_endpoint(_SAFE, self._wanted_port)
+            findings.append(_gave_way(error))
+        if bound.finding:
+            findings.append(bound.finding)
+        self._bound: Bound = bound
+        self.findings = tuple(findings)
+        for finding in findings:
+            _log.warning("%s", finding.message)
+            self._publish(FindingEvent(finding=finding))
+
+    async def serve(self, app: ASGIApp) -> None:
+        """Answer on the address that was taken."""
+        self._app = app
+        self._server = HttpServer(app, self._bound.socket, name="endpoint")
+        await self._server.started()
+        self._publish(HostStateEvent(state="serving", endpoint=self.describe()))
+
+    async def move(self) -> None:
+        """Go where the settings say now; requests under way on the old address get two seconds to end."""
+        async with self._moving:
+            old = self._server
+            if old is None or self._app is None:
+                return
+            await old.stop_listening()
+            closing = asyncio.create_task(old.close(), name="old endpoint")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
+            self.bind()
+            await self.serve(self._app)
+
+    def describe(self) -> Endpoint:
+        """Where editors connect, and who can reach it."""
+        host = self._bound.host
+        return Endpoint(
+            url=f"http://{url_host(address_from_network(host))}:{self._bound.port}/v1",
+            local_url=f"http://{url_host(address_from_here(host))}:{self._bound.port}/v1",
+            host=self._bound.host,
+            port=self._bound.port,
+            wanted_port=self._wanted_port,
+            reach=Reach.THIS_MACHINE if is_loopback(self._bound.host) else Reach.NETWORK,
+            key_required=bool(self._keys()),
+        )
+
+    async def close(self) -> None:
+        """Stop answering."""
+        if self._server is not None:
+            await self._server.close()
+        elif hasattr(self, "_bound"):
+            self._bound.socket.close()
+        await asyncio.gather(*self._closing)
+
+
+def _gave_way(error: HostError) -> Finding:
+    problem = error.problem
+    return Finding(
+        id="endpoint_address",
+        severity=Severity.ERROR,
+        reason=problem.reason,
+        message=f"{problem.message} The endpoint is on {_SAFE} instead.",
+        fix=problem.fix,
+        evidence=problem.evidence,
+    )

@@ -1,0 +1,256 @@
+"""Makes a deployment of what is wanted: where the model is, what is checked, what a person has to know."""
+
+import math
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from urllib.parse import quote
+
+from engine_host.core.errors import HostError
+from engine_host.deploy.deployment import (
+    INSIDE,
+    Check,
+    Deployment,
+    Download,
+    Mount,
+    Root,
+    Secret,
+    name_of,
+    refuse_control_characters,
+)
+from engine_host.deploy.engine_start import EngineStart, engine_start
+from engine_host.deploy.images import image_of
+from engine_host.deploy.spec import ModelSource, Wanted
+from engine_host.engines.vllm.command import drafter_of, with_drafter
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetEngine, Task
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Finding
+
+_HUB = "https://huggingface.co"
+# Of the slowest start that is no failure: weights at 20 MB/s over the network, 300 MB/s from the disk, and
+# ten minutes for compiling and CUDA graphs. A model of unknown size gets an hour.
+_NETWORK, _DISK, _COMPILING, _UNKNOWN = 20e6, 300e6, 600, 3600
+# How fast the slowest prompt is read, in tokens a second: a request that waits for one is no hang.
+_SLOWEST_PREFILL = 300
+WATCHDOG_SECONDS = 120
+GPUS_BY_NUMBER = "render.gpus-by-number"
+# Several tokens: vLLM 0.32 on the processor ends with a hybrid model at a prompt of a single one.
+_QUESTION = "Once upon a time there was"
+_LEAST_PATIENCE, _MOST_PATIENCE = 3, 15
+_LOOPBACK = ("127.0.0.1", "::1", "localhost")
+
+
+def deployment_of(wanted: Wanted) -> Deployment:
+    """The deployment of a start.
+
+    Raises what the engine's adapter raises, HostError(not_found) for a model that is nowhere,
+    HostError(setting_invalid) for values with control characters.
+    """
+    source = wanted.model
+    mounts: tuple[Mount, ...] = ()
+    inside = ""
+    if source.path is not None and not wanted.native:
+        mounts, inside = mounts_of(source.path, source.parts)
+    wanted, more = _with_drafter(wanted)
+    mounts += more
+    start = engine_start(wanted, _model(wanted, inside))
+    image = image_of(wanted.engine, gpu=bool(wanted.gpus.count), version=wanted.version)
+    downloads = () if source.path is not None else tuple(_downloads(source))
+    by_engine = source.path is None and not downloads
+    made = Deployment(
+        name=name_of(wanted.id),
+        title=wanted.title,
+        alias=wanted.alias,
+        engine=wanted.engine,
+        version=wanted.server.label if wanted.native and wanted.server else image.version,
+        program=start.program,
+        image=image.address,
+        entry=start.entry,
+        arguments=start.arguments,
+        environment=start.environment,
+        secrets=tuple(_secrets(start)),
+        gpus=wanted.gpus,
+        shm=start.shm,
+        start_seconds=_start_seconds(source),
+        patience=_patience(wanted),
+        check=_check(wanted),
+        model=_described(source),
+        stripped=start.stripped,
+        here=wanted.native and (wanted.python or wanted.server) is not None,
+        fetched_by_engine=by_engine,
+        downloads=downloads,
+        local=source.path is not None,
+        mounts=mounts,
+        model_size=source.size,
+        overlay=wanted.patched.overlay if wanted.patched else None,
+        port=wanted.port,
+        address=wanted.address,
+        findings=(*wanted.findings, *start.findings, *_findings(wanted, start, image.address)),
+    )
+    refuse_control_characters(made)
+    return made
+
+
+def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...], str]:
+    """What a container needs of a model here, and the model's place below its folder of models.
+
+    A file's links are followed, so that a hub's cache can be mounted; of a folder whose files are links the
+    folder that holds all of them is mounted. Raises HostError(unsupported) when they have nothing in common.
+    """
+    if not path.is_dir():
+        files = parts or (path,)
+        return tuple(Mount(one.resolve(), one.name) for one in files), path.name
+    folder = path.resolve()
+    reached = [folder, *(one.resolve() for one in sorted(folder.rglob("*")) if one.is_file())]
+    root = Path(os.path.commonpath([str(one if one == folder else one.parent) for one in reached]))
+    if len(root.parts) < 3 and root != folder:
+        raise HostError(
+            Reason.UNSUPPORTED,
+            f"{path} cannot be mounted: its files are links to places that have nothing in common.",
+            fix="Give a folder that holds the files themselves.",
+            evidence={"path": str(path), "together": str(root)},
+        )
+    return (Mount(root, root.name),), folder.relative_to(root.parent).as_posix()
+
+
+def _with_drafter(wanted: Wanted) -> tuple[Wanted, tuple[Mount, ...]]:
+    """The same with a drafter of this machine where a container finds it, and what is mounted for that."""
+    speculation = wanted.text("speculation", "off")
+    drafter = drafter_of(speculation) if wanted.engine is PresetEngine.VLLM else None
+    if wanted.native or drafter is None or not Path(drafter).is_absolute():
+        return wanted, ()
+    mounts, inside = mounts_of(Path(drafter))
+    # No mark can stand in JSON; where it is in a container is the same everywhere.
+    found = with_drafter(speculation, Path(INSIDE[Root.MODELS]) / inside)
+    return replace(wanted, values={**wanted.values, "speculation": found}), mounts
+
+
+def _model(wanted: Wanted, inside: str) -> str:
+    source = wanted.model
+    if source.path is not None:
+        return str(source.path.absolute()) if wanted.native else f"{Root.MODELS}/{inside}"
+    weights = [file.name for file in source.files if file.role == "weights"]
+    if weights:
+        return f"{Root.MODELS}/{weights[0]}"
+    if source.repository is None or wanted.engine is PresetEngine.LLAMA_CPP:
+        raise HostError(
+            Reason.NOT_FOUND,
+            f"It is not known where {source.title} can be fetched.",
+            cause="Its entry in the catalogue names no file.",
+            fix="Give the path of its file with --model.",
+            evidence={"model": source.title, "repository": source.repository},
+        )
+    return source.repository
+
+
+def _downloads(source: ModelSource) -> Iterator[Download]:
+    for file in source.files:
+        if source.repository is not None and file.role == "weights":
+            revision = source.revision or "main"
+            address = f"{_HUB}/{source.repository}/resolve/{revision}/{quote(file.name)}"
+            yield Download(address, file.name, file.size, file.sha256)
+
+
+def _secrets(start: EngineStart) -> Iterator[Secret]:
+    yield Secret("HF_TOKEN", "token of Hugging Face, for models that are given to known people only")
+    if start.key_variable:
+        yield Secret(start.key_variable, "key that every request has to bring")
+
+
+def _check(wanted: Wanted) -> Check:
+    tasks = wanted.model.tasks
+    model = wanted.alias
+    if wanted.values.get("embeddings"):
+        return Check("/v1/embeddings", {"model": model, "input": _QUESTION})
+    if Task.RERANK in tasks:
+        return Check("/v1/rerank", {"model": model, "query": _QUESTION, "documents": [_QUESTION]})
+    return Check("/v1/completions", {"model": model, "prompt": _QUESTION, "max_tokens": 1, "temperature": 0})
+
+
+def _start_seconds(source: ModelSource) -> int:
+    if source.path is not None:
+        return _COMPILING + math.ceil((source.size or 0) / _DISK)
+    if source.size is None:
+        return _UNKNOWN
+    return _COMPILING + math.ceil(source.size / _NETWORK / 60) * 60
+
+
+def _patience(wanted: Wanted) -> int:
+    """How many checks in a row may fail: as many as the longest prompt takes to be read, and three."""
+    reading = wanted.number("context", 8192) / _SLOWEST_PREFILL
+    return min(_LEAST_PATIENCE + math.floor(reading / WATCHDOG_SECONDS), _MOST_PATIENCE)
+
+
+def _described(source: ModelSource) -> str:
+    if source.path is not None:
+        return str(source.path)
+    return f"{source.repository}@{source.revision}" if source.revision else str(source.repository)
+
+
+def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Finding]:
+    source = wanted.model
+    if not wanted.native:
+        yield Finding(
+            id="render.image-not-tried",
+            severity=Severity.INFO,
+            message=f"{image} was not pulled or run by this project.",
+            evidence={"image": image},
+        )
+    if source.path is None and source.revision is None:
+        yield Finding(
+            id="render.revision-open",
+            severity=Severity.INFO,
+            message=f"{source.repository} is taken as it is on the day of the start: "
+            "the catalogue knows no revision of it.",
+            fix=Fix(text="Look it up and keep it, if the start has to be the same for years."),
+            evidence={"repository": source.repository},
+        )
+    unknown = [one.file for one in _downloads(source) if one.sha256 is None] if source.path is None else []
+    if unknown:
+        yield Finding(
+            id="render.download-not-checked",
+            severity=Severity.WARNING,
+            message=f"What is fetched is not checked beyond its size: the SHA-256 of {', '.join(unknown)} "
+            "is not known to the catalogue.",
+            fix=Fix(text="Compare it with the one that the hub shows for the file."),
+            evidence={"files": unknown},
+        )
+    if wanted.gpus.count and not wanted.gpus.uuids:
+        yield Finding(
+            id=GPUS_BY_NUMBER,
+            severity=Severity.INFO,
+            message=f"{_gpus(wanted.gpus.count)} taken by number: which ones are there is not known.",
+            fix=Fix(text="`nvidia-smi -L` there prints their UUIDs; name them with --gpu."),
+            evidence={"count": wanted.gpus.count},
+        )
+    if wanted.address not in _LOOPBACK:
+        yield Finding(
+            id="render.open-to-network",
+            severity=Severity.WARNING,
+            message=f"It listens on {wanted.address}: others reach it.",
+            fix=Fix(
+                text=f"Set {start.key_variable} in secrets.env."
+                if start.key_variable
+                else "Put a proxy that asks for a key in front of it."
+            ),
+            evidence={"address": wanted.address},
+        )
+    if start.key_variable is None:
+        yield Finding(
+            id="render.no-key",
+            severity=Severity.INFO,
+            message=f"It asks nobody for an API key: {_no_key(wanted)}.",
+            fix=Fix(text="Keep it on 127.0.0.1, or put a proxy that asks for a key in front of it."),
+        )
+
+
+def _no_key(wanted: Wanted) -> str:
+    if wanted.engine is PresetEngine.SGLANG:
+        return "SGLang takes one on its command line alone, where everybody on the machine reads it"
+    return "this build of llama.cpp's server takes none from its environment"
+
+
+def _gpus(count: int) -> str:
+    return "One GPU is" if count == 1 else f"{count} GPUs are"

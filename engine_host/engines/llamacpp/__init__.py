@@ -1,0 +1,1 @@
+"""llama.cpp: its command line, log, servers and status."""

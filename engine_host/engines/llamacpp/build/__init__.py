@@ -1,0 +1,1 @@
+"""Building llama.cpp on this machine."""

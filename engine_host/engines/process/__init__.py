@@ -1,0 +1,1 @@
+"""Processes of engines: started, followed, ended for certain."""

@@ -1,0 +1,102 @@
+"""The host's side of the reaper: a small process that cleans up should the host be killed."""
+
+import contextlib
+import json
+import logging
+import subprocess
+import sys
+from pathlib import Path
+
+from engine_host.engines.process import reaper_main
+
+_log = logging.getLogger(__name__)
+
+
+class Reaper:
+    """Tells the reaper process which groups and files are ours; starts it again should it die."""
+
+    def __init__(self, mark: str) -> None:
+        """`mark` is what this host's children carry in their environment, as `SNDR_OWNER`."""
+        self._mark = mark
+        self._process: subprocess.Popen[bytes] | None = None
+        self._groups: dict[int, tuple[int | None, Path]] = {}
+        self._files: list[Path] = []
+
+    @property
+    def pid(self) -> int | None:
+        """The reaper's process, while it runs."""
+        return self._process.pid if self._process and self._process.poll() is None else None
+
+    def watch(self, group: int, socket: Path) -> None:
+        """End this process group when the host dies, and remove the socket it listened on."""
+        self._groups[group] = (reaper_main.start_ticks(group), socket)
+        self._say(_watch(group, *self._groups[group]))
+
+    def forget(self, group: int) -> None:
+        """Leave this process group alone from now on."""
+        if group in self._groups:
+            del self._groups[group]
+            self._say({"forget": group})
+
+    def remove_with_host(self, path: Path) -> None:
+        """Remove this file when the host dies."""
+        self._files.append(path)
+        self._say({"file": str(path)})
+
+    def ensure(self) -> None:
+        """Start the reaper again if it was killed; it learns everything anew."""
+        if self.pid is None:
+            self._start()
+
+    def close(self) -> None:
+        """Release everything and end the reaper; for an orderly end of the host."""
+        process, self._process = self._process, None
+        if process is None or process.stdin is None:
+            return
+        with contextlib.suppress(OSError):
+            process.stdin.write(b'{"release": true}\n')
+            process.stdin.close()
+        try:
+            process.wait(timeout=5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+    def _start(self) -> None:
+        if self._process is not None:
+            _log.warning("the reaper (pid %d) was ended from outside; starting another", self._process.pid)
+            if self._process.stdin:
+                with contextlib.suppress(OSError):
+                    self._process.stdin.close()
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(reaper_main.__file__)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        self._write({"owner": self._mark})
+        for group, (started, socket) in self._groups.items():
+            self._write(_watch(group, started, socket))
+        for path in self._files:
+            self._write({"file": str(path)})
+
+    def _say(self, command: dict[str, object]) -> None:
+        if self.pid is None:
+            self._start()
+        else:
+            self._write(command)
+
+    def _write(self, command: dict[str, object]) -> None:
+        if self._process is None or self._process.stdin is None:
+            return
+        try:
+            self._process.stdin.write(json.dumps(command).encode() + b"\n")
+            self._process.stdin.flush()
+        except OSError:
+            _log.warning("the reaper does not listen; it is started again at the next change")
+
+
+def _watch(group: int, started: int | None, socket: Path) -> dict[str, object]:
+    return {"watch": group, "started": started, "socket": str(socket)}

@@ -1,0 +1,195 @@
+"""One engine while its process lives: follows its log, its health and its readings."""
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import deque
+from collections.abc import Callable
+from typing import Protocol
+
+import httpx
+
+from engine_host.core.errors import HostError
+from engine_host.engines.adapter import Adapter
+from engine_host.engines.process.rates import with_rates
+from engine_host.engines.process.spawn import EngineProcess
+from engine_host.protocol.engines import Engine, Readings, StageTime, Verification
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.plans import LaunchPlan
+
+_log = logging.getLogger(__name__)
+_HEALTH_EVERY = 0.05
+_READ_BUSY = 0.5
+# Nothing changes in an engine without requests, and llama-server logs every look at it.
+_READ_IDLE = 30.0
+_SETTLED = 3
+_LAST_BREATH = 1.0
+# vLLM prints a traceback for each of its processes; the first of them holds the cause.
+_TAIL = 2_000
+START = "Start process"
+VERIFY = "Verify"
+
+
+class _Changed(Protocol):
+    def __call__(self, **update: object) -> object: ...
+
+
+def _ignore(*_arguments: object, **_update: object) -> None:
+    return None
+
+
+class RunningEngine:
+    """A process, the connection to it, and the tasks that watch both."""
+
+    def __init__(
+        self,
+        engine_id: str,
+        process: EngineProcess,
+        adapter: Adapter,
+        client: httpx.AsyncClient,
+        engine: Engine,
+    ) -> None:
+        self.id = engine_id
+        self.process = process
+        self.client = client
+        self._adapter = adapter
+        self._plan = engine.plan
+        self._stages = list(engine.stages)
+        self._buffers = dict(engine.buffers)
+        self._readings: Readings | None = None
+        self._tail: deque[str] = deque(maxlen=_TAIL)
+        self._tasks: list[asyncio.Task[None]] = []
+        self._following: asyncio.Task[None] | None = None
+        self._started = time.time()
+        self._busy = False
+        self._woken = asyncio.Event()
+        self.log: Callable[[list[str]], object] = _ignore
+        self.changed: _Changed = _ignore
+        self.stage_ended: Callable[[StageTime], object] = _ignore
+        self._starting = not self._stages
+        self.on_stage: Callable[[str, str], object] = _ignore
+        self.ended: Callable[[Problem], object] = _ignore
+
+    def follow(self) -> None:
+        """Follow the log until the process ends."""
+        self._following = asyncio.create_task(self._follow(), name=f"follow-{self.id}")
+        self._tasks.append(self._following)
+
+    def poll(self) -> None:
+        """Read the engine's own numbers from now on."""
+        self._tasks.append(asyncio.create_task(self._poll(), name=f"poll-{self.id}"))
+
+    def set_busy(self, busy: bool) -> None:
+        """Told when requests begin and end, so that a graph does not start two seconds late."""
+        if busy and not self._busy:
+            self._woken.set()
+        self._busy = busy
+
+    async def wait_until_healthy(self, seconds: float | None) -> None:
+        """Wait until the engine says that it can answer.
+
+        Raises HostError with the reason when the process ends first, HostError(engine_start_timeout).
+        """
+        deadline = None if seconds is None else time.monotonic() + seconds
+        while not await self._adapter.healthy(self.client):
+            if not self.process.running:
+                raise HostError.from_problem(await self.exit_problem())
+            if deadline is not None and time.monotonic() > deadline:
+                raise HostError(
+                    Reason.ENGINE_START_TIMEOUT,
+                    f"{self._plan.name} did not answer within {seconds:.0f} s.",
+                    fix=f"See its log: sndr logs {self.id}",
+                )
+            await asyncio.sleep(_HEALTH_EVERY)
+
+    async def verify(self, plan: LaunchPlan) -> Verification:
+        """Prove that the engine answers, as the last stage of its start. Raises HostError."""
+        self.begin_stage(VERIFY)
+        try:
+            verified = await self._adapter.verify(self.client, plan, self._started)
+        except httpx.HTTPError as error:
+            # A connection that breaks is often the first sign of a process that is about to end.
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_LAST_BREATH):
+                    await self.process.ended()
+            if not self.process.running:
+                raise HostError.from_problem(await self.exit_problem()) from error
+            raise HostError(
+                Reason.ENGINE_NOT_READY,
+                f"{plan.name} listens but did not answer the first request: {error!r}.",
+                fix=f"See its log: sndr logs {self.id}",
+            ) from error
+        self.end_stage()
+        return verified
+
+    async def exit_problem(self) -> Problem:
+        """Why the process ended, once its whole log was read."""
+        if self._following is not None:
+            await asyncio.wait({self._following}, timeout=2.0)
+        return self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)
+
+    def begin_stage(self, name: str, detail: str = "") -> None:
+        """A stage begins; the one before it ends."""
+        now = time.time()
+        self.end_stage(now)
+        self._stages.append(StageTime(name=name, detail=detail, started_at=now))
+        self.stage_ended(self._stages[-1])
+        self.on_stage(name, detail)
+        self.changed(stages=tuple(self._stages), buffers=dict(self._buffers))
+
+    def end_stage(self, now: float | None = None) -> None:
+        """The running stage ends."""
+        if self._stages and self._stages[-1].ended_at is None:
+            self._stages[-1] = self._stages[-1].model_copy(update={"ended_at": now or time.time()})
+            self.stage_ended(self._stages[-1])
+            self.changed(stages=tuple(self._stages), buffers=dict(self._buffers))
+
+    async def release(self) -> None:
+        """Stop watching and close the connection; the process is not touched."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self.process.release()
+        await self.client.aclose()
+
+    async def _follow(self) -> None:
+        reader = self._adapter.stage_reader()
+        async for lines in self.process.lines():
+            self._tail.extend(lines)
+            if shown := [line for line in lines if not self._adapter.is_noise(line)]:
+                self.log(shown)
+            for line in lines:
+                seen = reader.feed(line)
+                if seen is None:
+                    continue
+                self._buffers.update(seen.buffers)
+                # Once it is being verified, a late line of the log says nothing new about the start.
+                current = self._stages[-1].name if self._stages else ""
+                if current not in {seen.name, VERIFY} and self._starting:
+                    self.begin_stage(seen.name, seen.detail)
+        self._woken.set()
+        self.end_stage()
+        problem = self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)
+        self.ended(problem)
+
+    async def _poll(self) -> None:
+        quiet = 0
+        while self.process.running:
+            try:
+                async with asyncio.timeout(5.0):
+                    now = await self._adapter.read(self.client)
+            except (httpx.HTTPError, TimeoutError, ValueError) as error:
+                # During a long prefill the engine may answer late; the graph shows the gap.
+                _log.debug("%s gave no readings: %r", self.id, error)
+            else:
+                memory = await asyncio.to_thread(self.process.memory)
+                rated = with_rates(self._readings, now)
+                self._readings = rated.model_copy(update={"memory": memory})
+                self.changed(readings=self._readings)
+            busy = self._busy or bool(self._readings and self._readings.slots_busy)
+            quiet = 0 if busy else quiet + 1
+            self._woken.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(_READ_BUSY if quiet < _SETTLED else _READ_IDLE):
+                    await self._woken.wait()

@@ -1,0 +1,276 @@
+"""One engine process: started in its own group, followed through its log file, ended for certain."""
+
+import asyncio
+import contextlib
+import functools
+import logging
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import BinaryIO
+
+import psutil
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.engines.process import owned_exec, reaper_main
+from engine_host.engines.process.reaper_main import start_ticks
+from engine_host.protocol.errors import Reason
+
+_log = logging.getLogger(__name__)
+_POLL = 0.05
+_SECOND_TERM = 0.5
+# How long trackers of shared memory may clean up after the others.
+_TRACKERS = 3.0
+_LONGEST_LINE = 1 << 18
+_LARGEST_LOG = 64 << 20
+
+
+@dataclass(frozen=True)
+class ProcessRecord:
+    """What must be remembered to find a process again; `born` tells it from one of the same number."""
+
+    pid: int
+    born: str
+
+
+class EngineProcess:
+    """A process that we started, or one of an earlier run of the host that we found again."""
+
+    def __init__(self, record: ProcessRecord, log: Path, child: subprocess.Popen[bytes] | None) -> None:
+        self.record = record
+        self.log = log
+        self._child = child
+        self._ended = asyncio.Event()
+        self._watch = asyncio.create_task(self._wait_for_end(), name=f"watch-{record.pid}")
+
+    @classmethod
+    def start(
+        cls,
+        argv: Sequence[str],
+        environment: Mapping[str, str],
+        log: Path,
+        *,
+        keep: bool,
+        without: tuple[str, ...] = (),
+    ) -> "EngineProcess":
+        """Start a process whose output goes to the log file, so that it is there whoever dies.
+
+        It inherits our environment less the variables whose names begin with one of `without`.
+
+        Raises HostError(engine_start_failed), HostError(disk_full), HostError(not_writable).
+        """
+        try:
+            log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise atomic_file.saving_failed(log, error) from error
+        owner = 0 if keep else os.getpid()
+        if keep:
+            without = (*without, reaper_main.MARK)
+        inherited = {name: value for name, value in os.environ.items() if not name.startswith(without)}
+        command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
+        try:
+            child = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env={**inherited, **environment},
+                start_new_session=True,
+                cwd="/",
+            )
+        except OSError as error:
+            raise HostError(
+                Reason.ENGINE_START_FAILED,
+                f"The engine could not be started: {error.strerror}.",
+                evidence={"argv": list(argv), "errno": error.errno},
+            ) from error
+        finally:
+            os.close(output)
+        return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, child)
+
+    @classmethod
+    def adopt(cls, record: ProcessRecord, log: Path) -> "EngineProcess | None":
+        """The process of an earlier run, or None when it is gone or its number belongs to another now."""
+        if not record.born or _born(record.pid) != record.born:
+            return None
+        return cls(record, log, None)
+
+    @property
+    def pid(self) -> int:
+        """The process, also the number of its group."""
+        return self.record.pid
+
+    @property
+    def running(self) -> bool:
+        """Whether the process has not ended."""
+        return not self._ended.is_set()
+
+    @property
+    def exit_code(self) -> int | None:
+        """Exit code, negative for a signal; None while it runs and for a process that was adopted."""
+        return self._child.poll() if self._child else None
+
+    async def ended(self) -> None:
+        """Wait for the end of the process."""
+        await self._ended.wait()
+
+    async def stop(self, grace: float = 5.0, *, leader_only: bool = False) -> None:
+        """End the whole group: SIGTERM, another one soon after, then SIGKILL after `grace` seconds.
+
+        llama-server waits after the first SIGTERM for clients with an open stream; the second ends it.
+        `leader_only`: one SIGTERM, to the leader alone, which then ends its children in order.
+        """
+        if grace > 0:
+            terms = (grace,) if leader_only else (min(_SECOND_TERM, grace), grace - _SECOND_TERM)
+            for seconds in terms:
+                self._signal(signal.SIGTERM, leader_only=leader_only)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(max(seconds, 0.0)):
+                        await self._ended.wait()
+                if not self.running:
+                    break
+        # A child of the engine may outlive its leader; the group is ours until it is empty.
+        await asyncio.to_thread(reaper_main.kill_but_trackers, self.pid)
+        await self._ended.wait()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_TRACKERS):
+                while await asyncio.to_thread(reaper_main.living, self.pid):  # noqa: ASYNC110
+                    await asyncio.sleep(_POLL)
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.pid, signal.SIGKILL)
+
+    def memory(self) -> int | None:
+        """Resident bytes of the process and its children; None when it cannot be read."""
+        try:
+            process = psutil.Process(self.pid)
+            family = [process, *process.children(recursive=True)]
+        except psutil.Error:
+            return None
+        total = 0
+        for member in family:
+            with contextlib.suppress(psutil.Error):
+                total += member.memory_info().rss
+        return total or None
+
+    async def lines(self) -> AsyncIterator[list[str]]:
+        """Batches of whole new lines of the log, until the process has ended and all was read.
+
+        What is printed without an end of line comes in pieces, so that it never fills the memory. Of a long
+        log of a process that was found again come the beginning, which tells of its start, and the end; a
+        line between them says how much was left out.
+        """
+        rest = b""
+        try:
+            file = self.log.open("rb")
+        except OSError as error:
+            _log.warning("the log %s cannot be followed: %s", self.log, error.strerror)
+            await self._ended.wait()
+            return
+        with file:
+            skips = self._child is None and os.fstat(file.fileno()).st_size > 2 * _LONGEST_LINE
+            while True:
+                ended = not self.running
+                chunk = file.read(_LONGEST_LINE)
+                if chunk:
+                    *whole, rest = (rest + chunk).split(b"\n")
+                    if len(rest) >= _LONGEST_LINE:
+                        whole, rest = [*whole, rest], b""
+                    lines = [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
+                    if skips:
+                        left_out = len(rest) + _to_last_lines(file)
+                        lines.append(f"[{left_out} bytes are left out here; the whole log is {self.log}]")
+                        skips, rest = False, b""
+                    if lines:
+                        yield lines
+                        # A long log has the next batch at once; whoever else waits has a turn before it.
+                        await asyncio.sleep(0)
+                    continue
+                if ended:
+                    break
+                if file.tell() > _LARGEST_LOG:
+                    # The engine appends, so it goes on at the start of the emptied file. A line written
+                    # in this very moment is lost; a disk filled by years of lines would be worse.
+                    os.truncate(self.log, 0)
+                    file.seek(0)
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_POLL):
+                        await self._ended.wait()
+        if rest:
+            yield [rest.decode("utf-8", "replace")]
+
+    async def release(self) -> None:
+        """Stop watching; the process itself goes on."""
+        self._watch.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await self._watch
+
+    def _signal(self, number: signal.Signals, *, leader_only: bool) -> None:
+        if self.running:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                (os.kill if leader_only else os.killpg)(self.pid, number)
+
+    async def _wait_for_end(self) -> None:
+        try:
+            descriptor = os.pidfd_open(self.pid) if hasattr(os, "pidfd_open") else -1
+        except OSError:
+            descriptor = -1
+        try:
+            if descriptor >= 0:
+                loop = asyncio.get_running_loop()
+                readable = asyncio.Event()
+                loop.add_reader(descriptor, readable.set)
+                try:
+                    await readable.wait()
+                finally:
+                    loop.remove_reader(descriptor)
+            # Polling is the fallback where the system has no pidfd; with one, this ends at its first look.
+            while _born(self.pid) is not None and (  # noqa: ASYNC110
+                self._child is None or self._child.poll() is None
+            ):
+                await asyncio.sleep(_POLL)
+            if self._child is not None:
+                self._child.wait()
+            self._ended.set()
+        finally:
+            if descriptor >= 0:
+                os.close(descriptor)
+
+
+def _to_last_lines(file: BinaryIO) -> int:
+    """Go on to the lines at the end of a log, at most `_LONGEST_LINE` bytes; gives the bytes passed over."""
+    before = file.tell()
+    start = max(before, os.fstat(file.fileno()).st_size - _LONGEST_LINE)
+    # One byte earlier: a line that begins exactly there is whole.
+    file.seek(start - 1)
+    if not file.readline(_LONGEST_LINE).endswith(b"\n"):
+        file.seek(start)
+    return file.tell() - before
+
+
+def _born(pid: int) -> str | None:
+    """When a process began; None for one that is gone or only waits to be collected.
+
+    On Linux in ticks of this boot: a time of day would change with every correction of the clock.
+    """
+    try:
+        process = psutil.Process(pid)
+        if process.status() == psutil.STATUS_ZOMBIE:
+            return None
+        ticks = start_ticks(pid)
+        return f"{process.create_time():.2f}" if ticks is None else f"{_boot()}/{ticks}"
+    except psutil.Error:
+        return None
+
+
+@functools.cache
+def _boot() -> str:
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""

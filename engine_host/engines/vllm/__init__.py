@@ -1,0 +1,1 @@
+"""vLLM: its command line, log, metrics and environments."""

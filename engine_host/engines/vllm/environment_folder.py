@@ -1,0 +1,289 @@
+"""An environment's folder: changed by one host at a time, and out of the way before it is deleted."""
+
+import asyncio
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+from typing import Any
+
+import psutil
+
+from engine_host.core import atomic_file
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+
+RECORD = "installation.json"
+_ASIDE = ".removed-"
+_BEFORE = ".before-"
+_TRIES = 10
+_MOMENT = 0.03
+
+
+def read_record(home: Path) -> dict[str, Any] | None:
+    """What was written when an install was finished; None when it never was."""
+    try:
+        record = json.loads((home / RECORD).read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+    return record if isinstance(record, dict) else None
+
+
+def whole(home: Path) -> bool:
+    """Whether an environment is finished and what starts from it is still there."""
+    there = (home / "bin" / "python").exists() and any(home.glob("lib/python3*/site-packages/vllm"))
+    return there and read_record(home) is not None
+
+
+@contextlib.asynccontextmanager
+async def claim(home: Path) -> AsyncIterator[None]:
+    """Keeps every other host from changing an environment; a killed host's claim ends with it.
+
+    Raises HostError: conflict while another one has it, disk_full, not_writable.
+    """
+    descriptor = await _locked(home)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            _lock(home).unlink()
+        os.close(descriptor)
+
+
+async def _locked(home: Path) -> int:
+    path = _lock(home)
+    for _ in range(_TRIES):
+        try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise atomic_file.saving_failed(path, error) from error
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever had it before may have removed the file between our open and our lock.
+            with contextlib.suppress(FileNotFoundError):
+                if os.fstat(descriptor).st_ino == path.stat().st_ino:
+                    return descriptor
+        except BlockingIOError:
+            # `claimed` holds it for a moment too.
+            await asyncio.sleep(_MOMENT)
+        except BaseException:
+            os.close(descriptor)
+            raise
+        os.close(descriptor)
+    raise HostError(
+        Reason.CONFLICT,
+        f"Another engine host installs or removes vLLM {home.name} right now.",
+        cause="An environment is changed by one host at a time.",
+        fix="Wait until that one is done, then try again.",
+        evidence={"path": str(home)},
+    )
+
+
+def _lock(home: Path) -> Path:
+    return home.with_name(f".{home.name}.lock")
+
+
+def claimed(home: Path) -> bool:
+    """Whether a host is changing this environment."""
+    try:
+        descriptor = os.open(_lock(home), os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return True
+    finally:
+        os.close(descriptor)
+    return False
+
+
+def refuse_used(home: Path) -> None:
+    """Raises HostError(conflict) while a process, of whichever host, runs an environment's own programs."""
+    if read_record(home) is None:
+        return  # Whatever still runs in an unfinished one belongs to the install that was cut off.
+    own = f"{home}/bin/"
+    for process in psutil.process_iter(["cmdline"]):
+        words = process.info["cmdline"]
+        if words and str(words[0]).startswith(own):
+            raise HostError(
+                Reason.CONFLICT,
+                f"Process {process.pid} runs from vLLM {home.name}.",
+                cause="An environment is not changed under a running engine; this one is not of this host.",
+                fix="End it where it was started, then try again.",
+                evidence={"pid": process.pid, "command": list(words[:12]), "path": str(home)},
+            )
+
+
+def set_aside(home: Path) -> Path | None:
+    """Take an environment out of use in one step; where it is now, None when there was none.
+
+    Raises HostError(not_writable), with everything as it was.
+    """
+    return _moved(home, home, _ASIDE)
+
+
+def keep(home: Path) -> Path | None:
+    """Put an environment beside its place, to come back unless another is finished there; where it is.
+
+    None when there was none. Raises HostError(not_writable), with everything as it was.
+    """
+    return _moved(home, home, _BEFORE)
+
+
+def settle(home: Path) -> bool:
+    """What was kept comes back, or goes out of use once another is finished; whether one came back.
+
+    For whoever holds its claim. Raises HostError(not_writable).
+    """
+    back = False
+    for before in _kept(home):
+        if read_record(home) is not None:
+            _moved(before, home, _ASIDE)
+        else:
+            set_aside(home)
+            _renamed(before, home)
+            back = True
+    return back
+
+
+def _kept(home: Path) -> tuple[Path, ...]:
+    return tuple(sorted(home.parent.glob(f".{home.name}{_BEFORE}*")))
+
+
+def _moved(folder: Path, home: Path, mark: str) -> Path | None:
+    aside = home.with_name(f".{home.name}{mark}{secrets.token_hex(3)}")
+    return aside if _renamed(folder, aside) else None
+
+
+def _renamed(folder: Path, to: Path) -> bool:
+    """Whether there was one. Raises HostError(not_writable), with everything as it was."""
+    try:
+        folder.rename(to)
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise HostError(
+            Reason.NOT_WRITABLE,
+            f"{folder} could not be moved: {error.strerror}. It is unchanged.",
+            cause="The folder that holds it is not writable for you, or a disk is mounted there.",
+            fix=f"Make {folder.parent} writable for yourself and try again.",
+            evidence={"path": str(folder), "errno": error.errno},
+        ) from error
+    return True
+
+
+def delete(folder: Path) -> tuple[OSError, ...]:
+    """Delete a folder as far as it goes; what stayed, each with its reason."""
+    if folder.is_symlink():
+        return _tried(os.unlink, folder)
+    kept: list[OSError] = []
+    for path, folders, files in os.walk(folder, topdown=False, onerror=kept.append):
+        here = Path(path)
+        links = [name for name in folders if (here / name).is_symlink()]
+        for name in (*files, *links):
+            kept += _tried(os.unlink, here / name)
+        # A folder that is not empty is no reason of its own: what is in it was told already.
+        kept += [
+            error for error in _tried(os.rmdir, here) if error.errno not in {errno.ENOTEMPTY, errno.EEXIST}
+        ]
+    if not kept and folder.exists():
+        kept.append(OSError(errno.ENOTEMPTY, "somebody still writes into it", str(folder)))
+    return tuple(error for error in kept if not isinstance(error, FileNotFoundError))
+
+
+def _tried(action: Callable[[Path], None], path: Path) -> tuple[OSError, ...]:
+    try:
+        action(path)
+    except FileNotFoundError:
+        return ()
+    except OSError as error:
+        return (error,)
+    return ()
+
+
+def asides(home: Path) -> tuple[Path, ...]:
+    """What was taken out of use and is not deleted yet."""
+    return tuple(sorted(home.parent.glob(f".{home.name}{_ASIDE}*")))
+
+
+def clear(home: Path) -> tuple[OSError, ...]:
+    """Delete an environment, finished or not, and what was taken out of use before; what stayed.
+
+    For whoever holds its claim. Raises HostError(not_writable), with the environment as it was.
+    """
+    set_aside(home)
+    for before in _kept(home):
+        _moved(before, home, _ASIDE)
+    return tuple(error for aside in asides(home) for error in delete(aside))
+
+
+def leftovers(home: Path) -> tuple[Path, ...]:
+    """What a cut-off install or removal left; nothing while a host is at work there."""
+    if claimed(home):
+        return ()
+    finished = read_record(home) is not None
+    begun = os.path.lexists(home) and not finished
+    # Beside an unfinished one it is no leftover: it is what comes back.
+    return ((home,) if begun else ()) + (_kept(home) if finished else ()) + asides(home)
+
+
+async def restore(home: Path) -> bool:
+    """Bring back what a reinstall that was cut off had kept; whether there was one.
+
+    Raises HostError: conflict (a host is at work there), disk_full, not_writable.
+    """
+    if not await asyncio.to_thread(_kept, home):
+        return False
+    async with claim(home):
+        return await asyncio.to_thread(settle, home)
+
+
+async def clear_leftovers(home: Path) -> int:
+    """Delete what a cut-off install or removal left; the bytes that were freed.
+
+    Raises HostError: conflict (a host is at work there), disk_full, not_writable.
+    """
+
+    def work() -> int:
+        settle(home)
+        if read_record(home) is None:
+            set_aside(home)
+        before = sum(map(size, asides(home)))
+        for aside in asides(home):
+            delete(aside)
+        return before - sum(map(size, asides(home)))
+
+    async with claim(home):
+        return await asyncio.to_thread(work)
+
+
+def size(folder: Path) -> int:
+    """Bytes of a folder on disk, each file once however often it is linked."""
+    seen: dict[tuple[int, int], int] = {}
+    for path in folder.rglob("*"):
+        with contextlib.suppress(FileNotFoundError):
+            state = path.lstat()
+            seen[state.st_dev, state.st_ino] = state.st_blocks * 512
+    return sum(seen.values())
+
+
+def not_deleted(what: str, home: Path, kept: tuple[OSError, ...]) -> HostError:
+    """The clear error for what `clear` could not delete."""
+    left = asides(home)
+    return HostError(
+        Reason.NOT_WRITABLE,
+        f"{what}, but {len(kept)} of its files and folders could not be deleted.",
+        cause=f"{kept[0].filename}: {kept[0].strerror}.",
+        fix=f"Delete {' and '.join(map(str, left))} yourself, as the user who may.",
+        evidence={
+            "left": list(map(str, left)),
+            "size": sum(map(size, left)),
+            "kept": [{"path": str(error.filename), "why": error.strerror} for error in kept[:20]],
+        },
+    )

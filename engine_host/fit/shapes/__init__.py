@@ -1,0 +1,1 @@
+"""A model by its numbers: layers, heads, tensors and weights."""

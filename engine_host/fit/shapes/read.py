@@ -1,0 +1,118 @@
+"""A model by its numbers, from its files or from a config alone."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.fit.parts import Basis
+from engine_host.fit.shapes.gguf import gguf_shape, unknown_of
+from engine_host.fit.shapes.shape import Layer, ModelShape, read_shape
+from engine_host.fit.shapes.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
+from engine_host.fit.start import Model
+from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
+from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.errors import Reason
+
+
+def model_of(info: GgufInfo | CheckpointInfo, name: str, bits: float | None = None) -> Model:
+    """The model in files; `bits` is of a weight where there is a config alone.
+
+    Reads the tables of tensors, which takes milliseconds. Raises HostError(unsupported) that names what the
+    files do not say, and the reasons of reading them.
+    """
+    if isinstance(info, GgufInfo):
+        shape = gguf_shape(info)
+        return Model(
+            name,
+            "GGUF",
+            shape,
+            gguf_weights(info),
+            info.context,
+            info.quantization,
+            info.architecture,
+            unknown=unknown_of(info),
+        )
+    config = read_json(info.path / CONFIG)
+    shape = read_shape(config)
+    if not info.mtp_layers:
+        # The config may speak of drafting layers whose weights were stripped.
+        shape = replace(shape, mtp_layers=0)
+    return Model(
+        name,
+        info.format,
+        shape,
+        checkpoint_weights(info, shape, bits),
+        info.context,
+        info.quantization,
+        info.architecture,
+        info.rope_scaled,
+        _unknown(config),
+    )
+
+
+def model_of_config(
+    config: Mapping[str, Any],
+    name: str,
+    *,
+    gguf: bool = False,
+    context: int | None = None,
+    quantization: str = "",
+    bits: float | None = None,
+    size: int | None = None,
+    told_by: Basis = Basis.CATALOGUE,
+) -> Model:
+    """The model of a config.json; `size` is of its weights' files where `told_by` knows that.
+
+    Raises HostError(unsupported) that names what the config does not say.
+    """
+    shape = read_shape(config)
+    weights = formula_weights(shape, bits)
+    if size is not None:
+        weights = _scaled(weights, size, told_by)
+    architectures = config.get("architectures")
+    return Model(
+        name,
+        "GGUF" if gguf else "shape",
+        shape,
+        weights,
+        context,
+        quantization,
+        str(architectures[0]) if architectures else "",
+        unknown=_unknown(config),
+    )
+
+
+def windowed(config: Mapping[str, Any]) -> ModelShape | None:
+    """The shape in a config whose layers attend within a window, which a GGUF file does not say of each.
+
+    None for every other config, and one that is silent.
+    """
+    try:
+        shape = read_shape(config)
+    except HostError as error:
+        if error.reason is Reason.UNSUPPORTED:
+            return None
+        raise
+    return shape if shape.count(Layer.SLIDING) else None
+
+
+def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
+    """The same groups, as large together as the files are."""
+    factor = size / weights.loaded(drafting=True)
+    return WeightBytes(
+        embedding=round(weights.embedding * factor),
+        head=round(weights.head * factor),
+        body=round(weights.body * factor),
+        experts=round(weights.experts * factor),
+        drafting=round(weights.drafting * factor),
+        vision=weights.vision,
+        basis=basis,
+        drafting_tables=round(weights.drafting_tables * factor),
+    )
+
+
+def _unknown(config: Mapping[str, Any]) -> tuple[str, ...]:
+    if isinstance(config.get("vision_config"), Mapping):
+        return ("what its vision tower needs while it reads a picture",)
+    return ()

@@ -1,0 +1,205 @@
+"""The shape of a language model, as its own config.json says it; nothing is guessed."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+
+
+class Layer(StrEnum):
+    """What a layer keeps of a stream: every token, the newest ones, or a state of fixed size."""
+
+    FULL = "full attention"
+    SLIDING = "sliding window"
+    GATED_DELTA = "gated delta"
+
+
+_LAYERS = {
+    "full_attention": Layer.FULL,
+    "attention": Layer.FULL,
+    "sliding_attention": Layer.SLIDING,
+    "linear_attention": Layer.GATED_DELTA,
+}
+_ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
+
+
+@dataclass(frozen=True, slots=True)
+class GatedDelta:
+    """Heads and sizes of gated-delta layers; `state_bytes` of one element of the recurrent state."""
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    conv_kernel: int
+    state_bytes: int = 4
+
+    @property
+    def conv_width(self) -> int:
+        """Channels that go through the convolution: queries, keys and values."""
+        return 2 * self.key_heads * self.key_dim + self.value_heads * self.value_dim
+
+
+@dataclass(frozen=True, slots=True)
+class Latent:
+    """Multi-head latent attention: what one token keeps, whatever the number of heads."""
+
+    rank: int
+    rope_dim: int
+
+
+@dataclass(frozen=True, slots=True)
+class Experts:
+    """A mixture of experts: how many there are, how many a token uses, and their widths."""
+
+    count: int
+    used: int
+    width: int
+    shared_width: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ModelShape:
+    """A decoder by its numbers; `element` is bytes of one unquantised value.
+
+    `global_kv_heads` and `global_head_dim` are of its full-attention layers where they differ.
+    """
+
+    layers: tuple[Layer, ...]
+    hidden: int
+    heads: int
+    kv_heads: int
+    head_dim: int
+    vocabulary: int
+    feed_forward: int
+    element: int = 2
+    window: int | None = None
+    gated_delta: GatedDelta | None = None
+    latent: Latent | None = None
+    experts: Experts | None = None
+    mtp_layers: int = 0
+    tied: bool = False
+    output_gate: bool = False
+    value_dim: int | None = None
+    global_kv_heads: int | None = None
+    global_head_dim: int | None = None
+
+    @property
+    def full(self) -> "ModelShape":
+        """The same with the heads of its full-attention layers."""
+        if self.global_kv_heads is None and self.global_head_dim is None:
+            return self
+        heads, size = self.global_kv_heads or self.kv_heads, self.global_head_dim or self.head_dim
+        return replace(self, kv_heads=heads, head_dim=size, global_kv_heads=None, global_head_dim=None)
+
+    def count(self, kind: Layer) -> int:
+        """How many layers are of one kind; drafting layers are not among them."""
+        return self.layers.count(kind)
+
+
+def read_shape(config: Mapping[str, Any]) -> ModelShape:
+    """The shape in a config.json; a model that also sees keeps its language model one level down.
+
+    Raises HostError(unsupported) that names what is missing or not known here.
+    """
+    inner = config.get("text_config")
+    text: Mapping[str, Any] = {**config, **inner} if isinstance(inner, Mapping) else config
+    heads = _need(text, "num_attention_heads")
+    hidden = _need(text, "hidden_size")
+    layers = _layers(text, _need(text, "num_hidden_layers"))
+    window = _count(text, "sliding_window")
+    # Gemma 4: fewer and wider heads where keys serve as values, wider ones in every full-attention layer.
+    uneven = Layer.SLIDING in layers and Layer.FULL in layers
+    shared = uneven and bool(text.get("attention_k_eq_v", False))
+    if Layer.SLIDING in layers and window is None:
+        raise _unknown("sliding_window", "some of its layers attend within a window of unknown size")
+    return ModelShape(
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=_count(text, "num_key_value_heads") or heads,
+        head_dim=_count(text, "head_dim") or hidden // heads,
+        vocabulary=_need(text, "vocab_size"),
+        feed_forward=_count(text, "intermediate_size") or 0,
+        element=_ELEMENT.get(str(text.get("dtype") or text.get("torch_dtype") or "bfloat16"), 2),
+        window=window if Layer.SLIDING in layers else None,
+        gated_delta=_gated_delta(text) if Layer.GATED_DELTA in layers else None,
+        latent=_latent(text),
+        experts=_experts(text),
+        mtp_layers=_count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0,
+        tied=bool(text.get("tie_word_embeddings", False)),
+        output_gate=bool(text.get("attn_output_gate", False)),
+        global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
+        global_head_dim=_count(text, "global_head_dim") if uneven else None,
+    )
+
+
+def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
+    kinds = text.get("layer_types")
+    if isinstance(kinds, Sequence) and not isinstance(kinds, str):
+        if strange := sorted({str(kind) for kind in kinds if kind not in _LAYERS}):
+            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(strange)}")
+        if len(kinds) != number:
+            raise _unknown("layer_types", f"it lists {len(kinds)} layers, and there are {number}")
+        return tuple(_LAYERS[str(kind)] for kind in kinds)
+    if interval := _count(text, "full_attention_interval"):
+        return tuple(
+            Layer.FULL if (place + 1) % interval == 0 else Layer.GATED_DELTA for place in range(number)
+        )
+    # Without a list every layer is alike: with a window when there is one that is in use.
+    windowed = _count(text, "sliding_window") and text.get("use_sliding_window", True)
+    return (Layer.SLIDING if windowed else Layer.FULL,) * number
+
+
+def _gated_delta(text: Mapping[str, Any]) -> GatedDelta:
+    return GatedDelta(
+        key_heads=_need(text, "linear_num_key_heads"),
+        value_heads=_need(text, "linear_num_value_heads"),
+        key_dim=_need(text, "linear_key_head_dim"),
+        value_dim=_need(text, "linear_value_head_dim"),
+        conv_kernel=_need(text, "linear_conv_kernel_dim"),
+        state_bytes=_ELEMENT.get(str(text.get("mamba_ssm_dtype", "float32")), 4),
+    )
+
+
+def _latent(text: Mapping[str, Any]) -> Latent | None:
+    rank = _count(text, "kv_lora_rank")
+    return None if rank is None else Latent(rank, _need(text, "qk_rope_head_dim"))
+
+
+def _experts(text: Mapping[str, Any]) -> Experts | None:
+    names = ("num_experts", "n_routed_experts", "num_local_experts")
+    count = next((found for name in names if (found := _count(text, name))), None)
+    if count is None:
+        return None
+    used = _count(text, "num_experts_per_tok") or _need(text, "top_k_experts")
+    width = _count(text, "moe_intermediate_size") or _need(text, "intermediate_size")
+    shared = _count(text, "shared_expert_intermediate_size")
+    if shared is None and (number := _count(text, "n_shared_experts")):
+        shared = number * width
+    return Experts(count, used, width, shared or 0)
+
+
+def _count(text: Mapping[str, Any], name: str) -> int | None:
+    value = text.get(name)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+
+
+def _need(text: Mapping[str, Any], name: str) -> int:
+    value = _count(text, name)
+    if value is None:
+        raise _unknown(name, f"its config has no {name}")
+    return value
+
+
+def _unknown(name: str, why: str) -> HostError:
+    return HostError(
+        Reason.UNSUPPORTED,
+        f"What this model needs cannot be computed: {why}.",
+        cause="A figure that is not known is not guessed.",
+        fix="Start it: the engine measures what it needs.",
+        evidence={"key": name},
+    )

@@ -1,0 +1,133 @@
+"""Bytes of the weights from the tensors that a model's files list, grouped by what reads them when."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from engine_host.fit.parts import Basis
+from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.weights import experts_chosen, weights_of
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.gguf import GgufInfo
+from engine_host.library.gguf_format import read_header
+from engine_host.library.safetensors_format import read_shard
+
+_BITS = {"F64": 64, "I64": 64, "U64": 64, "F32": 32, "I32": 32, "U32": 32, "F16": 16, "BF16": 16, "I16": 16}
+_SMALL_BITS = {"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6}
+_EMBEDDING = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|embeddings)\.|^token_embd\.")
+_HEAD = re.compile(r"(^|\.)(lm_head|embed_out)\.|^output\.weight$")
+_VISION = re.compile(
+    r"(^|\.)(visual|vision_tower|vision_model|multi_modal_projector|mm_projector)\.|^(v|mm)\."
+)
+_EXPERTS = re.compile(r"\.experts\.|_exps\.")
+_DRAFTING = re.compile(r"(^|\.)(mtp|nextn)\.")
+# DeepSeek's and GLM's drafting layers, and llama.cpp's.
+_TABLE_OF_DRAFTS = re.compile(r"\.(shared_head\.head|shared_head_head|embed_tokens)\.")
+_LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.(\d+)\.")
+
+
+@dataclass(frozen=True, slots=True)
+class WeightBytes:
+    """Bytes of a model's weights: `body` are the layers without their experts, and everything else.
+
+    `drafter` are those of another model that drafts for it.
+    """
+
+    embedding: int
+    head: int
+    body: int
+    experts: int
+    drafting: int
+    vision: int
+    basis: Basis
+    drafter: int = 0
+    # Of `drafting`, output matrices and embeddings that the drafting layers bring themselves.
+    drafting_tables: int = 0
+
+    def loaded(self, *, drafting: bool) -> int:
+        """Bytes in memory; the drafting layers are loaded only where they run."""
+        rest = self.embedding + self.head + self.body + self.experts + self.vision + self.drafter
+        return rest + (self.drafting if drafting else 0)
+
+    def read(self, shape: ModelShape, streams: int = 1) -> int:
+        """Bytes read for one step of so many streams: of the experts only those that some token chose.
+
+        With tokens that choose independently, a share of 1 − (1 − used/count)^streams is chosen.
+        """
+        # Where the head is tied to the embedding, its table is read as the head.
+        head = self.head or self.embedding
+        return head + self.body + round(self.experts * experts_chosen(shape, streams))
+
+
+def checkpoint_weights(info: CheckpointInfo, shape: ModelShape, bits: float | None = None) -> WeightBytes:
+    """The weights of a checkpoint: by its tensors, or by the formulas where it has none.
+
+    Raises HostError with the reasons of `read_shard`.
+    """
+    if info.shape:
+        return formula_weights(shape, bits)
+    tensors = (
+        (tensor.name, tensor.elements * _bits(tensor.dtype) // 8)
+        for part in info.parts
+        if part.suffix == ".safetensors"
+        for tensor in read_shard(part).tensors
+    )
+    return _grouped(tensors, info.layers)
+
+
+def gguf_weights(info: GgufInfo) -> WeightBytes:
+    """The weights of a GGUF file, by its tensors. Raises HostError with the reasons of `read_header`."""
+    tensors = ((tensor.name, tensor.size or 0) for part in info.parts for tensor in read_header(part).tensors)
+    return _grouped(tensors, info.layers)
+
+
+def formula_weights(shape: ModelShape, bits: float | None = None) -> WeightBytes:
+    """The weights of a shape without files, at `bits` a weight (None: the type of its config).
+
+    A quantised model keeps its embedding and its head in 16 bits.
+    """
+    found = weights_of(shape)
+    element = shape.element if bits is None else bits / 8
+    table = shape.vocabulary * shape.hidden * (shape.element if bits is None else max(element, 2.0))
+    experts = 0
+    if shape.experts is not None:
+        experts = len(shape.layers) * shape.experts.count * 3 * shape.hidden * shape.experts.width
+    body = found.attention + found.gated_delta + found.feed_forward - experts
+    return WeightBytes(
+        embedding=round(table),
+        head=0 if shape.tied else round(table),
+        body=round(body * element),
+        experts=round(experts * element),
+        drafting=round(found.drafting * element),
+        vision=0,
+        basis=Basis.FORMULA,
+    )
+
+
+def _grouped(tensors: Iterable[tuple[str, int]], layers: int | None) -> WeightBytes:
+    groups = ("embedding", "head", "body", "experts", "drafting", "drafting_tables", "vision")
+    size = dict.fromkeys(groups, 0)
+    for name, amount in tensors:
+        group = _group(name, layers)
+        size[group] += amount
+        if group == "drafting" and _TABLE_OF_DRAFTS.search(name):
+            size["drafting_tables"] += amount
+    return WeightBytes(**size, basis=Basis.FILES)
+
+
+def _group(name: str, layers: int | None) -> str:
+    layer = _LAYER.search(name)
+    if _VISION.search(name):
+        return "vision"
+    # DeepSeek's form, and llama.cpp's, number drafting layers after the last layer of the model itself.
+    if _DRAFTING.search(name) or (layer and layers is not None and int(layer[1]) >= layers):
+        return "drafting"
+    if _EXPERTS.search(name):
+        return "experts"
+    if _EMBEDDING.search(name):
+        return "embedding"
+    return "head" if _HEAD.search(name) else "body"
+
+
+def _bits(dtype: str) -> int:
+    return _BITS.get(dtype) or _SMALL_BITS.get(dtype, 8)

@@ -1,0 +1,88 @@
+"""How many weights a shape has, part by part; for a model without files, or to split one over GPUs."""
+
+from dataclasses import dataclass
+
+from engine_host.fit.shapes.shape import Layer, ModelShape
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """Numbers of weights; `read` of them are read for one token of one stream."""
+
+    embedding: int
+    attention: int
+    gated_delta: int
+    feed_forward: int
+    drafting: int
+    total: int
+    read: int
+
+
+def weights_of(shape: ModelShape) -> Weights:
+    """The weights of a Llama-like decoder with its mixtures, gated-delta layers and drafting layers.
+
+    The formulas are those of the layers in Transformers (Qwen3-Next, Llama, Mixtral); biases, which few
+    models have, are left out.
+    """
+    full, used = _feed_forward(shape)
+    attention_layers = shape.count(Layer.FULL) + shape.count(Layer.SLIDING)
+    norms = 2 * shape.hidden
+    attention = attention_layers * (_attention(shape) + norms)
+    delta = shape.count(Layer.GATED_DELTA) * (_gated_delta(shape) + norms)
+    feed_forward = len(shape.layers) * full
+    table = shape.vocabulary * shape.hidden
+    embedding = table * (1 if shape.tied else 2) + shape.hidden
+    # A drafting layer: two norms at its entry, both projected to one width, a whole layer, a norm at its end.
+    drafting = shape.mtp_layers * (
+        3 * shape.hidden + 2 * shape.hidden * shape.hidden + _attention(shape) + norms + full
+    )
+    total = embedding + attention + delta + feed_forward + drafting
+    # One row of the embedding's table is read, and the whole of the head's.
+    read = table + attention + delta + len(shape.layers) * used
+    return Weights(embedding, attention, delta, feed_forward, drafting, total, read)
+
+
+def experts_chosen(shape: ModelShape, streams: int) -> float:
+    """The share of a mixture's experts that tokens of so many streams choose independently; 1 without one."""
+    if shape.experts is None:
+        return 1.0
+    return 1 - (1 - shape.experts.used / shape.experts.count) ** streams
+
+
+def drafting_experts(shape: ModelShape) -> float:
+    """The share of the drafting layers' weights that are experts."""
+    drafting = weights_of(shape).drafting
+    if shape.experts is None or not drafting:
+        return 0.0
+    return shape.mtp_layers * shape.experts.count * 3 * shape.hidden * shape.experts.width / drafting
+
+
+def _attention(shape: ModelShape) -> int:
+    queries = shape.heads * shape.head_dim
+    keys = shape.kv_heads * shape.head_dim
+    gated = queries if shape.output_gate else 0
+    # Queries and keys are normed by head where the queries are gated, as in Qwen3.5.
+    norms = 2 * shape.head_dim if shape.output_gate else 0
+    return shape.hidden * (queries + gated + 2 * keys) + queries * shape.hidden + norms
+
+
+def _gated_delta(shape: ModelShape) -> int:
+    delta = shape.gated_delta
+    if delta is None:
+        return 0
+    values = delta.value_heads * delta.value_dim
+    entry = shape.hidden * (delta.conv_width + values + 2 * delta.value_heads)
+    convolution = delta.conv_width * delta.conv_kernel
+    return entry + convolution + values * shape.hidden + 2 * delta.value_heads + delta.value_dim
+
+
+def _feed_forward(shape: ModelShape) -> tuple[int, int]:
+    """Weights of one layer's feed-forward part, and those of them that one token uses."""
+    if shape.experts is None:
+        whole = 3 * shape.hidden * shape.feed_forward
+        return whole, whole
+    experts = shape.experts
+    one = 3 * shape.hidden * experts.width
+    shared = 3 * shape.hidden * experts.shared_width
+    gates = shape.hidden * (experts.count + (1 if experts.shared_width else 0))
+    return experts.count * one + shared + gates, experts.used * one + shared + gates

@@ -1,0 +1,1 @@
+"""Who may use the endpoint, from where, and how many at a time."""

@@ -1,0 +1,102 @@
+"""Where the endpoint listens: the wanted port, or the next free one, with the reason said."""
+
+import errno
+import socket
+from dataclasses import dataclass
+
+from engine_host.core.addresses import address_from_here, port_holder
+from engine_host.core.errors import HostError
+from engine_host.core.loopback import is_loopback
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.plans import Finding
+
+_TRIES = 50
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A listening socket's address; `finding` says why the port is not the wanted one."""
+
+    socket: socket.socket
+    host: str
+    port: int
+    finding: Finding | None = None
+
+
+def bind_endpoint(host: str, wanted_port: int, *, has_keys: bool = False) -> Bound:
+    """Bind the endpoint's socket (not yet listening); the next free port when the wanted one is taken.
+
+    Raises HostError setting_invalid for an address that the network can reach while no key is configured,
+    and for an address that this machine does not have; port_in_use when no port nearby is free.
+    """
+    if not is_loopback(host) and not has_keys:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"The endpoint is not opened on {host}: anybody in the network could use it.",
+            cause="No API key is configured.",
+            fix="Add an API key first, or use 127.0.0.1.",
+            evidence={"host": host},
+        )
+    last = min(wanted_port + _TRIES, 65535)
+    for port in range(wanted_port, last + 1):
+        bound = _bind(host, port)
+        if bound is not None:
+            actual = bound.getsockname()[1]
+            finding = None if actual == wanted_port or wanted_port == 0 else _moved(host, wanted_port, actual)
+            return Bound(bound, host, actual, finding)
+    raise HostError(
+        Reason.PORT_IN_USE,
+        f"No port from {wanted_port} to {last} is free on {host}.",
+        fix="Choose another port in the settings.",
+        evidence={"host": host, "port": wanted_port},
+    )
+
+
+def _bind(host: str, port: int) -> socket.socket | None:
+    """A bound socket, or None when the port is taken; raises HostError for an impossible address."""
+    address = host.strip("[]")
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    candidate = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        candidate.bind((address, port))
+        # A second socket may bind beside one that listens; only listening tells.
+        candidate.listen(128)
+    except OSError as error:
+        candidate.close()
+        # A port below 1024 is refused for want of rights; the next ones will be too.
+        if error.errno == errno.EADDRINUSE:
+            return None
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"The endpoint cannot listen on {host}:{port}: {error.strerror or error}.",
+            fix="Choose an address of this machine and a port above 1023 in the settings.",
+            evidence={"host": host, "port": port, "errno": error.errno},
+        ) from error
+    candidate.setblocking(False)
+    return candidate
+
+
+def url_host(address: str) -> str:
+    """An address as it stands in a URL."""
+    return f"[{address}]" if ":" in address and not address.startswith("[") else address
+
+
+def _moved(host: str, wanted: int, actual: int) -> Finding:
+    holder = port_holder(wanted)
+    by = f"{holder[0]} (pid {holder[1]})" if holder else "another program"
+    url = f"http://{url_host(address_from_here(host))}:{actual}/v1"
+    return Finding(
+        id="port_in_use",
+        severity=Severity.WARNING,
+        message=f"Port {wanted} is used by {by}; the endpoint is on {actual} instead.",
+        reason=Reason.PORT_IN_USE,
+        fix=Fix(text=f"Use {url} in editors, or end {by} and start again."),
+        evidence={
+            "wanted": wanted,
+            "port": actual,
+            "process": holder[0] if holder else None,
+            "pid": holder[1] if holder else None,
+        },
+    )

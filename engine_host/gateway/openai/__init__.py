@@ -1,0 +1,1 @@
+"""OpenAI's forms: request bodies, the list of models, usage, log probabilities."""

@@ -1,0 +1,164 @@
+"""Fill-in-the-middle: OpenAI's completion with `suffix`, for engines that do not understand it.
+
+llama.cpp's `/v1/completions` ignores `suffix` without a word, so a client would get a plain continuation and
+take it for a middle. Its `/infill` builds the prompt with the model's own tokens, but answers in llama.cpp's
+form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is put together here.
+"""
+
+import json
+from typing import Any
+
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.meter import Figures, figures_of
+
+_DROPPED = {"suffix", "prompt", "model", "stream_options", "best_of", "echo", "n", "user", "logprobs"}
+_FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
+
+
+def wants_infill(body: dict[str, Any]) -> bool:
+    """Whether a completion request asks for the middle: an empty suffix is an ordinary completion."""
+    return bool(body.get("suffix"))
+
+
+def prompt_with_tokens(body: dict[str, Any], tokens: tuple[str, str, str]) -> dict[str, Any]:
+    """The plain completion for one with a suffix: its prompt holds the model's tokens around both ends.
+
+    Raises EndpointError for what cannot be carried.
+    """
+    before, after, middle = tokens
+    prompt = _one_text(body)
+    if any(token in text for token in tokens for text in (prompt, str(body["suffix"]))):
+        # The engine would take the text's own token for ours, and fill another gap.
+        raise faults.invalid(f"With suffix, no text may hold {before}, {after} or {middle}.", param="prompt")
+    rest = {name: value for name, value in body.items() if name != "suffix"}
+    return {**rest, "prompt": f"{before}{prompt}{after}{body['suffix']}{middle}"}
+
+
+def _one_text(body: dict[str, Any]) -> str:
+    """The prompt. Raises EndpointError for several, for numbers, and for what goes with no suffix."""
+    prompt = body.get("prompt")
+    if isinstance(prompt, list) and len(prompt) == 1:
+        prompt = prompt[0]
+    if not isinstance(prompt, str):
+        raise faults.invalid("With suffix, prompt must be one text.", param="prompt")
+    if body.get("echo"):
+        raise faults.invalid("echo cannot be combined with suffix.", param="echo")
+    return prompt
+
+
+def infill_request(body: dict[str, Any]) -> bytes:
+    """The `/infill` request for a completion with a suffix; raises EndpointError for what it cannot carry."""
+    prompt = _one_text(body)
+    if body.get("n") not in (None, 1):
+        raise faults.invalid("n must be 1 with suffix.", param="n")
+    request = {name: value for name, value in body.items() if name not in _DROPPED and value is not None}
+    # The native route drops a stop given as a plain text.
+    if isinstance(request.get("stop"), str):
+        request["stop"] = [request["stop"]]
+    if "max_tokens" in request:
+        request["n_predict"] = request.pop("max_tokens")
+    request |= {"input_prefix": prompt, "input_suffix": body["suffix"], "prompt": ""}
+    return _json(request)
+
+
+class InfillAnswer:
+    """Turns one answer of `/infill`, streamed or whole, into OpenAI's completion."""
+
+    def __init__(self, request_id: str, model: str, created: int, *, include_usage: bool = False) -> None:
+        self._base = {
+            "id": f"cmpl-{request_id}",
+            "object": "text_completion",
+            "created": created,
+            "model": model,
+        }
+        self._include_usage = include_usage
+        self._rest = b""
+        self._last: dict[str, Any] = {}
+        self._error: str | None = None
+        self.content_seen = False
+
+    def feed(self, data: bytes) -> tuple[bytes, bool]:
+        """The frames for these bytes of the engine's stream, and whether they hold the first content."""
+        *whole, self._rest = (self._rest + data).split(b"\n")
+        frames = [self._frame(line[5:].strip()) for line in whole if line.startswith(b"data:")]
+        first = not self.content_seen and any(seen for _, seen in frames)
+        self.content_seen = self.content_seen or first
+        return b"".join(frame for frame, _ in frames), first
+
+    def end(self) -> bytes:
+        """What closes the stream: `[DONE]`, which `/infill` does not send."""
+        return b"data: [DONE]\n\n"
+
+    def figures(self) -> Figures:
+        """The figures of the end of the answer."""
+        found: dict[str, Any] = {"error": self._error}
+        if self._last:
+            found |= {
+                "usage": _usage(self._last),
+                "timings": self._last.get("timings") or {},
+                "finish": _finish(self._last),
+            }
+        return figures_of(found)
+
+    def whole(self, body: bytes) -> bytes:
+        """The OpenAI answer for a whole answer of `/infill`."""
+        value = json.loads(body)
+        self._last = value
+        choice = {
+            "text": value.get("content", ""),
+            "index": 0,
+            "logprobs": None,
+            "finish_reason": _finish(value),
+        }
+        answer = {**self._base, "choices": [choice], "usage": _usage(value)}
+        if isinstance(value.get("timings"), dict):
+            answer["timings"] = value["timings"]
+        return _json(answer)
+
+    def _frame(self, payload: bytes) -> tuple[bytes, bool]:
+        if payload == b"[DONE]":
+            return b"", False
+        value = json.loads(payload)
+        if "error" in value:
+            fault = faults.engine_fault(500, payload)
+            self._error = fault.message
+            return fault.frame(), False
+        text = value.get("content") or ""
+        frames = b""
+        if text:
+            frames += self._choice(text, None)
+        if value.get("stop"):
+            self._last = value
+            extra = {"timings": value["timings"]} if isinstance(value.get("timings"), dict) else {}
+            usage = {"choices": [], "usage": _usage(value), **extra}
+            frames += self._choice("", _finish(value), {} if self._include_usage else extra)
+            if self._include_usage:
+                frames += b"data: " + _json({**self._base, **usage}) + b"\n\n"
+        return frames, bool(text)
+
+    def _choice(self, text: str, finish: str | None, extra: dict[str, Any] | None = None) -> bytes:
+        choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": finish}
+        return b"data: " + _json({**self._base, "choices": [choice], **(extra or {})}) + b"\n\n"
+
+
+def _finish(value: dict[str, Any]) -> str:
+    return _FINISH.get(str(value.get("stop_type")), "stop")
+
+
+def _usage(value: dict[str, Any]) -> dict[str, Any]:
+    """`usage` from the native counters; `timings.cache_n` is what was reused, `tokens_cached` is not."""
+    prompt = int(value.get("tokens_evaluated") or 0)
+    generated = int(value.get("tokens_predicted") or 0)
+    usage: dict[str, Any] = {
+        "prompt_tokens": prompt,
+        "completion_tokens": generated,
+        "total_tokens": prompt + generated,
+    }
+    cached = (value.get("timings") or {}).get("cache_n")
+    if isinstance(cached, int):
+        usage["prompt_tokens_details"] = {"cached_tokens": cached}
+    return usage
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

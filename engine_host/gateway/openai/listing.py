@@ -1,0 +1,58 @@
+"""`/v1/models`: OpenAI's list with the fields that editors look for, each only where it is known."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from engine_host.gateway.directory import Target
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.protocol.errors import Reason
+
+
+def model_entry(target: Target) -> dict[str, Any]:
+    """One model as OpenAI's object plus vLLM's, llama.cpp's and llama-swap's names for the same facts."""
+    meta = {
+        "n_ctx": target.context,
+        "n_ctx_train": target.context_trained,
+        "n_params": target.parameters,
+        "size": target.size,
+        "architecture": target.architecture,
+        "quantization": target.quantization,
+        "slots": target.slots,
+    }
+    capabilities = ["completion", "chat"]
+    if target.tools:
+        capabilities.append("tool_use")
+    if target.fill_in_the_middle:
+        capabilities.append("fill_in_the_middle")
+    if target.embeddings:
+        capabilities = ["embeddings"]
+    return {
+        "id": target.name,
+        "object": "model",
+        "created": int(target.created_at),
+        "owned_by": target.owned_by,
+        "max_model_len": target.context,
+        "context_length": target.context,
+        "capabilities": capabilities,
+        "meta": {name: value for name, value in meta.items() if value is not None},
+    }
+
+
+def model_list(targets: Sequence[Target]) -> dict[str, Any]:
+    """The answer of `GET /v1/models`."""
+    return {"object": "list", "data": [model_entry(target) for target in targets]}
+
+
+def find(targets: Sequence[Target], name: str) -> Target:
+    """The engine behind a model id; raises EndpointError 404 that lists the ids that run."""
+    for target in targets:
+        if target.name == name:
+            return target
+    running = ", ".join(target.name for target in targets) or "none"
+    raise EndpointError(
+        404,
+        "model_not_found",
+        f"There is no model {name[:200]!r} here. Running now: {running}.",
+        Reason.NOT_FOUND,
+        "model",
+    )

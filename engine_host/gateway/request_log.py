@@ -1,0 +1,184 @@
+"""The requests of the endpoint, live and recent: numbers and states, never any text."""
+
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from engine_host.core.errors import HostError
+from engine_host.gateway.directory import Target
+from engine_host.gateway.meter import Figures
+from engine_host.protocol.engines import Request, RequestState
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.events import EngineRequestEvent, EventBase
+
+_ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
+_LONGEST_CLIENT = 200
+_SHORTEST_TIMED = 0.02
+
+Publish = Callable[[EventBase], None]
+
+
+@dataclass(eq=False)
+class Entry:
+    """One request while it lives; every change of state is published."""
+
+    id: str
+    target: Target
+    route: str
+    client: str
+    stream: bool
+    publish: Publish
+    created_at: float = field(default_factory=time.time)
+    started: float = field(default_factory=time.monotonic)
+    state: RequestState = RequestState.WAITING
+    waited: float | None = None
+    ttft: float | None = None
+    ended_at: float | None = None
+    figures: Figures = field(default_factory=Figures)
+    problem: Problem | None = None
+    stop: Callable[[], None] | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the request is over."""
+        return self.state in _ENDED
+
+    def wait(self) -> None:
+        """It has no slot yet."""
+        self._move(RequestState.WAITING)
+
+    def admitted(self) -> None:
+        """It has a slot; the engine reads its prompt."""
+        self.waited = time.monotonic() - self.started
+        self._move(RequestState.PREFILL)
+
+    def first_content(self) -> None:
+        """The first byte of content came."""
+        self.ttft = time.monotonic() - self.started
+        self._move(RequestState.DECODE)
+
+    def done(self, figures: Figures) -> None:
+        """The answer is complete."""
+        self._end(RequestState.DONE, figures, None)
+
+    def failed(self, problem: Problem, figures: Figures | None = None) -> None:
+        """The answer is an error, or broke off."""
+        self._end(RequestState.FAILED, figures, problem)
+
+    def cancelled(self, figures: Figures | None = None) -> None:
+        """The client went away, or somebody cancelled it."""
+        self._end(RequestState.CANCELLED, figures, None)
+
+    def snapshot(self) -> Request:
+        """The request as the control protocol shows it."""
+        figures = self.figures
+        return Request(
+            id=self.id,
+            engine=self.target.engine,
+            model=self.target.name,
+            route=self.route,
+            client=self.client,
+            stream=self.stream,
+            state=self.state,
+            created_at=self.created_at,
+            waited=self.waited,
+            ttft=self.ttft,
+            ended_at=self.ended_at,
+            prompt_tokens=figures.prompt_tokens,
+            cached_tokens=figures.cached_tokens,
+            generated_tokens=figures.generated_tokens,
+            decode_rate=figures.decode_rate,
+            draft_tokens=figures.draft_tokens,
+            draft_accepted=figures.draft_accepted,
+            finish=figures.finish,
+            problem=self.problem,
+        )
+
+    def _end(self, state: RequestState, figures: Figures | None, problem: Problem | None) -> None:
+        if self.ended:
+            return
+        if self.waited is None:
+            self.waited = time.monotonic() - self.started
+        self.ended_at = time.time()
+        self.figures = self._timed(figures) if figures else self.figures
+        self.problem = problem
+        self.stop = None
+        self._move(state)
+
+    def _timed(self, figures: Figures) -> Figures:
+        """The figures, with the rate at which a stream passed here where the engine does not tell it."""
+        generated = figures.generated_tokens or 0
+        if figures.decode_rate is not None or self.ttft is None or generated < 2:
+            return figures
+        seconds = time.monotonic() - self.started - self.ttft
+        # What came in one go was not timed.
+        if seconds < _SHORTEST_TIMED:
+            return figures
+        return replace(figures, decode_rate=(generated - 1) / seconds)
+
+    def _move(self, state: RequestState) -> None:
+        self.state = state
+        self.publish(EngineRequestEvent(at=time.time(), request=self.snapshot()))
+
+
+class RequestBook:
+    """Live and recent requests, at most `limit` ended ones kept."""
+
+    def __init__(
+        self,
+        publish: Publish,
+        active: Callable[[str], int],
+        waiting: Callable[[str], int],
+        limit: int = 500,
+    ) -> None:
+        self._publish = publish
+        self._active = active
+        self._waiting = waiting
+        self._limit = limit
+        self._entries: OrderedDict[str, Entry] = OrderedDict()
+
+    def open(self, request_id: str, target: Target, *, route: str, client: str, stream: bool) -> Entry:
+        """Write down a new request; the oldest ended one goes when there are too many."""
+        entry = Entry(request_id, target, route, client[:_LONGEST_CLIENT], stream, self._publish)
+        self._entries[request_id] = entry
+        if len(self._entries) > self._limit:
+            self._shrink()
+        return entry
+
+    def requests(self, engine: str | None = None) -> tuple[Request, ...]:
+        """The requests of one engine or of all, newest first."""
+        return tuple(
+            entry.snapshot()
+            for entry in reversed(self._entries.values())
+            if engine is None or entry.target.engine == engine
+        )
+
+    def live(self) -> tuple[Entry, ...]:
+        """The requests that have not ended, oldest first."""
+        return tuple(entry for entry in self._entries.values() if not entry.ended)
+
+    def cancel(self, request_id: str) -> Request:
+        """Cancel a request and return it; one that has ended stays as it is; raises HostError not_found."""
+        entry = self._entries.get(request_id)
+        if entry is None:
+            raise HostError(Reason.NOT_FOUND, f"There is no request {request_id}.")
+        if entry.stop is not None:
+            entry.stop()
+        if not entry.ended:
+            entry.cancelled()
+        return entry.snapshot()
+
+    def active(self, engine: str) -> int:
+        """Requests that the engine works on."""
+        return self._active(engine)
+
+    def waiting(self, engine: str) -> int:
+        """Requests that wait for a slot of the engine."""
+        return self._waiting(engine)
+
+    def _shrink(self) -> None:
+        for name, entry in self._entries.items():
+            if entry.ended:
+                del self._entries[name]
+                return

@@ -1,0 +1,107 @@
+"""What a plan is made from beside the request: models, engines, settings, memory, patches."""
+
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Protocol
+
+from engine_host.core.errors import HostError
+from engine_host.core.settings import SettingsFile
+from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.launch.preflight.machine import MachineState
+from engine_host.launch.requested import PresetStart
+from engine_host.library.index import ShelvedModel
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.patches import PatchChoice, PlannedPatches
+from engine_host.protocol.plans import LaunchRequest, ServerChoice
+
+
+class Environment(Protocol):
+    """An environment with vLLM in it; `build` is `cuda` or `cpu`."""
+
+    @property
+    def id(self) -> str:
+        """Pin and build, e.g. 0.32.0-cpu."""
+
+    @property
+    def version(self) -> str:
+        """vLLM's version without what follows a plus."""
+
+    @property
+    def build(self) -> str:
+        """What it was built for."""
+
+    @property
+    def label(self) -> str:
+        """Version and build for people."""
+
+    @property
+    def python(self) -> Path:
+        """Its interpreter."""
+
+    @property
+    def site_packages(self) -> Path:
+        """Where its packages are."""
+
+    @property
+    def record(self) -> Path:
+        """The file that changes when the environment is installed anew."""
+
+
+@dataclass(frozen=True)
+class PatchFacts:
+    """What decides which patches a start of vLLM gets, and where they write; `sm` by GPU, such as 9.0."""
+
+    environment: Environment
+    kv_cache_dtype: str
+    architectures: tuple[str, ...]
+    speculation: str | None
+    sm: tuple[str, ...]
+    ledger: Path
+
+
+@dataclass(frozen=True)
+class PatchesOfPlan:
+    """The patches of a start, and what the engine's environment and command line need for them."""
+
+    planned: PlannedPatches
+    environment: Mapping[str, str] = field(default_factory=dict)
+    argv: tuple[str, ...] = ()
+
+
+async def _is_none(_name: str) -> bool:
+    return False
+
+
+async def no_presets(request: LaunchRequest) -> PresetStart:
+    """Where there is no catalogue. Raises HostError(not_found)."""
+    raise HostError(Reason.NOT_FOUND, f"There is no preset {request.preset}.")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """Asked for afresh at every plan.
+
+    `find_model` takes an id, a name or a path, and the formats that are wanted where a name has several.
+    `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together,
+    and for a required one that is switched off. `find_preset` resolves the preset of a request and finds its
+    model; it raises HostError for layers that contradict each other and for a model that is not here.
+    """
+
+    find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]
+    find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
+    find_environment: Callable[[str | None], Awaitable[Environment]]
+    plan_patches: Callable[[PatchFacts, PatchChoice], PatchesOfPlan]
+    settings: SettingsFile
+    free_memory: Callable[[], int]
+    total_memory: int
+    gpus: Callable[[], Sequence[Gpu]]
+    running: Callable[[], Sequence[Engine]]
+    run_folder: Path
+    cache_folder: Path
+    find_preset: Callable[[LaunchRequest], Awaitable[PresetStart]] = no_presets
+    is_preset: Callable[[str], Awaitable[bool]] = _is_none
+    machine: Callable[[], MachineState] = MachineState
+    downloads: Callable[[], Path] = Path

@@ -1,0 +1,1 @@
+"""Launch plans, one module an engine."""

@@ -1,0 +1,252 @@
+"""Plans that llama.cpp carries out."""
+
+import asyncio
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.core.settings import EngineSettings
+from engine_host.engines.llamacpp.command import LlamaCppSettings, command, default_threads
+from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
+from engine_host.fit.shapes.read import windowed
+from engine_host.fit.shapes.shape import ModelShape
+from engine_host.launch.dependencies import Surroundings
+from engine_host.launch.equivalent_command import twin
+from engine_host.launch.fingerprints import Made, Marks, files_mark
+from engine_host.launch.memory import llamacpp_needs, main_memory
+from engine_host.launch.ownership import foreign_settings
+from engine_host.launch.preflight import llamacpp as preflight
+from engine_host.launch.preflight.preset import without_gpu
+from engine_host.launch.replacing import changes, memory_of, replaced
+from engine_host.launch.requested import Asked, PresetStart, asked_of
+from engine_host.launch.resolution import Resolution
+from engine_host.library.gguf import GgufInfo
+from engine_host.library.index import ShelvedModel
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import (
+    VLLM_ONLY,
+    EngineKind,
+    LaunchPlan,
+    LaunchRequest,
+    Layer,
+    ServerChoice,
+)
+
+_USUAL_CONTEXT = 8192
+# llama_context pads a stream's context to this many tokens (llama-context.cpp).
+_CONTEXT_STEP = 256
+# Of the free memory; other programs need some of it again.
+_MEMORY_SHARE = 0.8
+
+
+class LlamaCppPlans:
+    """Makes the plans of llama.cpp, and tells whether one still holds."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+
+    async def make(
+        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
+    ) -> Made:
+        """The plan of a request. Raises HostError when there is no such server, or it refuses a setting."""
+        info, asked = _gguf(model), asked_of(request, preset)
+        _refuse_foreign(request, asked)
+        server = await self._around.find_server(self._server_choice(request))
+        gpus = await asyncio.to_thread(self._around.gpus)
+        _refuse_processor(server, preset, gpus)
+        shape = _shape(preset, request)
+        resolved = self._resolve(request, asked, model, server, shape)
+        argv, environment = command(
+            _settings_of(model, resolved, asked),
+            server,
+            self._around.run_folder / f"{plan_id}.sock",
+        )
+        running = list(self._around.running())
+        findings = replaced(running) + preflight.findings(
+            info,
+            resolved,
+            server,
+            self._around.free_memory() + memory_of(running),
+            self._around.total_memory,
+            shape,
+            gpus,
+        )
+        if server.devices:
+            state = await asyncio.to_thread(self._around.machine)
+            findings += preflight.video_memory(info, resolved, server, gpus, state, shape)
+        marks = await asyncio.to_thread(_marks, info, server)
+        plan = LaunchPlan(
+            id=plan_id,
+            fingerprint="",
+            created_at=time.time(),
+            model=model.file.id,
+            model_path=model.file.path,
+            name=str(resolved["name"]),
+            engine=EngineKind.LLAMA_CPP.value,
+            server=server.choice,
+            server_version=server.label,
+            argv=argv,
+            environment=environment,
+            settings=resolved.settings(),
+            streams=int(resolved["streams"]),
+            context=int(resolved["context"]),
+            speculation=str(resolved["speculation"]),
+            keep=bool(resolved["keep"]),
+            findings=tuple(findings),
+            kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
+            changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running, request.preset or ""),
+            command=twin(request, replaces=bool(running)),
+        )
+        return Made(plan, marks)
+
+    def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
+        """The request for the same server, whichever would be chosen now."""
+        return request.model_copy(update={"server": plan.server})
+
+    def _server_choice(self, request: LaunchRequest) -> ServerChoice:
+        if request.server is ServerChoice.AUTO:
+            return self._around.settings.current.engine.server
+        return request.server
+
+    def _resolve(
+        self,
+        request: LaunchRequest,
+        asked: Asked,
+        model: ShelvedModel,
+        server: ServerCapabilities,
+        shape: ModelShape | None,
+    ) -> Resolution:
+        user: EngineSettings = self._around.settings.current.engine
+        info = _gguf(model)
+        resolved = Resolution()
+        resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
+        resolved.set_given("name", request.name, Layer.OVERRIDE)
+        resolved.set("server", server.choice.value, Layer.HARDWARE, server.label)
+        if user.server is not ServerChoice.AUTO:
+            resolved.set("server", server.choice.value, Layer.USER)
+        if request.server is not ServerChoice.AUTO:
+            resolved.set("server", server.choice.value, Layer.OVERRIDE)
+        for name in ("kv_type_k", "kv_type_v"):
+            resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
+            if kind := getattr(asked.overrides, name):
+                asked.set(resolved, name, kv_label(kind, info.head_dim, server))
+        resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
+        if info.context and info.context < _USUAL_CONTEXT:
+            resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
+        resolved.set_given("context", user.context, Layer.USER)
+        asked.set(resolved, "context")
+        context = int(resolved["context"])
+        if context % _CONTEXT_STEP:
+            rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
+            resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
+        resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
+        if self._around.settings.is_set("engine.streams"):
+            resolved.set("streams", user.streams, Layer.USER)
+        asked.set(resolved, "streams")
+        resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
+        resolved.set_given("threads", user.threads, Layer.USER)
+        asked.set(resolved, "threads")
+        resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")
+        asked.set(resolved, "gpu_layers")
+        resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
+        asked.set(resolved, "flash_attention")
+        why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
+        resolved.set("speculation", "off", Layer.ENGINE, why)
+        asked.set(resolved, "speculation")
+        resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
+        asked.set(resolved, "draft_tokens")
+        self._limit_streams(resolved, info, server, shape)
+        resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
+        asked.set(resolved, "embeddings")
+        resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
+        if request.keep:
+            resolved.set("keep", True, Layer.OVERRIDE)
+        asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
+        return resolved
+
+    def _limit_streams(
+        self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities, shape: ModelShape | None
+    ) -> None:
+        """Fewer streams where the KV cache of all of them would not fit beside the weights."""
+        if server.devices:
+            return
+        free = self._around.free_memory() + memory_of(self._around.running())
+        memory = main_memory(free, self._around.total_memory)
+        streams = int(resolved["streams"])
+        while streams > 1:
+            needs = llamacpp_needs(info, resolved, (memory,), server.choice, streams, shape=shape)
+            if needs is None or needs.needed <= free * _MEMORY_SHARE:
+                break
+            streams //= 2
+        if streams != resolved["streams"]:
+            why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
+            resolved.set("streams", streams, Layer.HARDWARE, why)
+
+
+def _shape(preset: PresetStart | None, request: LaunchRequest) -> ModelShape | None:
+    """The shape that the catalogue knows of a preset's own model; None where the file says all there is."""
+    return None if preset is None or request.model else windowed(preset.resolved.model.shape)
+
+
+def _gguf(model: ShelvedModel) -> GgufInfo:
+    if isinstance(model.info, GgufInfo):
+        return model.info
+    raise HostError(
+        Reason.UNSUPPORTED,
+        f"llama.cpp runs GGUF files; {model.file.id} is a {model.file.format} model.",
+        fix=Fix(text="Run it with vLLM, or choose a GGUF file of it.", command=f"sndr run {model.file.id}"),
+        evidence={"model": model.file.id, "format": model.file.format},
+    )
+
+
+def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None, gpus: Sequence[Gpu]) -> None:
+    """Raise HostError(engine_unusable) when a preset for GPUs would run on the processor."""
+    if preset is None or not preset.resolved.preset.needs.gpus or server.devices:
+        return
+    finding = without_gpu(preset.resolved.preset, server.label, gpus=bool(gpus))
+    raise HostError(Reason.ENGINE_UNUSABLE, finding.message, fix=finding.fix, evidence=finding.evidence)
+
+
+def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
+    """Raise HostError(setting_invalid) for what only vLLM knows."""
+    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    foreign = [name for name in VLLM_ONLY if name in given]
+    if request.server is ServerChoice.VENV:
+        foreign.append("server=venv")
+    if request.installation is not None:
+        foreign.append("installation")
+    if asked.patches != PatchChoice():
+        foreign.append("patches")
+    if foreign:
+        raise foreign_settings(EngineKind.LLAMA_CPP, EngineKind.VLLM, foreign)
+
+
+def _settings_of(model: ShelvedModel, resolved: Resolution, asked: Asked) -> LlamaCppSettings:
+    return LlamaCppSettings(
+        model=Path(model.file.path),
+        alias=str(resolved["name"]),
+        context=int(resolved["context"]),
+        streams=int(resolved["streams"]),
+        threads=int(resolved["threads"]),
+        gpu_layers=resolved["gpu_layers"],
+        kv_type_k=str(resolved["kv_type_k"]),
+        kv_type_v=str(resolved["kv_type_v"]),
+        flash_attention=str(resolved["flash_attention"]),
+        speculation=str(resolved["speculation"]),
+        draft_tokens=int(resolved["draft_tokens"]),
+        embeddings=bool(resolved["embeddings"]),
+        # A model that was not made for embeddings does not say how to pool them, and a vector a token is
+        # not what the OpenAI API answers with.
+        pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
+        extra_arguments=asked.overrides.extra_arguments,
+    )
+
+
+def _marks(info: GgufInfo, server: ServerCapabilities) -> Marks:
+    return {
+        "the model": files_mark(info.parts),
+        "the engine": files_mark((server.command.file,), server.label),
+    }

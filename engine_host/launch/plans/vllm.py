@@ -1,0 +1,267 @@
+"""Plans that vLLM carries out."""
+
+import asyncio
+import hashlib
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.engines.vllm.command import (
+    Additions,
+    VllmSettings,
+    command,
+    drafter_of,
+    refuse_unsafe_kv_cache,
+    speculation_method,
+    with_drafter,
+)
+from engine_host.engines.vllm.pins import PINS, current, install_fix
+from engine_host.launch.dependencies import Environment, PatchesOfPlan, PatchFacts, Surroundings
+from engine_host.launch.equivalent_command import twin
+from engine_host.launch.fingerprints import Made, Marks, files_mark
+from engine_host.launch.ownership import foreign_settings
+from engine_host.launch.plans.vllm_defaults import Machine, resolve
+from engine_host.launch.preflight.machine import (
+    BuildNeeds,
+    architecture,
+    disk,
+    driver,
+    share,
+    shared_memory,
+    version,
+)
+from engine_host.launch.preflight.vllm import drafter_missing, findings
+from engine_host.launch.replacing import changes, memory_of, replaced
+from engine_host.launch.requested import Asked, PresetStart, asked_of
+from engine_host.launch.resolution import Resolution
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.library.index import ShelvedModel
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import (
+    LLAMA_CPP_ONLY,
+    EngineKind,
+    Finding,
+    LaunchPlan,
+    LaunchRequest,
+    ServerChoice,
+)
+
+CHECKPOINTS = ("safetensors", "shape")
+
+
+class VllmPlans:
+    """Makes the plans of vLLM, and tells whether one still holds."""
+
+    def __init__(self, surroundings: Surroundings) -> None:
+        self._around = surroundings
+
+    async def make(
+        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
+    ) -> Made:
+        """The plan of a request.
+
+        Raises HostError when vLLM is not installed, when it cannot run this model or setting, and when the
+        patches cannot go together.
+        """
+        info, asked = _checkpoint(model), asked_of(request, preset)
+        _refuse_foreign(request, asked)
+        environment = await self._around.find_environment(request.installation)
+        _refuse_build(environment, preset)
+        running = list(self._around.running())
+        machine = Machine(
+            free_memory=self._around.free_memory() + memory_of(running),
+            gpus=await asyncio.to_thread(self._around.gpus) if environment.build == "cuda" else (),
+            replaces=bool(running),
+            state=await asyncio.to_thread(self._around.machine),
+        )
+        resolved = resolve(request, asked, model.file.name, info, environment, self._around.settings, machine)
+        refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
+        drafter = await self._drafter(resolved)
+        patches = await asyncio.to_thread(self._patches, plan_id, asked, info, environment, resolved, machine)
+        argv, variables = command(
+            _settings_of(info, resolved, asked, machine),
+            environment.python,
+            environment.build,
+            self._around.run_folder / f"{plan_id}.sock",
+            self._around.cache_folder / "vllm" / _cache_name(environment),
+            Additions(patches.argv, patches.environment),
+        )
+        found = replaced(running) + drafter
+        found += findings(
+            info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
+        )
+        found += self._of_the_machine(resolved, environment, machine)
+        marks = await asyncio.to_thread(_marks, info, environment, patches.planned.digest)
+        plan = LaunchPlan(
+            id=plan_id,
+            fingerprint="",
+            created_at=time.time(),
+            model=model.file.id,
+            model_path=model.file.path,
+            name=str(resolved["name"]),
+            engine=EngineKind.VLLM.value,
+            server=ServerChoice.VENV,
+            server_version=environment.label,
+            argv=argv,
+            environment=variables,
+            settings=resolved.settings(),
+            streams=int(resolved["streams"]),
+            context=int(resolved["context"]),
+            speculation=str(resolved["speculation"]),
+            keep=bool(resolved["keep"]),
+            installation=environment.id,
+            patches=patches.planned,
+            choice=asked.patches,
+            findings=tuple(found),
+            changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
+            command=twin(request, replaces=bool(running)),
+        )
+        return Made(plan, marks)
+
+    async def _drafter(self, resolved: Resolution) -> list[Finding]:
+        """Let a drafting model be the one of this machine: vLLM is kept from fetching it by itself."""
+        speculation = str(resolved["speculation"])
+        wanted = drafter_of(speculation)
+        if wanted is None:
+            return []
+        try:
+            drafter = await self._around.find_model(wanted, CHECKPOINTS)
+        except HostError as error:
+            if error.reason is not Reason.MODEL_FILE_MISSING:
+                raise
+            return [drafter_missing(wanted, self._around.downloads())]
+        if isinstance(drafter.info, CheckpointInfo):
+            resolved.replace("speculation", with_drafter(speculation, drafter.info.path))
+        return []
+
+    def _of_the_machine(
+        self, resolved: Resolution, environment: Environment, machine: Machine
+    ) -> Iterator[Finding]:
+        """Driver, GPUs, memory that others hold, disk and version."""
+        versions = list(dict.fromkeys(pin.version for pin in PINS))
+        said = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
+        install = install_fix(current(environment.build), said)
+        yield from version(environment.id, environment.version, versions, install)
+        yield from disk(machine.state, self._around.cache_folder)
+        if environment.build == "cpu":
+            return
+        pin = next((p for p in PINS if (p.version, p.build) == (environment.version, "cuda")), None)
+        count = int(resolved["tensor_parallel"])
+        gpus = machine.chosen(count)
+        if pin is not None:
+            needs = BuildNeeds(environment.label, pin.cuda, pin.driver, pin.sm)
+            yield from driver(machine.state, needs)
+            yield from architecture(gpus, needs)
+        yield from share(gpus, float(resolved["gpu_memory"]), machine.state, replaces=machine.replaces)
+        yield from shared_memory(machine.state, count)
+
+    def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
+        """The request for the same environment, whichever would be chosen now."""
+        return request.model_copy(update={"installation": plan.installation})
+
+    def _patches(
+        self,
+        plan_id: str,
+        asked: Asked,
+        info: CheckpointInfo,
+        environment: Environment,
+        resolved: Resolution,
+        machine: Machine,
+    ) -> PatchesOfPlan:
+        gpus = machine.chosen(int(resolved["tensor_parallel"]))
+        facts = PatchFacts(
+            environment=environment,
+            kv_cache_dtype=str(resolved["kv_cache_dtype"]),
+            architectures=info.architectures,
+            speculation=speculation_method(str(resolved["speculation"])),
+            sm=tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
+            ledger=self._around.run_folder / "ledger" / plan_id,
+        )
+        return self._around.plan_patches(facts, asked.patches)
+
+
+def _checkpoint(model: ShelvedModel) -> CheckpointInfo:
+    if isinstance(model.info, CheckpointInfo):
+        return model.info
+    raise HostError(
+        Reason.UNSUPPORTED,
+        f"vLLM runs safetensors checkpoints; {model.file.id} is a GGUF file.",
+        cause="vLLM 0.32 reads no GGUF without a plug-in of somebody else.",
+        fix="Run it with llama.cpp, or choose the folder of its safetensors.",
+        evidence={"model": model.file.id, "format": model.file.format},
+    )
+
+
+def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
+    """Raise HostError(engine_unusable) when a preset for GPUs would run on the processor."""
+    if preset is None or not preset.resolved.preset.needs.gpus or environment.build != "cpu":
+        return
+    raise HostError(
+        Reason.ENGINE_UNUSABLE,
+        f"{preset.resolved.preset.id} is for GPUs, and {environment.label} runs on the processor.",
+        cause="No other build of vLLM is installed.",
+        fix=install_fix(current("cuda", environment.version), "Install the build for GPUs."),
+        evidence={"preset": preset.resolved.preset.id, "installation": environment.id},
+    )
+
+
+def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
+    """Raise HostError(setting_invalid) for what only llama.cpp knows."""
+    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    foreign = [name for name in LLAMA_CPP_ONLY if name in given]
+    if request.server not in {ServerChoice.AUTO, ServerChoice.VENV}:
+        foreign.append(f"server={request.server.value}")
+    if foreign:
+        raise foreign_settings(EngineKind.VLLM, EngineKind.LLAMA_CPP, foreign)
+
+
+def _settings_of(info: CheckpointInfo, resolved: Resolution, asked: Asked, machine: Machine) -> VllmSettings:
+    known = {setting.name: setting.value for setting in resolved.settings()}
+    gpus = machine.chosen(int(known["tensor_parallel"]))
+    return VllmSettings(
+        model=info.path,
+        alias=str(known["name"]),
+        context=int(known["context"]),
+        streams=int(known["streams"]),
+        kv_cache_dtype=str(known["kv_cache_dtype"]),
+        dtype=str(known["dtype"]),
+        tensor_parallel=int(known["tensor_parallel"]),
+        gpu_memory=known.get("gpu_memory"),
+        kv_cache_gib=known["kv_cache_gib"],
+        batched_tokens=known["batched_tokens"],
+        eager=bool(known["eager"]),
+        prefix_caching=known["prefix_caching"],
+        batch_invariant=bool(known["batch_invariant"]),
+        speculation=str(known["speculation"]),
+        draft_tokens=int(known["draft_tokens"]),
+        dummy_weights=bool(known["dummy_weights"]),
+        tokenizer=info.tokenizer,
+        tool_parser=_parser(known, "tool_parser"),
+        reasoning_parser=_parser(known, "reasoning_parser"),
+        embeddings=bool(known["embeddings"]),
+        gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
+        extra_arguments=asked.overrides.extra_arguments,
+    )
+
+
+def _parser(known: Mapping[str, Any], name: str) -> str | None:
+    """A parser's name; an embedding has nothing to parse."""
+    value = known[name]
+    return None if value in {None, "off"} or known["embeddings"] else str(value)
+
+
+def _cache_name(environment: Environment) -> str:
+    """A folder's name for what an environment compiles; one that the person made has a path for an id."""
+    if Path(environment.id).name == environment.id:
+        return environment.id
+    return f"own-{hashlib.sha256(environment.id.encode()).hexdigest()[:12]}"
+
+
+def _marks(info: CheckpointInfo, environment: Environment, patches: str) -> Marks:
+    return {
+        "the model": files_mark(info.parts),
+        "the engine": files_mark((environment.record,), environment.id),
+        "the patches": patches,
+    }

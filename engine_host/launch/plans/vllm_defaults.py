@@ -1,0 +1,231 @@
+"""The settings of a start of vLLM, resolved layer by layer."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from engine_host.core.errors import HostError
+from engine_host.core.settings import EngineSettings, SettingsFile
+from engine_host.engines.vllm.command import speculation_method
+from engine_host.fit.parts import GIB
+from engine_host.fit.vllm import said_cache, usual_cache
+from engine_host.launch.dependencies import Environment
+from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
+from engine_host.launch.preflight.machine import MachineState, free_vram
+from engine_host.launch.requested import Asked
+from engine_host.launch.resolution import Resolution
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.plans import LaunchRequest, Layer, Overrides
+
+_USUAL_CONTEXT = 8192
+# As presets/engines/vllm.yaml tells it, which presets are resolved over.
+_STREAMS = 16
+_CPU_STREAMS = 8
+_METHODS = ("off", "mtp", "ngram", "ngram_gpu")
+# vLLM's own share of a GPU's memory, and what it must find free at its start.
+_GPU_SHARE = 0.9
+_GPU_SLACK = 0.02
+# What a template writes around a tool call, and the parser that reads it back.
+_TOOL_PARSERS = (
+    (("<tool_call>", "<function="), "qwen3_xml"),
+    (("<tool_call>",), "hermes"),
+    (("[TOOL_CALLS]",), "mistral"),
+    (("<|python_tag|>",), "llama3_json"),
+)
+
+
+@dataclass(frozen=True)
+class Machine:
+    """What the machine has for this start, in bytes; `replaces`: an engine gives its part back first."""
+
+    free_memory: int
+    gpus: Sequence[Gpu]
+    replaces: bool
+    state: MachineState = field(default_factory=MachineState)
+
+    def chosen(self, count: int) -> list[Gpu]:
+        """The GPUs that a start on so many gets: those with the most free memory, in their own order."""
+        freest = sorted(self.gpus, key=lambda gpu: gpu.memory_used - gpu.memory_total)[:count]
+        return sorted(freest, key=lambda gpu: gpu.index)
+
+
+def resolve(
+    request: LaunchRequest,
+    asked: Asked,
+    name: str,
+    info: CheckpointInfo,
+    environment: Environment,
+    settings: SettingsFile,
+    machine: Machine,
+) -> Resolution:
+    """Every setting with its layer and the reason for it. Raises HostError(setting_invalid)."""
+    user = settings.current.engine
+    _check(asked.overrides, environment)
+    resolved = Resolution()
+    resolved.set("name", name, Layer.MODEL, "from the model")
+    resolved.set_given("name", request.name, Layer.OVERRIDE)
+    resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
+    if request.installation is not None:
+        resolved.set("installation", environment.id, Layer.OVERRIDE)
+    _capacity(resolved, info, environment, settings, asked)
+    resolved.set("kv_cache_dtype", "auto", Layer.ENGINE, "the type of the weights")
+    asked.set(resolved, "kv_cache_dtype")
+    resolved.set("dtype", "auto", Layer.ENGINE, "as the model says")
+    asked.set(resolved, "dtype")
+    _speculation(resolved, info, environment, asked)
+    _compilation(resolved, environment, asked)
+    _parsers(resolved, info, asked)
+    resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
+    asked.set(resolved, "embeddings")
+    why = "there are no weights: its speed is real, its text is not" if info.shape else "it has weights"
+    resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
+    asked.set(resolved, "dummy_weights")
+    _memory(resolved, info, environment, machine, asked)
+    resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
+    if request.keep:
+        resolved.set("keep", True, Layer.OVERRIDE)
+    asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
+    return resolved
+
+
+def breaks_prefix_caching(info: CheckpointInfo, speculation: str, build: str) -> bool:
+    """Whether vLLM dies at the first request with prefix caching on.
+
+    Its CPU build lacks the kernel that aligns a hybrid's states with drafted tokens
+    (`precopy_mamba_align_fused_kernel`, Triton only); measured with 0.32.0.
+    """
+    return build == "cpu" and info.hybrid and speculation_method(speculation) == "mtp"
+
+
+def _capacity(
+    resolved: Resolution,
+    info: CheckpointInfo,
+    environment: Environment,
+    settings: SettingsFile,
+    asked: Asked,
+) -> None:
+    user: EngineSettings = settings.current.engine
+    resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
+    if info.context and info.context <= _USUAL_CONTEXT:
+        resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
+    resolved.set_given("context", user.context, Layer.USER)
+    asked.set(resolved, "context")
+    resolved.set("streams", _STREAMS, Layer.ENGINE, "answered in parallel, batched by vLLM")
+    if environment.build == "cpu":
+        resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, "more make a processor no faster")
+    if settings.is_set("engine.streams"):
+        resolved.set("streams", user.streams, Layer.USER)
+    asked.set(resolved, "streams")
+    resolved.set("batched_tokens", None, Layer.ENGINE, "vLLM decides")
+    asked.set(resolved, "batched_tokens")
+
+
+def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Environment, asked: Asked) -> None:
+    resolved.set("speculation", "off", Layer.ENGINE, "measure what it gains on your prompts")
+    if asked.overrides.speculation in {"none", ""}:
+        asked.set(resolved, "speculation", value="off")
+    else:
+        asked.set(resolved, "speculation")
+    resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
+    asked.set(resolved, "draft_tokens")
+    resolved.set("prefix_caching", None, Layer.ENGINE, "vLLM decides")
+    asked.set(resolved, "prefix_caching")
+    breaks = breaks_prefix_caching(info, str(resolved["speculation"]), environment.build)
+    # A profile means prefix caching in general; only a person means it here.
+    meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
+    if breaks and not meant and resolved["prefix_caching"] is not False:
+        why = "with MTP it ends vLLM's CPU build at the first request to a hybrid"
+        resolved.limit("prefix_caching", False, why)
+
+
+def _compilation(resolved: Resolution, environment: Environment, asked: Asked) -> None:
+    if environment.build == "cpu":
+        why = "compiling takes a minute or more on a processor and gains little"
+        resolved.set("eager", True, Layer.HARDWARE, why)
+    else:
+        resolved.set("eager", False, Layer.ENGINE, "compiled code and CUDA graphs decode faster")
+    asked.set(resolved, "eager")
+    why = "faster; with it an answer does not depend on other requests, nor on drafts"
+    resolved.set("batch_invariant", False, Layer.ENGINE, why)
+    asked.set(resolved, "batch_invariant")
+
+
+def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Asked) -> None:
+    """Parsers by what the model's own template writes; `off` switches one off."""
+    template = info.chat_template if info.tokenizer else ""
+    parser = next((name for marks, name in _TOOL_PARSERS if all(mark in template for mark in marks)), None)
+    why = "what the chat template writes around a call" if parser else "the chat template has no known form"
+    resolved.set("tool_parser", parser, Layer.MODEL, why)
+    reasoning = None
+    if "<think>" in template:
+        reasoning = {"qwen": "qwen3", "deep": "deepseek_r1"}.get(info.model_type[:4])
+    why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
+    resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
+    for name in ("tool_parser", "reasoning_parser"):
+        given = getattr(asked.overrides, name)
+        asked.set(resolved, name, value="off" if given in {"none", ""} else given)
+
+
+def _memory(
+    resolved: Resolution,
+    info: CheckpointInfo,
+    environment: Environment,
+    machine: Machine,
+    asked: Asked,
+) -> None:
+    resolved.set("tensor_parallel", 1, Layer.ENGINE, "one GPU" if environment.build == "cuda" else "")
+    asked.set(resolved, "tensor_parallel")
+    if environment.build == "cpu":
+        gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
+        resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
+        if (given := asked.overrides.kv_cache_gib) is not None:
+            whole = said_cache(given, cpu=True) // GIB
+            asked.set(
+                resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
+            )
+        return
+    resolved.set("kv_cache_gib", None, Layer.ENGINE, "what its share of the VRAM leaves")
+    asked.set(resolved, "kv_cache_gib")
+    resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
+    wanted = machine.chosen(int(resolved["tensor_parallel"]))
+    shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total)
+    share = math.floor((min(shares, default=1.0) - _GPU_SLACK) * 100) / 100
+    # An engine that is stopped first gives back what it holds; in a container nobody can say how much.
+    known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
+    if known and 0 < share < _GPU_SHARE:
+        resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
+    asked.set(resolved, "gpu_memory")
+
+
+def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:
+    """Whole GiB for the KV cache, and why; vLLM itself would take nine tenths of the machine."""
+    context, streams = int(resolved["context"]), int(resolved["streams"])
+    model = vllm_model(info)
+    needs = vllm_needs(model, vllm_start(resolved, "cpu", (main_memory(free, free),))) if model else None
+    kv = None if needs is None else needs.kv
+    gib = usual_cache(kv, free) // GIB
+    if kv is not None and kv <= gib * GIB:
+        return gib, f"room for {streams} requests of {context} tokens"
+    return gib, "at most 4 GiB and a quarter of the free memory"
+
+
+def _check(asked: Overrides, environment: Environment) -> None:
+    speculation = asked.speculation
+    if speculation and not speculation.startswith("{") and speculation not in {*_METHODS, "none"}:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"vLLM does not know the speculation {speculation}.",
+            fix=f"Give {', '.join(_METHODS)}, or the object that vLLM's --speculative-config takes.",
+            evidence={"setting": "speculation", "asked": speculation, "offered": list(_METHODS)},
+        )
+    if speculation:
+        speculation_method(speculation)
+    if asked.gpu_memory is not None and environment.build == "cpu":
+        raise HostError(
+            Reason.SETTING_INVALID,
+            "gpu_memory means nothing to vLLM's CPU build.",
+            fix="Set kv_cache_gib, the size of the KV cache.",
+            evidence={"setting": "gpu_memory", "build": environment.build},
+        )

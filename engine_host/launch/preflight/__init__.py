@@ -1,0 +1,1 @@
+"""Checks before a start, each a list of findings."""

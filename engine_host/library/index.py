@@ -1,0 +1,208 @@
+"""The models of this machine: what the scan found, with the metadata of each, remembered."""
+
+import asyncio
+import re
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_mark, read_checkpoint
+from engine_host.library.gguf import GgufInfo, read_gguf
+from engine_host.library.scan import FoundModel, hub_name
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.models import ModelFile, ModelOrigin
+
+ModelInfo = GgufInfo | CheckpointInfo
+"""A model as its files describe it, whichever form they have."""
+
+_ORDER = [ModelOrigin.BUNDLED, ModelOrigin.FOLDER, ModelOrigin.OTHER_PROGRAM]
+
+
+@dataclass(frozen=True)
+class ShelvedModel:
+    """A model as the window lists it, with the metadata read from its files."""
+
+    file: ModelFile
+    info: ModelInfo
+
+
+class Shelf:
+    """Every model file known here; a file is read again only when it changed."""
+
+    def __init__(self, scan: Callable[[], Sequence[FoundModel]]) -> None:
+        """`scan` may be slow: it runs in a thread."""
+        self._scan = scan
+        self._read: dict[Path, tuple[object, ModelInfo | HostError]] = {}
+        self._files: dict[str, ModelFile] = {}
+        self._scanned = False
+        self._scanning = asyncio.Lock()
+
+    async def models(self, *, rescan: bool = False) -> tuple[ModelFile, ...]:
+        """The models, bundled ones first, then by name; looked for at the first call and when asked."""
+        async with self._scanning:
+            if rescan or not self._scanned:
+                found = await asyncio.to_thread(self._look)
+                self._files = found
+                self._scanned = True
+        return tuple(
+            sorted(self._files.values(), key=lambda file: (_ORDER.index(file.origin), file.name.lower()))
+        )
+
+    async def find(self, wanted: str, formats: Collection[str] = ()) -> ShelvedModel:
+        """A model by id, name or path; of several of one name the first of these formats, if any.
+
+        Raises HostError(model_file_missing), HostError(not_gguf), HostError(gguf_truncated) and whatever
+        else reading the file finds.
+        """
+        if wanted.startswith(("/", "~")) or wanted.endswith(".gguf"):
+            return await asyncio.to_thread(self._at, Path(wanted))
+        file = _named(await self.models(), wanted, formats)
+        if file is None:
+            # Perhaps it was put there since the last look.
+            file = _named(await self.models(rescan=True), wanted, formats)
+        if file is None:
+            raise HostError(
+                Reason.MODEL_FILE_MISSING,
+                f"There is no model {wanted!r} on this machine.",
+                cause="Known are: " + (", ".join(sorted(self._files)) or "none") + ".",
+                fix="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the "
+                "settings (models.folders).",
+                evidence={"wanted": wanted},
+            )
+        return await asyncio.to_thread(self._one, Path(file.path), file)
+
+    def known(self, path: str) -> ShelvedModel | None:
+        """What is remembered of a file, without looking at the disk."""
+        remembered = self._read.get(Path(path))
+        if remembered is None or isinstance(remembered[1], HostError):
+            return None
+        file = next((file for file in self._files.values() if file.path == path), None)
+        info = remembered[1]
+        return ShelvedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
+
+    def _at(self, path: Path) -> ShelvedModel:
+        return self._one(_model_path(path.expanduser()))
+
+    def _one(self, path: Path, file: ModelFile | None = None) -> ShelvedModel:
+        info = self._metadata(path)
+        if isinstance(info, HostError):
+            raise info
+        if file is not None and file.problem is not None:
+            # It was mended since the scan.
+            now = _describe(info, file.origin, file.found_in)
+            file = now.model_copy(update={"id": file.id, "name": file.name})
+            self._files[file.id] = file
+        return ShelvedModel(file or _describe(info, ModelOrigin.FOLDER, str(path.parent)), info)
+
+    def _look(self) -> dict[str, ModelFile]:
+        files: dict[str, ModelFile] = {}
+        for found in self._scan():
+            info = self._metadata(found.path)
+            file = (
+                _broken(found, info)
+                if isinstance(info, HostError)
+                else _describe(info, found.origin, found.found_in, found.name)
+            )
+            number, wanted = 1, file.id
+            if isinstance(info, CheckpointInfo) and any(
+                wanted in {one.id, one.name} for one in files.values()
+            ):
+                # The same model in another form: the name alone means the one that was there first.
+                wanted = f"{wanted}-{info.format}"
+                file = file.model_copy(update={"id": wanted})
+            while file.id in files:
+                number += 1
+                file = file.model_copy(update={"id": f"{wanted}-{number}"})
+            files[file.id] = file
+        return files
+
+    def _metadata(self, path: Path) -> ModelInfo | HostError:
+        try:
+            folder = path.is_dir()
+            state = path.stat()
+            mark: object = files_mark(path) if folder else (state.st_size, state.st_mtime_ns)
+        except OSError as error:
+            return HostError(
+                Reason.MODEL_FILE_MISSING,
+                f"The model {path} cannot be opened: {error.strerror}.",
+                cause="It was moved or removed, or the path is misspelt.",
+                fix="Check the path; `sndr models` lists what was found.",
+                evidence={"path": str(path), "errno": error.errno},
+            )
+        except HostError as error:
+            return error
+        remembered = self._read.get(path)
+        if remembered is None or remembered[0] != mark:
+            try:
+                read: ModelInfo | HostError = read_checkpoint(path) if folder else read_gguf(path)
+            except HostError as error:
+                read = error
+            remembered = self._read[path] = (mark, read)
+        return remembered[1]
+
+
+def _named(files: Sequence[ModelFile], wanted: str, formats: Collection[str]) -> ModelFile | None:
+    """The model of this id or name; `org/model` is an id too."""
+    same = [file for file in files if wanted in {file.id, file.name}]
+    same = same or [file for file in files if file.id == _slug(wanted)]
+    return min(same, key=lambda file: (file.format not in formats, file.id != wanted), default=None)
+
+
+def _model_path(path: Path) -> Path:
+    """What a person means by a path: a checkpoint's file is the checkpoint, a folder of one GGUF is that."""
+    if path.suffix in {".safetensors", ".json"} and (path.parent / CONFIG).is_file():
+        return path.parent
+    if path.is_dir() and not (path / CONFIG).is_file():
+        inside = sorted(path.glob("*.gguf"))
+        if len(inside) == 1:
+            return inside[0]
+    return path
+
+
+def _slug(text: str) -> str:
+    return re.sub(r"[^a-z0-9.]+", "-", text.lower()).strip("-.") or "model"
+
+
+def _describe(info: ModelInfo, origin: ModelOrigin, found_in: str, found: str | None = None) -> ModelFile:
+    """The list entry of a model; `found` is the name that the scan gave it."""
+    if isinstance(info, CheckpointInfo):
+        given = found or hub_name(info.path) or info.path.name
+        name, short = _slug(given), _slug(given.rpartition("/")[2])
+        form = info.format
+    else:
+        name = _slug(found or re.sub(r"-\d{5}-of-\d{5}$", "", info.path.stem))
+        # The quantisation is shown beside the name; in the public model id it would only be noise.
+        short = re.sub(r"-(i?q\d[a-z0-9.-]*|f16|f32|bf16)$", "", name) or name
+        form = "GGUF"
+    return ModelFile(
+        id=name,
+        name=short,
+        path=str(info.path),
+        origin=origin,
+        found_in=found_in,
+        size=info.size,
+        format=form,
+        architecture=info.architecture,
+        quantization=info.quantization,
+        parameters=info.parameters,
+        context=info.context,
+        mtp_layers=info.mtp_layers,
+        head_dim=info.head_dim,
+        embedding_only=info.embedding_only,
+        chat_template=bool(info.chat_template),
+        licence=info.licence,
+    )
+
+
+def _broken(found: FoundModel, error: HostError) -> ModelFile:
+    return ModelFile(
+        id=_slug(found.name),
+        name=_slug(found.name.rpartition("/")[2]),
+        path=str(found.path),
+        origin=found.origin,
+        found_in=found.found_in,
+        size=found.size,
+        format="safetensors" if found.path.is_dir() else "GGUF",
+        problem=error.problem,
+    )

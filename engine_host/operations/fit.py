@@ -1,0 +1,484 @@
+"""Fit as the control API offers it: models and machines are looked up, starts are compared and remembered."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from pydantic import ValidationError
+
+from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.needs import Card, capability
+from engine_host.catalog.resolve import Machine
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import resources
+from engine_host.core.store import Store
+from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.fit.hardware import counted
+from engine_host.fit.report import report, start_of
+from engine_host.fit.shapes.read import model_of, model_of_config, windowed
+from engine_host.fit.start import Device, Model, Start
+from engine_host.fit.verified import Seen, Where, compare, corrections, start_words
+from engine_host.library.checkpoint import read_json
+from engine_host.library.index import ModelInfo, ShelvedModel
+from engine_host.library.of_catalog import match
+from engine_host.operations.presets.catalog import HERE, PresetServices
+from engine_host.operations.presets.fit import ENGINES, judged, overrides_of, question, refuse_other_engine
+from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import (
+    Correction,
+    FitGpu,
+    FitReport,
+    FitRequest,
+    Measured,
+    MeasuredPage,
+    Verdict,
+    memory_of_patches,
+)
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
+from engine_host.protocol.presets import ResolvedPreset
+
+_KIND = "fit"
+_KEPT = 400
+_CPU = "processor"
+# The patch with which TurboQuant spares no layer.
+
+
+class FitServices:
+    """Answers `/v1/fit`, and learns from the starts that it is told of."""
+
+    def __init__(
+        self,
+        find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]],
+        list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
+        presets: PresetServices,
+        gpus: Callable[[], Sequence[Gpu]],
+        memory: Callable[[], tuple[int, int]],
+        given_back: Callable[[], int],
+        running: Callable[[], Sequence[Engine]],
+        store: Store,
+        of_hub: Callable[[str, float | None], Model | None] = lambda _name, _bits: None,
+        find_server: Callable[[], Awaitable[ServerCapabilities]] | None = None,
+    ) -> None:
+        """`memory` tells total and free bytes of main memory; `given_back` the bytes of VRAM that end with
+        the engine that runs; `of_hub` a model whose config was read from Hugging Face before; `find_server`
+        the llama.cpp of this machine that a start would take."""
+        self._find_model = find_model
+        self._list_models = list_models
+        self._presets = presets
+        self._catalog = presets.catalog
+        self._gpus = gpus
+        self._memory = memory
+        self._given_back = given_back
+        self._running = running
+        self._store = store
+        self._of_hub = of_hub
+        self._find_server = find_server
+        self._read: dict[tuple[str, float | None], tuple[ModelInfo, Model]] = {}
+        self._compared: set[str] = set()
+        self._remembered: tuple[Measured, ...] | None = None
+
+    async def fit(self, request: FitRequest) -> FitReport:
+        """The answer. Raises HostError for an unknown model, preset, hardware or KV type."""
+        if request.hardware == HERE:
+            request = request.model_copy(update={"hardware": None})
+        if request.preset is not None:
+            return await self._fit_preset(request, request.preset)
+        if not request.model:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                "Neither a model nor a preset is named.",
+                fix="Give one of them.",
+                evidence={"field": "model"},
+            )
+        model = await self._model(request)
+        cpu, devices = await self._machine(request)
+        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
+        lighter = _lighter(await self._catalog(), model, start)
+        return report(request, model, start, self._learnt(start, model, version), lighter)
+
+    async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
+        machine = await self._machine_meant(asked)
+        plain = await self._presets.resolve_for(preset, machine)
+        said = next((one.value for one in plain.settings if one.name == "speculation"), None)
+        overrides = overrides_of(asked, plain.engine, said)
+        resolved = await self._presets.resolve_for(preset, machine, overrides)
+        request = question(resolved, asked)
+        if resolved.engine not in ENGINES:
+            return judged(_of_no_start(request, resolved), resolved)
+        refuse_other_engine(resolved, asked)
+        model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
+        refuse_other_engine(resolved, asked, model)
+        cpu, devices = await self._machine(request)
+        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
+        found = report(request, model, start, self._learnt(start, model, version))
+        return judged(found.model_copy(update={"preset": preset}), resolved)
+
+    async def model_of_preset(
+        self, resolved: ResolvedPreset, models: Sequence[ModelFile] | None = None
+    ) -> Model:
+        """A preset's model: from its files where they are here, else by the shape that the catalogue knows.
+
+        `models` are those of this machine. Raises HostError(unsupported) when its shape is not known.
+        """
+        entry = resolved.model
+        variant = entry.variant(resolved.preset.variant)
+        assert variant is not None
+        listed = await self._list_models() if models is None else models
+        here = match(variant, listed, resources())
+        if here.found and not here.ambiguous and here.found[0].problem is None:
+            model = await self._read_from(here.found[0].path, None)
+            if variant.format == "gguf" and (shape := windowed(entry.shape)) is not None:
+                # The file does not say which layers have a window.
+                model = replace(model, shape=replace(shape, mtp_layers=model.shape.mtp_layers), unknown=())
+        else:
+            model = _catalogued(entry, variant, None)
+        return _with_drafter(model, resolved)
+
+    async def devices(self, request: FitRequest) -> tuple[bool, list[Device]]:
+        """Whether a question is about the processor, and the devices that it is about."""
+        return await self._machine(request)
+
+    def learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
+        """The corrections that starts here taught for this one."""
+        return self._learnt(start, model)
+
+    async def _machine_meant(self, asked: FitRequest) -> Machine:
+        if asked.cpu:
+            return Machine(None, 0)
+        if asked.gpus is not None:
+            first = next(iter(asked.gpus), None)
+            card = None if first is None else Card(first.name or "the GPU", first.total / 2**20, sm=first.sm)
+            return Machine(None, len(asked.gpus), card)
+        count, name = (None, None) if asked.hardware is None else counted(asked.hardware)
+        return await self._presets.machine_of(name, count)
+
+    async def measured(self) -> MeasuredPage:
+        """Starts that were compared, newest first."""
+        return MeasuredPage(starts=self._starts())
+
+    def wants(self, engine: Engine) -> bool:
+        """Whether this engine's start was not compared yet and can be."""
+        return engine.id not in self._compared and not engine.adopted and bool(engine.buffers)
+
+    async def started(self, engine: Engine) -> tuple[Measured, ...]:
+        """Compare a start that serves with what was predicted, once; a model of unknown shape has nothing.
+
+        Raises HostError when the database cannot be used.
+        """
+        if not self.wants(engine):
+            return ()
+        self._compared.add(engine.id)
+        request = request_of(engine.plan)
+        try:
+            model = await self._model(request)
+            cpu, devices = await self._machine(request)
+            start = start_of(request, model, devices, cpu=cpu)
+            tokens = engine.readings.kv_capacity if engine.readings else None
+            seen = Seen(engine.buffers, tokens)
+            found = compare(model, start, seen, _where(start, engine.plan), time.time())
+        except HostError as error:
+            if error.reason is Reason.UNSUPPORTED:
+                return ()
+            raise
+        for one in found:
+            self._store.put(_KIND, f"{engine.id} {one.part}", one.at, one.model_dump_json())
+        self._store.prune(_KIND, _KEPT)
+        self._remembered = None
+        return found
+
+    async def _model(self, request: FitRequest) -> Model:
+        wanted = request.model
+        if wanted.endswith(".json") and Path(wanted).is_absolute():
+            path = Path(wanted)
+            config = await asyncio.to_thread(read_json, path)
+            length = config.get("max_position_embeddings")
+            return model_of_config(
+                config,
+                path.parent.name,
+                bits=request.bits,
+                context=length if isinstance(length, int) else None,
+            )
+        if (known := await self._of_the_catalogue(wanted, request.bits)) is not None:
+            return known
+        return await self._read_from(wanted, request.bits)
+
+    async def _read_from(self, wanted: str, bits: float | None) -> Model:
+        if "@" in wanted and (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is not None:
+            return known  # Not looked for here: that would read every folder again.
+        try:
+            shelved = await self._find_model(wanted, ())
+        except HostError as error:
+            if error.reason is not Reason.MODEL_FILE_MISSING:
+                raise
+            if (known := await asyncio.to_thread(self._of_hub, wanted, bits)) is None:
+                raise await self._no_model(wanted, error) from error
+            return known
+        key = (wanted, bits)
+        remembered = self._read.get(key)
+        # The shelf reads a file again only when it changed.
+        if remembered is None or remembered[0] is not shelved.info:
+            read = await asyncio.to_thread(model_of, shelved.info, shelved.file.name, bits)
+            self._read[key] = remembered = (shelved.info, read)
+        return remembered[1]
+
+    async def _no_model(self, wanted: str, error: HostError) -> HostError:
+        """The same error, with what the name may have meant; a path says enough itself."""
+        if Path(wanted).is_absolute():
+            return error
+        catalog = await self._catalog()
+        if wanted in catalog.ids():
+            fix = f"It is a preset: sndr fit --preset {wanted}"
+        else:
+            near = near_names(wanted, [*catalog.models, *catalog.ids()], 3)
+            fix = f"Did you mean {' or '.join(near)}? " if near else ""
+            fix += (
+                f"Models of the catalogue are {', '.join(sorted(catalog.models))}. A preset is named with "
+                "--preset; for a model on Hugging Face add --online, or give the path of its files."
+            )
+        problem = error.problem
+        return HostError(
+            error.reason, problem.message, cause=problem.cause, fix=fix, evidence=problem.evidence
+        )
+
+    async def _of_the_catalogue(self, wanted: str, bits: float | None) -> Model | None:
+        """A model of the catalogue, as `model` or `model/variant`; None for any other name."""
+        name, _, variant_id = wanted.partition("/")
+        found = (await self._catalog()).models.get(name)
+        if found is None:
+            return None
+        entry = found.entry
+        variants = {variant.id: variant for variant in entry.variants}
+        if variant_id and variant_id not in variants:
+            listed = ", ".join(f"{name}/{known}" for known in variants)
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no variant {variant_id} of {entry.title}.",
+                fix=f"There are {listed}.",
+                evidence={"variant": variant_id},
+            )
+        variant = variants.get(variant_id) or entry.variants[0]
+        if variant.bundled is not None and not variant_id:
+            return None
+        return _catalogued(entry, variant, bits)
+
+    async def _machine(self, request: FitRequest) -> tuple[bool, list[Device]]:
+        """Whether it is the processor, and the devices."""
+        if request.gpus is not None:
+            return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
+        if request.hardware is not None and not request.cpu:
+            return False, await self._of_hardware(request.hardware)
+        gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
+        if gpus:
+            return False, await self._here(gpus)
+        total, free = self._memory()
+        # What runs now ends first, one engine at a time.
+        back = sum(one.readings.memory or 0 for one in self._running() if one.readings)
+        return True, [Device(_CPU, total, max(total - free - back, 0))]
+
+    async def _of_hardware(self, text: str) -> list[Device]:
+        catalog = await self._catalog()
+        count, name = counted(text)
+        entry = catalog.gpu(name).entry
+        return [device_of(entry, number) for number in range(count)]
+
+    async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
+        catalog = await self._catalog()
+        known = {name: one.entry for one in catalog.hardware.values() for name in one.entry.names}
+        # The engine that runs ends first. What the driver lists of its processes comes back.
+        back = self._given_back() // len(gpus)
+        devices = []
+        for number, gpu in enumerate(gpus):
+            entry = known.get(gpu.name)
+            base = device_of(entry, number) if entry else Device(gpu.name, gpu.memory_total)
+            devices.append(
+                replace(
+                    base,
+                    name=f"{gpu.name} #{gpu.index}",
+                    total=gpu.memory_total,
+                    taken=max(gpu.memory_used - back, 0),
+                    sm=gpu.compute_capability,
+                )
+            )
+        return devices
+
+    async def _with_server(self, request: FitRequest, start: Start) -> tuple[Start, str | None]:
+        """The start with the llama.cpp that would run it here, whose builds differ in what they set aside.
+
+        Also that server's version; None of vLLM, of another machine, where a build was named, and where no
+        server works.
+        """
+        elsewhere = request.hardware is not None or request.gpus is not None
+        named = request.server is not ServerChoice.AUTO
+        if self._find_server is None or elsewhere or named or start.engine is not EngineKind.LLAMA_CPP:
+            return start, None
+        try:
+            found = await self._find_server()
+        except HostError:  # The planner tells it; the estimate covers every build.
+            return start, None
+        return replace(start, server=found.choice), found.label
+
+    def _learnt(self, start: Start, model: Model, version: str | None = None) -> tuple[Correction, ...]:
+        starts = self._starts()
+        here = (_gpu_name(start), start.engine.value)
+        newest = next(
+            (one for one in starts if (one.gpu, one.engine) == here and version in {None, one.version}), None
+        )
+        if newest is None:
+            return ()
+        where = Where(
+            newest.gpu, newest.engine, newest.version, newest.patches, model.name, start_words(start)
+        )
+        return corrections(starts, where)
+
+    def _starts(self) -> tuple[Measured, ...]:
+        if self._remembered is None:
+            found = []
+            for body in self._store.newest(_KIND, _KEPT):
+                try:
+                    found.append(Measured.model_validate_json(body))
+                except ValidationError:
+                    continue  # Of another version of this program.
+            self._remembered = tuple(found)
+        return self._remembered
+
+
+def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Model:
+    """A model as the catalogue knows it. Raises HostError(unsupported)."""
+    if not entry.shape:
+        raise HostError(
+            Reason.UNSUPPORTED,
+            f"The shape of {entry.title} is not known.",
+            fix="Give the path of its config.json or of its files.",
+            evidence={"model": entry.id},
+        )
+    return model_of_config(
+        entry.shape,
+        f"{entry.id}/{variant.id}",
+        gguf=variant.format == "gguf",
+        context=entry.context,
+        quantization=variant.quantization,
+        bits=bits or variant.bits,
+        size=variant.size,
+    )
+
+
+def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
+    """The variants of a model of the catalogue with less weights that its engine runs on these devices."""
+    name, _, variant_id = model.name.partition("/")
+    found = catalog.models.get(name)
+    variant = found.entry.variant(variant_id) if found is not None else None
+    if found is None or variant is None:
+        return []
+    oldest = min((capability(one.sm) for one in start.devices if one.sm), default=(0, 0))
+    others = (
+        _catalogued(found.entry, other, None)
+        for other in found.entry.variants
+        if other.format == variant.format and capability(other.sm or "0.0") <= oldest
+    )
+    loaded = model.weights.loaded(drafting=False)
+    return [other for other in others if other.weights.loaded(drafting=False) < loaded]
+
+
+def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
+    """The model with the weights of another one that drafts for it, as large as the catalogue says."""
+    drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
+    speculation = next((one.value for one in resolved.settings if one.name == "speculation"), None)
+    if drafter is None or speculation in {None, "off"}:
+        return model
+    unknown = model.unknown
+    if not _reads_the_models_cache(drafter, model, resolved):
+        unknown = (*unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
+    model = replace(model, drafter=True)
+    if drafter.size_gb is None:
+        return replace(model, unknown=(*unknown, "how large that drafter is"))
+    weights = replace(model.weights, drafter=round(drafter.size_gb.value * 10**9))
+    return replace(model, weights=weights, unknown=unknown)
+
+
+def _reads_the_models_cache(drafter: Drafter, model: Model, resolved: ResolvedPreset) -> bool:
+    """Whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone (gemma4_mtp)."""
+    gemma = model.architecture.startswith("Gemma4")
+    return resolved.engine is PresetEngine.VLLM and drafter.method == "mtp" and gemma
+
+
+def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:
+    """The report on a preset whose engine this program does not start."""
+    return FitReport(
+        preset=resolved.preset.id,
+        model=f"{resolved.model.id}/{resolved.preset.variant}",
+        engine=request.engine,
+        kv=request.kv or "auto",
+        context=request.context or 0,
+        streams=request.streams,
+        tensor_parallel=request.tensor_parallel or 1,
+        verdict=Verdict.CANNOT_RUN,
+    )
+
+
+def request_of(plan: LaunchPlan) -> FitRequest:
+    """The question that a plan is the answer to."""
+    known = {setting.name: setting.value for setting in plan.settings}
+    vllm = plan.engine == EngineKind.VLLM.value
+    prefix_caching = known.get("prefix_caching")
+    return FitRequest(
+        model=plan.model_path,
+        engine=EngineKind(plan.engine),
+        server=plan.server,
+        cpu=vllm and "gpu_memory" not in known,
+        context=plan.context,
+        streams=plan.streams,
+        kv=str(known["kv_cache_dtype" if vllm else "kv_type_k"]),
+        kv_v=None if vllm else str(known["kv_type_v"]),
+        tensor_parallel=known.get("tensor_parallel") if vllm else None,
+        gpu_memory=known.get("gpu_memory") or 0.9,
+        kv_cache_gib=known.get("kv_cache_gib"),
+        batched_tokens=known.get("batched_tokens"),
+        speculation="mtp" in plan.speculation,
+        draft_tokens=int(known.get("draft_tokens") or 3),
+        prefix_caching=True if prefix_caching is None else bool(prefix_caching),
+        eager=bool(known.get("eager")),
+        **memory_of_patches(plan.patches.chosen if plan.patches else ()),
+    )
+
+
+def _where(start: Start, plan: LaunchPlan) -> Where:
+    patches = plan.patches.digest if plan.patches else ""
+    return Where(_gpu_name(start), plan.engine, plan.server_version, patches)
+
+
+def _gpu_name(start: Start) -> str:
+    return _CPU if start.cpu or not start.devices else start.devices[0].name.partition(" #")[0]
+
+
+def _asked(gpu: FitGpu, number: int) -> Device:
+    return Device(
+        gpu.name or f"GPU {number}",
+        gpu.total,
+        gpu.taken,
+        gpu.sm,
+        gpu.bandwidth,
+        gpu.flops,
+        gpu.pcie_lanes,
+        gpu.power_share,
+    )
+
+
+def device_of(entry: HardwareEntry, number: int) -> Device:
+    """A GPU of the catalogue, with a measured bandwidth before a published one."""
+    bandwidth = entry.bandwidth_measured_gb_s or entry.bandwidth_gb_s
+    flops = next((entry.tflops[kind] for kind in ("bf16", "fp16") if kind in entry.tflops), None)
+    return Device(
+        f"{entry.title} #{number}",
+        round(entry.vram_mib.value * 2**20),
+        0,
+        entry.sm,
+        bandwidth.value * 1e9,
+        flops.value * 1e12 if flops else None,
+    )

@@ -1,0 +1,71 @@
+"""Models of which only the config on Hugging Face is known: read when somebody asks, used from then on."""
+
+import asyncio
+
+from engine_host.core.errors import HostError
+from engine_host.fit.parts import Basis
+from engine_host.fit.shapes.read import model_of_config
+from engine_host.fit.start import Model
+from engine_host.library.hub import Hub, HubConfig, is_name
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.fit import HubModel, HubPage, ReadFromHub
+
+
+class HubServices:
+    """Answers `/v1/fit/hub`, and hands fit the models that were read before."""
+
+    def __init__(self, hub: Hub) -> None:
+        self._hub = hub
+
+    async def page(self) -> HubPage:
+        """What was read before, newest first; sends nothing."""
+        found = await asyncio.to_thread(self._hub.all_known)
+        return HubPage(endpoint=self._hub.endpoint, models=tuple(map(_described, found)))
+
+    async def read(self, asked: ReadFromHub) -> HubModel:
+        """Ask the hub. Raises HostError: see `Hub.read`."""
+        return _described(await self._hub.read(asked.repository.strip(), asked.revision.strip() or "main"))
+
+    def model(self, name: str, bits: float | None) -> Model | None:
+        """A model that was read before, as `organisation/model[@revision]`; None for any other text.
+
+        Raises HostError(model_file_missing) for such a name of which nothing is known, HostError(unsupported)
+        for a config that does not say its shape.
+        """
+        if not is_name(name):
+            return None
+        known = self._hub.known(name)
+        if known is None:
+            raise _not_read(name, self._hub.endpoint)
+        length = known.config.get("max_position_embeddings")
+        return model_of_config(
+            known.config,
+            f"{known.repository}@{known.revision[:8]}",
+            bits=bits,
+            context=length if isinstance(length, int) else None,
+            size=known.size if bits is None else None,
+            told_by=Basis.HUB,
+        )
+
+
+def _described(found: HubConfig) -> HubModel:
+    return HubModel(
+        model=found.name,
+        repository=found.repository,
+        revision=found.revision,
+        endpoint=found.endpoint,
+        read_at=found.read_at,
+        size=found.size,
+    )
+
+
+def _not_read(name: str, endpoint: str) -> HostError:
+    repository, _, revision = name.partition("@")
+    body = {"repository": repository, **({"revision": revision} if revision else {})}
+    return HostError(
+        Reason.MODEL_FILE_MISSING,
+        f"There is no model {name} on this machine, and its config was not read from Hugging Face.",
+        cause="Nothing leaves this machine unasked.",
+        fix=Fix(text=f"Read its config.json from {endpoint}.", command=f"sndr fit {name} --online"),
+        evidence={"wanted": name, "hub": body},
+    )

@@ -1,0 +1,184 @@
+"""What the control API says of the patch catalogue: lists, preflight, diffs, switches, plans."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.settings import SettingsFile
+from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.launch.planner import Planner
+from engine_host.operations.patch_plan import preset_circumstances
+from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.check import check, check_patch, operations
+from engine_host.overlay.selection import Switches, select, switched
+from engine_host.overlay.sources import VllmSource, open_source
+from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.patches import (
+    CheckPage,
+    PatchDetail,
+    PatchPage,
+    PlannedPatches,
+    SwitchPatches,
+)
+from engine_host.protocol.plans import LaunchRequest
+from engine_host.protocol.presets import ResolvedPreset
+
+
+class PatchServices:
+    """The catalogue as the window and the command line see it; it is read anew at each question."""
+
+    def __init__(
+        self,
+        catalogue: Callable[[], Catalogue],
+        settings: SettingsFile,
+        settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
+        installations: VllmInstallations,
+        planner: Planner,
+        events: EventLog,
+    ) -> None:
+        self._catalogue = catalogue
+        self._settings = settings
+        self._settings_changed = settings_changed
+        self._installations = installations
+        self._planner = planner
+        self._events = events
+
+    async def page(self) -> PatchPage:
+        """Every patch in order of application. Raises HostError(patch_cycle)."""
+        catalogue = await asyncio.to_thread(self._catalogue)
+        return catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+
+    async def detail(self, patch_id: str, vllm: str | None) -> PatchDetail:
+        """One patch and what it touches in one vLLM; without a name in the one that would run.
+
+        Raises HostError(patch_unknown), HostError(not_found) for a vLLM that is not there.
+        """
+        catalogue = await asyncio.to_thread(self._catalogue)
+        patch = catalogue.get(patch_id)
+        source = await asyncio.to_thread(self._source, vllm, missing_is_fine=vllm is None)
+        page = catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+        described = next(one for one in page.patches if one.id == patch.id)
+        return PatchDetail(
+            seq=self._events.seq,
+            patch=described,
+            vllm=source.version if source else None,
+            operations=await asyncio.to_thread(operations, patch, source),
+            check=await asyncio.to_thread(check_patch, catalogue, patch, source, {}) if source else None,
+        )
+
+    async def check(self, vllm: str | None) -> CheckPage:
+        """Preflight of the catalogue against an installed vLLM, a venv or a wheel. Raises HostError."""
+        catalogue = await asyncio.to_thread(self._catalogue)
+        source = await asyncio.to_thread(self._source, vllm)
+        assert source is not None
+        checks = await asyncio.to_thread(check, catalogue, source)
+        return CheckPage(seq=self._events.seq, vllm=source.version, source=source.label, checks=checks)
+
+    async def switch(self, asked: SwitchPatches) -> PatchPage:
+        """Switch patches, families or all in the person's settings.
+
+        Raises HostError(patch_unknown), and what saving the settings raises.
+        """
+        catalogue = await asyncio.to_thread(self._catalogue)
+        now = self._settings.current.patches
+        for name in asked.names:
+            # The switch of a patch that was retired can be taken back, and nothing else.
+            if asked.to != "default" or name not in {*now.off, *now.on}:
+                catalogue.named(name)
+        # A family means all of it: a switch of one of its patches would win over the family's.
+        covered = frozenset().union(*(_members(catalogue, name) for name in asked.names))
+        changed = self._settings.change(
+            {
+                "patches.off": _with(catalogue, now.off, asked, covered, asked.to == "off"),
+                "patches.on": _with(catalogue, now.on, asked, covered, asked.to == "on"),
+            }
+        )
+        if changed:
+            await self._settings_changed(changed)
+            self._events.publish(PatchesChangedEvent())
+        return await self.page()
+
+    async def plan(self, request: LaunchRequest) -> PlannedPatches:
+        """The patches that a start would get. Raises HostError."""
+        plan = await self._planner.plan(request)
+        if plan.patches is None:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"{plan.name} would run in {plan.engine}, which has no overlay.",
+                cause="Patches are for vLLM.",
+                fix="Choose a model in safetensors format.",
+                evidence={"engine": plan.engine},
+            )
+        return plan.patches
+
+    async def plan_preset(self, resolved: ResolvedPreset, sm: str | None) -> PlannedPatches:
+        """The patches that a preset's start would get on GPUs of this compute capability, without its files.
+
+        It is asked of the vLLM that this program installs now. Raises HostError(unsupported) for a preset of
+        another engine, and what selecting raises.
+        """
+        if resolved.engine != PresetEngine.VLLM:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"{resolved.preset.id} is for {resolved.engine}, which has no overlay.",
+                cause="Patches are for vLLM.",
+                fix="Choose a preset for vLLM: `sndr presets list --engine vllm`.",
+                evidence={"preset": resolved.preset.id, "engine": resolved.engine},
+            )
+        catalogue = await asyncio.to_thread(self._catalogue)
+        found = select(catalogue, preset_circumstances(resolved, sm), self._switches(), resolved.patches)
+        return PlannedPatches(
+            digest="",
+            chosen=tuple(patch.id for patch in found.chosen),
+            left_out=found.left_out,
+            required=tuple(patch.id for patch in found.chosen if patch.file.required),
+        )
+
+    def _switches(self) -> Switches:
+        return read_switches(self._settings)
+
+    def _source(self, vllm: str | None, *, missing_is_fine: bool = False) -> VllmSource | None:
+        if vllm is not None and ("/" in vllm or vllm.endswith(".whl")):
+            return open_source(Path(vllm).expanduser().absolute())
+        try:
+            environment = self._installations.find(vllm)
+        except HostError:
+            if missing_is_fine:
+                return None
+            raise
+        found = open_source(environment.site_packages)
+        return VllmSource(found.version, environment.label, found.reader)
+
+
+def read_switches(settings: SettingsFile) -> Switches:
+    """The person's switches, as the selection takes them."""
+    patches = settings.current.patches
+    return Switches(off=patches.off, on=patches.on)
+
+
+def _members(catalogue: Catalogue, name: str) -> frozenset[str]:
+    """The patches that a name means; none for the switch of a patch that was retired."""
+    try:
+        return catalogue.named(name)
+    except HostError:
+        return frozenset()
+
+
+def _with(
+    catalogue: Catalogue,
+    now: tuple[str, ...],
+    asked: SwitchPatches,
+    covered: frozenset[str],
+    wanted: bool,
+) -> list[str] | None:
+    """A list of switches after a change: without what the change covers, with its names where wanted."""
+    kept = [
+        name
+        for name in now
+        if name not in asked.names and not ((members := _members(catalogue, name)) and members <= covered)
+    ]
+    return ([*kept, *dict.fromkeys(asked.names)] if wanted else kept) or None

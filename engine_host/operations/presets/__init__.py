@@ -1,0 +1,1 @@
+"""Operations on presets: the catalogue, verdicts, files, and the start of one."""

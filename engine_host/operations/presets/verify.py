@@ -1,0 +1,177 @@
+"""Whether a preset's files are byte for byte those of the catalogue: hashed by a job, remembered."""
+
+import asyncio
+import hashlib
+import json
+import threading
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.store import Store
+from engine_host.library.of_catalog import file_at
+from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.weights import chosen, fetch, weights_of
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import WeightFile
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.presets import CheckedFile, CheckedFiles, ResolvedPreset
+
+_KIND = "checked file"
+_KEPT = 2000
+_CHUNK = 8 << 20
+
+
+class PresetChecks:
+    """Hashes the files of presets, and remembers it as long as a file is not written to."""
+
+    def __init__(
+        self,
+        jobs: JobRunner,
+        store: Store,
+        presets: PresetServices,
+        list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
+        downloads: Callable[[], Path],
+    ) -> None:
+        """`downloads` is where fetched models belong."""
+        self._jobs = jobs
+        self._store = store
+        self._presets = presets
+        self._list_models = list_models
+        self._downloads = downloads
+
+    async def verify(self, preset_id: str) -> Job:
+        """Hash the files of a preset as a job whose result is a CheckedFiles.
+
+        Raises HostError: not_found, why its files cannot be chosen, unsupported when the catalogue knows no
+        hash of them.
+        """
+        resolved = await self._presets.resolve_for(preset_id, None)
+        model = chosen(resolved, await self._list_models(False), self._downloads())
+        variant = weights_of(resolved)
+        wanted = [(file, file_at(variant, file, model)) for file in variant.files if file.sha256 is not None]
+        if not wanted:
+            raise HostError(
+                Reason.UNSUPPORTED,
+                f"The catalogue knows no hash of {resolved.model.title} ({variant.quantization}).",
+                cause="Nobody has looked it up; a size is all that can be compared.",
+                evidence={"preset": preset_id, "model": model.path},
+            )
+        return self._jobs.start(
+            JobKind.PRESET_VERIFY,
+            f"Verify the files of {preset_id}",
+            f"files of {model.path}",
+            f"sndr presets verify {preset_id}",
+            lambda control: self._hash(control, preset_id, model, wanted),
+        )
+
+    def finding(self, resolved: ResolvedPreset, model: ModelFile) -> Finding | None:
+        """What is known of the hashes of a model's files: wrong ones stop a start, unknown ones are told.
+
+        Looks at the disk, at times of change alone. Raises HostError when the database cannot be used.
+        """
+        variant = weights_of(resolved)
+        command = f"sndr presets verify {resolved.preset.id}"
+        unknown = []
+        for file in variant.files:
+            if file.sha256 is None:
+                continue
+            path = file_at(variant, file, model)
+            known = self._known(path)
+            if known is None:
+                unknown.append(file.name)
+            elif known != file.sha256:
+                return Finding(
+                    id="weights.hash",
+                    severity=Severity.ERROR,
+                    reason=Reason.MODEL_FILE_DAMAGED,
+                    message=f"{path} is not the file that the catalogue means: its SHA-256 is {known}.",
+                    fix=fetch(resolved, self._downloads()),
+                    evidence={"path": str(path), "sha256": known, "expected": file.sha256},
+                )
+        # What ships with the program came with it whole.
+        if not unknown or variant.bundled is not None:
+            return None
+        return Finding(
+            id="weights.not_verified",
+            severity=Severity.INFO,
+            message=f"The sizes are right; the hash of {', '.join(unknown)} was not checked yet.",
+            fix=Fix(text="Check it once; it takes about a second for each GiB.", command=command),
+            evidence={"files": unknown},
+        )
+
+    async def _hash(
+        self,
+        control: JobControl,
+        preset_id: str,
+        model: ModelFile,
+        wanted: Sequence[tuple[WeightFile, Path]],
+    ) -> dict[str, Any]:
+        loop, stopped = asyncio.get_running_loop(), threading.Event()
+        found = []
+        try:
+            for number, (file, path) in enumerate(wanted, start=1):
+
+                def tell(share: float, number: int = number, name: str = file.name) -> None:
+                    loop.call_soon_threadsafe(control.step, number, len(wanted), name, "", share)
+
+                control.step(number, len(wanted), file.name)
+                found.append(await asyncio.to_thread(_checked, file, path, tell, stopped.is_set))
+        finally:
+            stopped.set()
+        for one in found:
+            if one.sha256 is not None:
+                self._remember(Path(one.path), one.sha256)
+        self._store.prune(_KIND, _KEPT)
+        result = CheckedFiles(preset=preset_id, model=model.path, files=tuple(found))
+        return result.model_dump(mode="json")
+
+    def _remember(self, path: Path, sha256: str) -> None:
+        try:
+            mark = _mark(path)
+        except OSError:
+            return
+        self._store.put(_KIND, str(path), time.time(), json.dumps({"mark": mark, "sha256": sha256}))
+
+    def _known(self, path: Path) -> str | None:
+        """The hash of a file as it is now, if it was ever computed."""
+        kept = self._store.get(_KIND, str(path))
+        if kept is None:
+            return None
+        try:
+            remembered = json.loads(kept)
+            return str(remembered["sha256"]) if remembered["mark"] == _mark(path) else None
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+
+
+def _checked(
+    file: WeightFile, path: Path, tell: Callable[[float], None], stopped: Callable[[], bool]
+) -> CheckedFile:
+    """Hash one file; blocks."""
+    known = CheckedFile(name=file.name, path=str(path), expected=file.sha256 or "")
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as source:
+            size, done = max(path.stat().st_size, 1), 0
+            while chunk := source.read(_CHUNK):
+                if stopped():
+                    return known
+                digest.update(chunk)
+                done += len(chunk)
+                tell(done / size)
+    except OSError as error:
+        return known.model_copy(update={"problem": str(error.strerror or error)})
+    return known.model_copy(update={"sha256": digest.hexdigest()})
+
+
+def _mark(path: Path) -> list[int]:
+    """Changes when a file is written to. Raises OSError."""
+    state = path.stat()
+    return [state.st_size, state.st_mtime_ns, state.st_ino]

@@ -1,0 +1,188 @@
+"""The weights of a preset: which files of this machine they are, and how to get those that are not here."""
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path, PurePath
+
+from engine_host.core.errors import HostError
+from engine_host.core.package_data import resources
+from engine_host.core.sizes import size_text
+from engine_host.launch.preflight.vllm import drafter_missing
+from engine_host.library.of_catalog import Match, from_repository, match, weights_files, wrong_files
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import Variant
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.presets import ResolvedPreset
+
+_HF = "`hf` is Hugging Face's own program: `uv tool install huggingface_hub` installs it."
+
+
+def weights_of(resolved: ResolvedPreset) -> Variant:
+    """The weights that a preset is for."""
+    variant = resolved.model.variant(resolved.preset.variant)
+    assert variant is not None, "the catalogue keeps no preset without its variant"
+    return variant
+
+
+def weights_here(resolved: ResolvedPreset, models: Sequence[ModelFile]) -> Match:
+    """The models of this machine that are a preset's weights."""
+    return match(weights_of(resolved), models, resources())
+
+
+def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Finding | None:
+    """Why a preset's weights cannot be chosen among the models here; None when they can.
+
+    `folder` is where downloads belong. Nothing is fetched.
+    """
+    variant, title = weights_of(resolved), resolved.model.title
+    if here.ambiguous:
+        paths = [one.path for one in here.found]
+        return Finding(
+            id="weights.ambiguous",
+            severity=Severity.ERROR,
+            reason=Reason.CONFLICT,
+            message=f"Several models here could be {title} ({variant.quantization}): {', '.join(paths)}.",
+            fix=Fix(text="Say which.", command=_launch(resolved, paths[0])),
+            evidence={"models": paths},
+        )
+    broken = next((one for one in here.found[:1] if one.problem is not None), None)
+    if broken is not None and broken.problem is not None:
+        return Finding(
+            id="weights.damaged",
+            severity=Severity.ERROR,
+            reason=broken.problem.reason,
+            message=f"{broken.path} cannot be used: {broken.problem.message}",
+            fix=fetch(resolved, folder),
+            evidence=broken.problem.evidence,
+        )
+    if here.found:
+        return None
+    if here.others:
+        other = here.others[0]
+        known = variant.size or 0
+        return Finding(
+            id="weights.other_size",
+            severity=Severity.ERROR,
+            reason=Reason.MODEL_FILE_DAMAGED,
+            message=f"{other.path} has {other.size:,} bytes, and {title} ({variant.quantization}) {known:,}.",
+            fix=Fix(
+                text="The download is not finished, or it is another version; this command takes it up. "
+                f"To use the file as it is, say so: {_launch(resolved, other.path)}",
+                command=fetch(resolved, folder).command,
+            ),
+            evidence={"path": other.path, "size": other.size, "expected": known},
+        )
+    size = "" if variant.size is None else f" ({size_text(variant.size)})"
+    where = variant.repository or "the program's own files"
+    return Finding(
+        id="weights.missing",
+        severity=Severity.ERROR,
+        reason=Reason.MODEL_FILE_MISSING,
+        message=f"{title}, {variant.quantization}{size}, is not on this machine; it is in {where}.",
+        fix=fetch(resolved, folder),
+        evidence={
+            "repository": variant.repository,
+            "revision": variant.revision,
+            "files": [file.name for file in weights_files(variant)],
+            "size": variant.size,
+            "folder": str(folder),
+        },
+    )
+
+
+def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> Finding | None:
+    """Files that the catalogue lists and that are not there, or not as large; None when all is well.
+
+    Looks at the disk, at sizes alone.
+    """
+    wrong = wrong_files(weights_of(resolved), model)
+    if not wrong:
+        return None
+    said = [
+        f"{file.name} is not there" if size is None else f"{file.name} has {size:,} bytes, not {file.size:,}"
+        for file, size in wrong
+    ]
+    weights = any(file.role == "weights" for file, _ in wrong)
+    return Finding(
+        id="weights.files",
+        severity=Severity.ERROR if weights else Severity.WARNING,
+        reason=Reason.MODEL_FILE_DAMAGED,
+        message=f"Files of {model.path} are not those of the catalogue: {'; '.join(said)}.",
+        fix=fetch(resolved, folder),
+        evidence={"path": model.path, "files": [file.name for file, _ in wrong]},
+    )
+
+
+def by_name(resolved: ResolvedPreset, model: ModelFile) -> Finding:
+    """That a model was taken for a preset's weights by its name alone."""
+    variant = weights_of(resolved)
+    return Finding(
+        id="weights.by_name",
+        severity=Severity.INFO,
+        message=f"{model.path} is taken for {resolved.model.title} ({variant.quantization}) by its name: "
+        "neither its place nor its size tells.",
+        fix=Fix(text="Name another file if it is not.", command=_launch(resolved, "PATH")),
+        evidence={"path": model.path, "repository": variant.repository},
+    )
+
+
+def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> ModelFile:
+    """The model of this machine that a preset starts.
+
+    Raises HostError(model_file_missing), HostError(model_file_damaged) and HostError(conflict) that say how
+    to get it or which to name.
+    """
+    here = weights_here(resolved, models)
+    finding = weights_finding(resolved, here, folder)
+    if finding is None:
+        return here.found[0]
+    raise HostError(
+        finding.reason or Reason.MODEL_FILE_MISSING,
+        finding.message,
+        cause="Nothing is downloaded unasked." if finding.id == "weights.missing" else "",
+        fix=finding.fix or Fix(text="Name the model.", command=_launch(resolved, "PATH")),
+        evidence={"preset": resolved.preset.id} | finding.evidence,
+    )
+
+
+def drafter_finding(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> Finding | None:
+    """Why a preset's drafting model cannot be used; None where it is here, or the model drafts for itself."""
+    drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
+    if drafter is None or drafter.repository is None:
+        return None
+    if any(from_repository(drafter.repository, one.path) for one in models):
+        return None
+    return drafter_missing(drafter.repository, folder)
+
+
+def download_command(variant: Variant, folder: Path) -> str | None:
+    """The command that fetches weights from Hugging Face into a folder of theirs; None for shipped ones."""
+    if variant.repository is None:
+        return None
+    words = ["hf", "download", variant.repository]
+    if variant.format == "gguf":
+        # A repository holds the same model in many quantisations.
+        words += [file.name for file in variant.files] or ["--include", f"*{variant.quantization}*.gguf"]
+    if variant.revision is not None:
+        words += ["--revision", variant.revision]
+    # As Hugging Face names it, so that the model is known again.
+    words += ["--local-dir", str(folder / PurePath(variant.repository))]
+    return shlex.join(words)
+
+
+def fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
+    """How to get a preset's weights into a folder, or name a file that somebody has."""
+    variant = weights_of(resolved)
+    command = download_command(variant, folder)
+    if command is None:
+        return Fix(text="Set the program up again, in its folder.", command="make setup")
+    other = f"Or name a file that you have: {_launch(resolved, 'PATH')}"
+    return Fix(
+        text=f"Fetch it, then look for models again (`sndr models --scan`). {_HF} {other}", command=command
+    )
+
+
+def _launch(resolved: ResolvedPreset, path: str) -> str:
+    return shlex.join(["sndr", "launch", resolved.preset.id, "--model", path])

@@ -1,0 +1,81 @@
+"""What is looked at when a setting is given: can it take effect here, and does it mean anything."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine_host.core.addresses import check_own
+from engine_host.core.errors import HostError
+from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.protocol.base import Severity
+from engine_host.protocol.plans import Finding
+
+
+def check_endpoint(values: Mapping[str, Any], host: str, port: int | None) -> None:
+    """Refuse an address or a port that the endpoint could not take; may ask the name service.
+
+    `host` is where the endpoint is or would be, `port` the one that it holds now. Raises
+    HostError(setting_invalid) and HostError(port_in_use), and nothing was changed then.
+    """
+    given = values.get("endpoint.host")
+    if isinstance(given, str) and given:
+        _check("endpoint.host", given, given, 0)
+        host = given
+    wanted = values.get("endpoint.port")
+    if not isinstance(wanted, int) or isinstance(wanted, bool):
+        return
+    # What is no port at all is refused with the other settings, by its type and range.
+    if 0 < wanted < 65536 and wanted != port:
+        _check("endpoint.port", wanted, host, wanted)
+
+
+def _check(name: str, value: object, host: str, port: int) -> None:
+    try:
+        check_own(host, port)
+    except HostError as error:
+        problem = error.problem
+        raise HostError.from_problem(
+            problem.model_copy(
+                update={
+                    "message": f"{name} cannot be {value}: {problem.message} Nothing was changed.",
+                    "evidence": {**problem.evidence, "key": name},
+                }
+            )
+        ) from error
+
+
+def doubts(values: Mapping[str, Any], own_patches: Path) -> tuple[Finding, ...]:
+    """What was set and means nothing now: folders that do not exist, patches that nobody knows.
+
+    Neither is refused: a disk may be away for the moment, and a patch may come with an update.
+    """
+    found = [
+        _doubt("models.folders", name, f"There is no folder {name}; nothing is found there.")
+        for name in _texts(values.get("models.folders"))
+        if not Path(name).expanduser().is_dir()
+    ]
+    names = {key: listed for key in ("patches.off", "patches.on") if (listed := _texts(values.get(key)))}
+    if names:
+        catalogue = Catalogue.load((BUILT_IN, own_patches))
+        for key, listed in names.items():
+            for name in listed:
+                try:
+                    catalogue.named(name)
+                except HostError as error:
+                    found.append(_doubt(key, name, error.problem.sentence()))
+    return tuple(found)
+
+
+def _texts(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value] if value else []
+    return [one for one in value if isinstance(one, str)] if isinstance(value, list | tuple) else []
+
+
+def _doubt(key: str, name: str, message: str) -> Finding:
+    return Finding(
+        id="setting_without_effect",
+        severity=Severity.WARNING,
+        message=message,
+        evidence={"key": key, "value": name},
+    )

@@ -1,0 +1,113 @@
+"""Measures what a person waits for: the first picture of the window, and the first token after Start.
+
+`python packaging/bench/startup.py [--repeats N] [--json]`. Each repeat has folders of its own, so it is a
+first start each time; the files are in the system's cache after the first, which is left out.
+"""
+
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+from engine_host.cli.start.host import find_or_start
+from engine_host.client.chat_stream import ask
+from engine_host.core.paths import Folders
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from tests.e2e.desktop import Desktop, desktop
+
+
+def first_picture(screen: Desktop) -> float:
+    """Seconds from the start of the window's process to its first painting, as the window says."""
+    with tempfile.TemporaryDirectory(prefix="sndr-b-") as home:
+        process = subprocess.Popen(
+            [sys.executable, "-m", "sndr_gui", "--say-ready"],
+            env={**screen.environment, "SNDR_HOME": home},
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+        )
+        assert process.stdout is not None
+        try:
+            for line in process.stdout:
+                said = json.loads(line)
+                if said.get("event") == "painted":
+                    return float(said["seconds"])
+            raise RuntimeError("the window never painted")
+        finally:
+            process.terminate()
+            process.wait(20)
+            process.stdout.close()
+
+
+def first_token() -> tuple[float, float]:
+    """Seconds from Start to `ready`, and to the first token that a client of the endpoint gets."""
+    with tempfile.TemporaryDirectory(prefix="sndr-b-") as home:
+        os.environ["SNDR_HOME"] = home
+        with find_or_start(Folders.resolve()) as hold:
+            client = hold.client
+            models = client.get("/v1/models", ModelPage).models
+            demo = next(model for model in models if model.origin is ModelOrigin.BUNDLED)
+            began = time.monotonic()
+            plan = client.post("/v1/plans", LaunchPlan, LaunchRequest(model=demo.id))
+            engine = client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+            while engine.state not in {EngineState.READY, EngineState.BUSY}:
+                if engine.state is EngineState.FAILED:
+                    raise RuntimeError(engine.problem.message if engine.problem else "the start failed")
+                time.sleep(0.01)
+                engine = client.get(f"/v1/engines/{engine.id}", Engine)
+            ready = time.monotonic() - began
+            url = client.get("/v1/host", HostInfo).endpoint.url
+            assert url is not None
+            answer = ask(url, engine.name, "Hello!", max_tokens=16)
+            assert answer.ttft is not None
+            return ready, ready + answer.ttft
+
+
+def told(name: str, seconds: list[float], limit: float) -> dict[str, object]:
+    """One measurement with its spread."""
+    return {
+        "name": name,
+        "median": round(statistics.median(seconds), 3),
+        "low": round(min(seconds), 3),
+        "high": round(max(seconds), 3),
+        "repeats": len(seconds),
+        "limit": limit,
+    }
+
+
+def main() -> int:
+    """Measure and print; 0 when every median is within its limit."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--json", action="store_true")
+    options = parser.parse_args()
+    os.environ.setdefault("SNDR_CACHE", str(Folders.resolve().cache))
+    with desktop() as screen:
+        painted = [first_picture(screen) for _ in range(options.repeats + 1)][1:]
+    starts = [first_token() for _ in range(options.repeats + 1)][1:]
+    results = [
+        told("window painted", painted, 0.6),
+        told("demo model ready after Start", [ready for ready, _ in starts], 3.0),
+        told("first token after Start", [token for _, token in starts], 3.0),
+    ]
+    if options.json:
+        print(json.dumps(results))
+    else:
+        for result in results:
+            print(
+                f"{result['name']:<30} {result['median']:.3f} s"
+                f"  ({result['low']:.3f} to {result['high']:.3f}, {result['repeats']} repeats;"
+                f" limit {result['limit']} s; load {os.getloadavg()[0]:.1f})"
+            )
+    return int(any(float(str(result["median"])) > float(str(result["limit"])) for result in results))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""The connection to a host, and its state as events tell it."""

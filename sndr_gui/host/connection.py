@@ -1,0 +1,206 @@
+"""Keeps the window joined to its engine host: start or adopt, snapshot, events, and again after a loss."""
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Awaitable, Callable
+from enum import StrEnum
+
+from PySide6.QtCore import QObject, Signal
+
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostGone, HostMismatch, HostStartFailed, HostUnreachable
+from sndr_gui.host.process import HostProcess
+from sndr_gui.host.state import HostState, Snapshot
+
+_PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
+
+
+class Phase(StrEnum):
+    """How the window stands with its host."""
+
+    STARTING = "starting"
+    CONNECTED = "connected"
+    RECONNECTING = "reconnecting"
+    FAILED = "failed"
+    MISMATCH = "mismatch"
+    CLOSING = "closing"
+
+
+class Link(QObject):
+    """The connection to one host, with its story told in a sentence.
+
+    Signals:
+        changed: the phase or the sentence is new
+    """
+
+    changed = Signal()
+
+    def __init__(self, state: HostState, process: HostProcess) -> None:
+        super().__init__()
+        self._state = state
+        self._process = process
+        self._client: HostClient | None = None
+        self._again = asyncio.Event()
+        self._reads: set[asyncio.Task[None]] = set()
+        self.phase = Phase.STARTING
+        self.sentence = "Starting the engine host…"
+        self.tail: tuple[str, ...] = ()
+        self.lost_at: float | None = None
+        self.owned = False
+        state.outdated.connect(self._on_outdated)
+
+    @property
+    def connected(self) -> bool:
+        """Whether the host answers now."""
+        return self.phase is Phase.CONNECTED
+
+    @property
+    def client(self) -> HostClient:
+        """The client of the host. Raises HostUnreachable while there is none."""
+        if self._client is None:
+            raise HostUnreachable("The engine host is not connected.")
+        return self._client
+
+    def retry(self) -> None:
+        """Try again now instead of after the pause."""
+        self._again.set()
+
+    async def run(self) -> None:
+        """Stay connected until cancelled."""
+        failures = 0
+        while True:
+            try:
+                await self._once()
+                failures = 0
+                self._lost(await self._story(HostGone()))
+            except HostMismatch as error:
+                self._tell(Phase.MISMATCH, str(error))
+                failures = len(_PAUSES)
+            except HostStartFailed as error:
+                self.tail = error.tail
+                self._tell(Phase.FAILED, str(error))
+                failures += 1
+            except HostError as error:
+                failures = 1 if self.connected else failures + 1
+                self._lost(await self._story(error))
+            await self._pause(failures)
+
+    async def _story(self, error: HostError) -> str:
+        # The connection may be lost a moment before the process is known to have ended.
+        code = await self._process.ended(0.3) if self.owned else None
+        if code is not None:
+            how = f"exit code {code}" if code >= 0 else f"signal {-code}"
+            return f"The engine host ended ({how}). Starting it again…"
+        if isinstance(error, HostGone | HostUnreachable):
+            return "The engine host does not answer. Reconnecting…"
+        return f"{error} Reconnecting…"
+
+    async def _once(self) -> None:
+        address = await self._process.find_or_start()
+        await self._drop()
+        client = HostClient(address.socket, address.token)
+        self._client = client
+        self.owned = address.owned
+        version = await client.version()
+        snapshot = await self._snapshot(client, version.run_id)
+        self._state.load(snapshot)
+        self.lost_at = None
+        self.tail = ()
+        self._tell(Phase.CONNECTED, "engine host connected")
+        async with contextlib.aclosing(client.events(snapshot.seq, snapshot.run_id)) as events:  # type: ignore[type-var]
+            async for event in events:
+                self._state.apply(event)
+
+    @staticmethod
+    async def _snapshot(client: HostClient, run_id: str) -> Snapshot:
+        host, engines, jobs, models, servers, settings = await asyncio.gather(
+            client.host(),
+            client.engines(),
+            client.jobs(),
+            client.models(),
+            client.servers(),
+            client.settings(),
+        )
+        requests = None
+        if engines.engines:
+            with contextlib.suppress(HostError):
+                requests = await client.requests(engines.engines[0].id)
+        # The oldest number wins: an event applied twice is harmless, a missed one is not.
+        pages = (host, engines, jobs, models, servers, settings)
+        seq = min(page.seq for page in pages)
+        return Snapshot(run_id, seq, host, engines, jobs, models, servers, settings, requests)
+
+    async def _pause(self, failures: int) -> None:
+        self._again.clear()
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_PAUSES[min(failures, len(_PAUSES)) - 1 if failures else 0]):
+                await self._again.wait()
+
+    def _lost(self, sentence: str) -> None:
+        if self.lost_at is None:
+            self.lost_at = time.time()
+        self._tell(Phase.RECONNECTING, sentence)
+
+    def _tell(self, phase: Phase, sentence: str) -> None:
+        if (phase, sentence) != (self.phase, self.sentence):
+            self.phase, self.sentence = phase, sentence
+            self.changed.emit()
+
+    async def _drop(self) -> None:
+        client, self._client = self._client, None
+        if client is not None:
+            await client.close()
+
+    # Parts that an event said to read again.
+
+    def _on_outdated(self, part: str) -> None:
+        task = asyncio.get_event_loop().create_task(self._read(part), name=f"read {part}")
+        self._reads.add(task)
+        task.add_done_callback(self._reads.discard)
+
+    async def _read(self, part: str) -> None:
+        parts: dict[str, Callable[[HostClient], Awaitable[None]]] = {
+            "models": self._read_models,
+            "servers": self._read_servers,
+            "settings": self._read_settings,
+        }
+        try:
+            if part == "all":
+                version = await self.client.version()
+                self._state.load(await self._snapshot(self.client, version.run_id))
+            elif part in parts:
+                await parts[part](self.client)
+        except HostError:
+            # The stream notices the loss itself, and the next snapshot brings this part.
+            return
+
+    async def _read_models(self, client: HostClient) -> None:
+        self._state.set_models(await client.models())
+
+    async def _read_servers(self, client: HostClient) -> None:
+        self._state.set_servers(await client.servers())
+
+    async def _read_settings(self, client: HostClient) -> None:
+        self._state.set_settings(await client.settings())
+        self._state.host = await client.host()
+        self._state.host_changed.emit()
+
+    async def close(self) -> None:
+        """Say goodbye: an owned host is asked to quit and gets five seconds."""
+        self._tell(Phase.CLOSING, "Closing…")
+        for task in list(self._reads):
+            task.cancel()
+        await asyncio.gather(*self._reads, return_exceptions=True)
+        client = self._client
+        if self.owned and self._state.host is not None and self._state.outlives_window:
+            await self._drop()
+            self._process.let_go()
+            return
+        asked = False
+        if self.owned and client is not None:
+            with contextlib.suppress(HostError):
+                await client.quit()
+                asked = True
+        await self._drop()
+        await self._process.finish(asked)

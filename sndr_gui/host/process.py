@@ -1,0 +1,204 @@
+"""Finds a running engine host, or starts one that ends with the window; says why when that fails."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from sndr_gui.host.errors import HostStartFailed
+from sndr_gui.host.local_socket import open_local
+from sndr_gui.host.paths import Folders
+
+START_LIMIT = 30.0
+_TAIL_LINES = 30
+_OWNED = ("--owner-stdin", "--owner", "the window that started it")
+
+
+@dataclass(frozen=True)
+class Address:
+    """Where a host listens, and whether this window started it."""
+
+    socket: str
+    token: str
+    owned: bool
+
+
+def serve_command() -> list[str]:
+    """The command line of a host that ends with this process."""
+    if getattr(sys, "frozen", False):
+        return [sys.executable, "--engine-host", "serve", *_OWNED]
+    return [sys.executable, "-m", "engine_host", "serve", *_OWNED]
+
+
+class HostProcess:
+    """The engine host this window talks to."""
+
+    def __init__(self, folders: Folders, command: Sequence[str] | None = None) -> None:
+        self._folders = folders
+        self._command = list(command or serve_command())
+        # Popen and not asyncio's own: that one kills its process when the loop closes, and a host may stay.
+        self._process: subprocess.Popen[bytes] | None = None
+        self._one = asyncio.Lock()
+
+    @property
+    def owned(self) -> bool:
+        """Whether a host runs that this window started."""
+        return self._process is not None and self._process.poll() is None
+
+    async def find_or_start(self) -> Address:
+        """Where the host listens.
+
+        Raises HostStartFailed when none runs and none can be started, or when the run folder is not private.
+        """
+        async with self._one:
+            if (address := await self._find()) is not None:
+                return address
+            await self._discard()
+            return await self._start()
+
+    async def _find(self) -> Address | None:
+        if unsafe := self._folders.unsafe():
+            # Whoever listens there may be another user, who would be told what is asked of a model.
+            raise HostStartFailed(unsafe)
+        address = await self._at(self._folders)
+        if address is None and (other := self._folders.elsewhere()) is not None and not other.unsafe():
+            address = await self._at(other)
+        return address
+
+    async def _at(self, folders: Folders) -> Address | None:
+        socket, token_file = folders.socket, folders.token
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except OSError:
+            return None
+        if not token or not await _listens(str(socket)):
+            return None
+        return Address(str(socket), token, self.owned)
+
+    async def _start(self) -> Address:
+        log = self._folders.host_log
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            with log.open("wb") as stderr:
+                self._process = self._spawn(stderr)
+        except OSError as error:
+            raise HostStartFailed(f"The engine host could not be started: {error}.", (), str(log)) from error
+        try:
+            async with asyncio.timeout(START_LIMIT):
+                if (address := await self._served(self._process)) is not None:
+                    return address
+                code = await self.ended(START_LIMIT)
+            await self._discard()
+        except TimeoutError:
+            await self._discard()
+            raise HostStartFailed(
+                f"The engine host did not serve within {START_LIMIT:.0f} seconds.", self.tail(), str(log)
+            ) from None
+        if (address := await self._find()) is not None:
+            # Somebody else's host won the race.
+            return address
+        raise HostStartFailed(f"The engine host ended with exit code {code}.", self.tail(), str(log))
+
+    def _spawn(self, stderr: IO[bytes]) -> subprocess.Popen[bytes]:
+        return subprocess.Popen(
+            self._command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=stderr,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
+            # Ctrl+C in the terminal is for the window, which then ends the host in order.
+            start_new_session=sys.platform != "win32",
+        )
+
+    async def _served(self, process: subprocess.Popen[bytes]) -> Address | None:
+        """The address that the host prints once it serves; None when it ends without."""
+        assert process.stdout is not None
+        while line := await asyncio.to_thread(process.stdout.readline):
+            if (address := self._address(line)) is not None:
+                return address
+        return None
+
+    def _address(self, line: bytes) -> Address | None:
+        try:
+            said = json.loads(line)
+        except ValueError:
+            return None
+        if not isinstance(said, dict) or said.get("event") != "serving":
+            return None
+        socket = str(said.get("socket") or self._folders.socket)
+        token_file = Path(said.get("token_file") or self._folders.token)
+        try:
+            token = token_file.read_text(encoding="utf-8").strip()
+        except OSError as error:
+            raise HostStartFailed(f"The engine host's token cannot be read: {error}.") from error
+        return Address(socket, token, True)
+
+    async def ended(self, patience: float) -> int | None:
+        """How the host that this window started ended, or None while it still runs."""
+        process = self._process
+        if process is None:
+            return None
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience):
+                while process.poll() is None:  # noqa: ASYNC110 - Popen offers no event to wait for
+                    await asyncio.sleep(0.02)
+        return process.poll()
+
+    def tail(self) -> tuple[str, ...]:
+        """The last lines that the host wrote to its standard error."""
+        try:
+            text = self._folders.host_log.read_text(encoding="utf-8", errors="replace")
+        except OSError:
+            return ()
+        return tuple(text.splitlines()[-_TAIL_LINES:])
+
+    async def finish(self, asked: bool, limit: float = 5.0) -> None:
+        """End an owned host: one that was asked to quit is waited for, another sees its input close."""
+        if self._process is None:
+            return
+        if not asked and self._process.stdin is not None:
+            self._process.stdin.close()
+        await self.ended(limit)
+        await self._discard()
+
+    def let_go(self) -> None:
+        """Leave an owned host running."""
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+
+    async def _discard(self) -> None:
+        process = self._process
+        if process is None:
+            return
+        if process.stdin is not None:
+            process.stdin.close()
+        for end, patience in ((process.terminate, 2.0), (process.kill, 2.0)):
+            if process.poll() is not None:
+                break
+            end()
+            await self.ended(patience)
+        if process.stdout is not None:
+            process.stdout.close()
+        self._process = None
+
+
+async def _listens(socket: str) -> bool:
+    try:
+        async with asyncio.timeout(2):
+            _reader, writer = await open_local(socket)
+    except (OSError, TimeoutError):
+        return False
+    writer.close()
+    with contextlib.suppress(OSError):
+        await writer.wait_closed()
+    return True

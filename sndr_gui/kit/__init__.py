@@ -1,0 +1,1 @@
+"""Theme, formats, rows and resources that every page uses."""

@@ -1,0 +1,1 @@
+"""What each page knows and does; no widgets."""

@@ -1,0 +1,1 @@
+"""What the Chat page knows and does."""

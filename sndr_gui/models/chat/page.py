@@ -1,0 +1,370 @@
+"""The view-model of Chat: one conversation with the running engine, streamed at 30 updates a second."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import AsyncIterator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import Engine, EngineState, Problem
+from sndr_gui.host.client import problem_from_openai
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.host.sse import SseMessage
+from sndr_gui.kit import formats
+from sndr_gui.models.window.actions import Actions
+
+EXAMPLES = (
+    # The model that comes with the program answers these well.
+    "What is a list comprehension?",
+    "How do I read a file in Python?",
+    "Tell me a long story about Python.",
+)
+_SHORTEST_TIMED = 0.02
+"""Seconds below which a text came in one go, and its rate would be of the way here."""
+
+
+@dataclass
+class ToolCall:
+    """One call of a tool, as it comes in."""
+
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass
+class Message:
+    """One message of the conversation."""
+
+    role: str
+    text: str = ""
+    reasoning: str = ""
+    calls: dict[int, ToolCall] = field(default_factory=dict)
+    state: str = "done"
+    status: str = ""
+    finish: str = ""
+    ttft: float | None = None
+    last: float | None = None
+    seconds: float | None = None
+    prompt_tokens: int | None = None
+    tokens: int | None = None
+    rate: float | None = None
+    problem: Problem | None = None
+    body: dict[str, Any] = field(default_factory=dict)
+    """Of an answer: the request that led to it."""
+
+    def metrics(self) -> str:
+        """What was measured of this answer, in a line."""
+        if self.role != "assistant" or self.state == "streaming":
+            return self.status
+        parts = []
+        if self.ttft is not None:
+            parts.append(f"first token after {formats.duration(self.ttft)}")
+        if self.rate is not None:
+            parts.append(formats.rate(self.rate))
+        if self.tokens is not None:
+            parts.append(formats.plural(self.tokens, "token"))
+        if self.prompt_tokens is not None:
+            parts.append(f"{formats.count(self.prompt_tokens)} in the prompt")
+        if self.state == "stopped":
+            parts.append("stopped by you")
+        elif self.finish == "length":
+            parts.append("ended at the token limit")
+        return "  ·  ".join(parts)
+
+    def take_piece(self, after: float) -> None:
+        """Note that a piece of the answer came, so many seconds after the question."""
+        self.ttft = after if self.ttft is None else self.ttft
+        self.last = after
+
+    def measure(self) -> None:
+        """Take the rate at which the text came, where the engine told none: vLLM does not, llama.cpp does."""
+        if self.rate is None and self.tokens and self.ttft is not None and self.last is not None:
+            spent = self.last - self.ttft
+            if self.tokens > 1 and spent > _SHORTEST_TIMED:
+                self.rate = (self.tokens - 1) / spent
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to answer; None leaves it to the engine."""
+
+    system: str = ""
+    temperature: float | None = None
+    max_tokens: int | None = None
+
+
+class ChatModel(QObject):
+    """What Chat shows.
+
+    Signals:
+        added: the place of a new message
+        appended: the place of a message, and text that came for it
+        message_changed: the place of a message whose state, measurements or calls are new
+        cleared: the conversation starts over
+        busy_changed: whether an answer is coming
+        available_changed: whether there is an engine to talk to
+    """
+
+    added = Signal(int)
+    appended = Signal(int, str)
+    message_changed = Signal(int)
+    cleared = Signal()
+    busy_changed = Signal(bool)
+    available_changed = Signal()
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        super().__init__()
+        self.session, self.actions = session, actions
+        self.messages: list[Message] = []
+        self.options = Options()
+        self.options_error = ""
+        self.busy = False
+        self._buffer: list[str] = []
+        self._task: asyncio.Future[None] | None = None
+        self._flush = QTimer(self)
+        self._flush.setInterval(33)
+        self._flush.timeout.connect(self._emit)
+        session.state.engines_changed.connect(self.available_changed)
+        session.link.changed.connect(self.available_changed)
+        session.state.models_changed.connect(self.available_changed)
+        actions.changed.connect(self.available_changed)
+
+    @property
+    def model(self) -> str:
+        """The engine that answers, by its public name."""
+        engine = self.session.state.running
+        return engine.name if engine else ""
+
+    @property
+    def available(self) -> bool:
+        """Whether a message can be sent now."""
+        engine = self.session.state.running
+        answers = engine is not None and engine.state in ("ready", "busy")
+        return self.session.link.connected and answers and not self.options_error
+
+    @property
+    def obstacle(self) -> str:
+        """Why nothing can be sent, in a sentence."""
+        if not self.session.link.connected:
+            return self.session.link.sentence
+        if self.options_error:
+            return self.options_error
+        engine = self.session.state.running
+        if engine is None and (failed := self.failed) is not None:
+            why = f" {failed.problem.message}" if failed.problem is not None else ""
+            return f"{failed.name} failed.{why}"
+        if engine is None:
+            return "No engine runs. Start one to chat with it."
+        return (
+            ""
+            if self.available
+            else f"{engine.name} is {engine.state.value}; it answers as soon as it is ready."
+        )
+
+    @property
+    def failed(self) -> Engine | None:
+        """The newest engine, when it failed and none runs in its place."""
+        engine = self.session.state.engine
+        return engine if engine is not None and engine.state is EngineState.FAILED else None
+
+    @property
+    def start_words(self) -> str:
+        """What the button says that gets an engine to talk to; empty where one runs or nothing can start."""
+        if not self.session.link.connected or self.session.state.running is not None:
+            return ""
+        if self.actions.pending("start") or self.actions.pending("relaunch"):
+            return "Starting…"
+        if (failed := self.failed) is not None:
+            return f"Start {failed.name} again"
+        demo = self.actions.demo_model()
+        return f"Start {demo.name}" if demo is not None else ""
+
+    def start_engine(self) -> None:
+        """Start the failed engine again, or the model that came with the program."""
+        if (failed := self.failed) is not None:
+            self.actions.relaunch(failed)
+        elif (demo := self.actions.demo_model()) is not None:
+            self.actions.start_model(demo.id)
+
+    def set_options(self, options: Options, error: str = "") -> None:
+        """Take over how to answer; what cannot be taken is said, and nothing is sent until it is mended."""
+        self.options, self.options_error = options, error
+        self.available_changed.emit()
+
+    def send(self, text: str) -> None:
+        """Send a message and stream the answer."""
+        text = text.strip()
+        if not text or self.busy or not self.available:
+            return
+        self._add(Message("user", text))
+        self._answer()
+
+    def regenerate(self) -> None:
+        """Answer the last question again."""
+        if self.busy or not self.available:
+            return
+        while self.messages and self.messages[-1].role == "assistant":
+            self.messages.pop()
+        if not self.messages:
+            return
+        kept = list(self.messages)
+        self.messages = []
+        self.cleared.emit()
+        for message in kept:
+            self._add(message)
+        self._answer()
+
+    def stop(self) -> None:
+        """End the answer that is coming; what came is kept."""
+        if self._task is not None:
+            self._task.cancel()
+
+    def new_chat(self) -> None:
+        """Start over."""
+        self.stop()
+        self.messages = []
+        self._buffer.clear()
+        self.cleared.emit()
+
+    def body(self) -> dict[str, Any]:
+        """The request for the next answer."""
+        messages: list[dict[str, Any]] = []
+        if self.options.system.strip():
+            messages.append({"role": "system", "content": self.options.system.strip()})
+        messages += [
+            {"role": message.role, "content": message.text}
+            for message in self.messages
+            if message.text or message.role == "user"
+        ]
+        body: dict[str, Any] = {"model": self.model, "messages": messages, "stream": True}
+        body["stream_options"] = {"include_usage": True}
+        if self.options.temperature is not None:
+            body["temperature"] = self.options.temperature
+        if self.options.max_tokens is not None:
+            body["max_tokens"] = self.options.max_tokens
+        return body
+
+    def as_curl(self, place: int) -> str:
+        """The request that led to an answer as it was sent, as a command line."""
+        host = self.session.state.host
+        url = (host.endpoint.url if host else None) or "http://127.0.0.1:8020/v1"
+        text = json.dumps(self.messages[place].body, ensure_ascii=False).replace("'", "'\\''")
+        key = " -H 'Authorization: Bearer KEY'" if host and host.endpoint.key_required else ""
+        # -N: the answer is streamed, and shown as it comes.
+        return f"curl {url}/chat/completions -N{key} -H 'Content-Type: application/json' -d '{text}'"
+
+    def _add(self, message: Message) -> None:
+        self.messages.append(message)
+        self.added.emit(len(self.messages) - 1)
+
+    def _answer(self) -> None:
+        body = self.body()
+        self._add(Message("assistant", state="streaming", status="Sending…", body=body))
+        self._set_busy(True)
+        self._task = self.session.tasks.start(self._stream(self.messages[-1], body), "chat")
+
+    def _set_busy(self, busy: bool) -> None:
+        self.busy = busy
+        self.busy_changed.emit(busy)
+
+    async def _stream(self, message: Message, body: dict[str, Any]) -> None:
+        began = time.monotonic()
+        self._flush.start()
+        try:
+            stream: AsyncIterator[SseMessage] = self.session.client.chat(body)
+            async with aclosing(stream) as pieces:  # type: ignore[type-var]
+                async for piece in pieces:
+                    self._take(message, piece, began)
+            message.state = "failed" if message.problem else "done"
+        except asyncio.CancelledError:
+            message.state = "stopped"
+            # The person pressed Stop: that ends the answer, not the program's task group.
+        except HostRefused as error:
+            message.state, message.problem = "failed", error.problem
+        except HostError as error:
+            message.state = "failed"
+            message.problem = problem_from_openai(
+                json.dumps({"error": {"message": str(error), "code": "host_gone"}})
+            )
+        finally:
+            message.status = ""
+            message.seconds = time.monotonic() - began
+            message.measure()
+            self._flush.stop()
+            self._emit()
+            self._tell(message)
+            self._set_busy(False)
+
+    def _take(self, message: Message, piece: SseMessage, began: float) -> None:
+        if piece.comment:
+            if piece.comment.startswith("waiting"):
+                self._status(message, f"W{piece.comment[1:]}")
+            return
+        if not piece.data or piece.data == "[DONE]":
+            return
+        try:
+            chunk = json.loads(piece.data)
+        except ValueError:
+            return
+        if not isinstance(chunk, dict):
+            return
+        if chunk.get("error"):
+            message.problem = problem_from_openai(piece.data)
+            return
+        if isinstance(timings := chunk.get("timings"), dict):
+            message.tokens = timings.get("predicted_n", message.tokens)
+            message.rate = timings.get("predicted_per_second", message.rate)
+            message.prompt_tokens = timings.get("prompt_n", message.prompt_tokens)
+        if isinstance(usage := chunk.get("usage"), dict):
+            message.tokens = usage.get("completion_tokens", message.tokens)
+            message.prompt_tokens = usage.get("prompt_tokens", message.prompt_tokens)
+        for choice in chunk.get("choices") or ():
+            message.finish = choice.get("finish_reason") or message.finish
+            self._delta(message, choice.get("delta") or {}, began)
+
+    def _delta(self, message: Message, delta: dict[str, Any], began: float) -> None:
+        text, thought = delta.get("content") or "", delta.get("reasoning_content") or ""
+        calls = delta.get("tool_calls") or ()
+        if text or thought or calls:
+            message.take_piece(time.monotonic() - began)
+        if text:
+            self._status(message, "Answering…")
+            message.text += text
+            self._buffer.append(text)
+        if thought:
+            message.reasoning += thought
+            self._status(message, f"Thinking… {formats.plural(len(message.reasoning.split()), 'word')}")
+        for call in calls:
+            kept = message.calls.setdefault(int(call.get("index", 0)), ToolCall())
+            function = call.get("function") or {}
+            kept.name += function.get("name") or ""
+            kept.arguments += function.get("arguments") or ""
+            self._tell(message)
+
+    def _status(self, message: Message, text: str) -> None:
+        if text != message.status:
+            message.status = text
+            self._tell(message)
+
+    def _tell(self, message: Message) -> None:
+        for place in range(len(self.messages) - 1, -1, -1):
+            if self.messages[place] is message:
+                self.message_changed.emit(place)
+                return
+
+    def _emit(self) -> None:
+        if self._buffer and self.messages:
+            text = "".join(self._buffer)
+            self._buffer.clear()
+            began = time.perf_counter()
+            self.appended.emit(len(self.messages) - 1, text)
+            # Drawing may take an eighth of the time at most: a slow reader would slow the engine down.
+            spent = 1000 * (time.perf_counter() - began)
+            self._flush.setInterval(int(min(1000, max(33, 8 * spent))))

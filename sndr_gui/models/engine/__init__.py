@@ -1,0 +1,1 @@
+"""What the Engine page knows and does."""

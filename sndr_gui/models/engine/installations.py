@@ -1,0 +1,189 @@
+"""vLLM's environments as the window knows them: which there are, which a start gets, install and remove."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import Engine, Installation, InstallationPage, Job, JobKind, JobState, Problem
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+
+BUILDS = {"cuda": "CUDA", "cpu": "CPU"}
+_KINDS = (JobKind.ENGINE_INSTALL, JobKind.ENGINE_REMOVE)
+
+
+class InstallationsModel(QObject):
+    """Shared by the pages that choose, install or remove an environment.
+
+    Signals:
+        listed: the list was read
+        changed: the list, a job of it, or what is under way is new
+    """
+
+    listed = Signal()
+    changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.page: InstallationPage | None = None
+        self.problems: dict[str, Problem] = {}
+        self._pending: set[str] = set()
+        state = session.state
+        state.outdated.connect(self._on_outdated)
+        state.jobs_changed.connect(self.changed)
+        state.engines_changed.connect(self.changed)
+        session.link.changed.connect(self._on_link)
+
+    def _on_link(self) -> None:
+        if self.session.link.connected:
+            self.load()
+        self.changed.emit()
+
+    def _on_outdated(self, part: str) -> None:
+        if part in ("servers", "all") and self.session.link.connected:
+            self.load()
+
+    def load(self) -> None:
+        """Read the list again."""
+
+        async def work(client: HostClient) -> None:
+            self.page = await client.installations()
+            self.listed.emit()
+            self.changed.emit()
+
+        self.session.command("read vLLM's environments", work)
+
+    # What there is.
+
+    @property
+    def all(self) -> tuple[Installation, ...]:
+        """Every environment that is or could be here, the ones for this machine first."""
+        known = self.page.installations if self.page else ()
+        first = next((one.build for one in known if one.recommended), "")
+        return tuple(sorted(known, key=lambda one: one.build != first))
+
+    def get(self, wanted: str) -> Installation | None:
+        """One by its id."""
+        return next((one for one in self.all if one.id == wanted), None)
+
+    def meant(self, wanted: str) -> Installation | None:
+        """The one that a start gets; without a wish the best that is installed, as the host chooses."""
+        if wanted:
+            return self.get(wanted)
+        return next((one for one in self.all if one.present), None)
+
+    def missing(self, wanted: str, build: str = "") -> Installation | None:
+        """The one to install before a start can be planned; None when nothing is missing or nothing known.
+
+        `build` is what the start needs, where it does not run on every build.
+        """
+        one = self.meant(wanted)
+        if build and one is not None and one.present and one.build != build:
+            of_build = [entry for entry in self.all if entry.build == build]
+            here = any(entry.present for entry in of_build)
+            return None if here or not of_build else of_build[0]
+        if one is None:
+            damaged = next((entry for entry in self.all if entry.problem is not None), None)
+            return damaged or next((entry for entry in self.all if entry.recommended), None)
+        return None if one.present else one
+
+    def user(self, wanted: str) -> Engine | None:
+        """The engine that runs from an environment."""
+        engine = self.session.state.running
+        return engine if engine is not None and engine.plan.installation == wanted else None
+
+    def job(self, wanted: str) -> Job | None:
+        """The job on an environment that is under way, or that ended badly last."""
+        jobs = [job for job in self.session.state.jobs.values() if job.kind in _KINDS]
+        mine = [job for job in jobs if job.touches == f"vllm {wanted}"]
+        newest = max(mine, key=lambda job: job.created_at, default=None)
+        return newest if newest is not None and newest.state is not JobState.DONE else None
+
+    def busy(self, wanted: str) -> bool:
+        """Whether an environment is being changed."""
+        job = self.job(wanted)
+        return wanted in self._pending or (job is not None and not job.ended)
+
+    def cancelling(self, job: Job) -> bool:
+        """Whether a job was asked to end."""
+        return job.id in self._pending
+
+    # What can be done.
+
+    def install(self, wanted: str) -> None:
+        """Install an environment, or install a damaged one again."""
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_job(await client.install(wanted))
+
+        self._send(wanted, wanted, work)
+
+    def remove(self, wanted: str) -> None:
+        """Remove an environment."""
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_job(await client.remove_installation(wanted))
+
+        self._send(wanted, wanted, work)
+
+    def cancel(self, wanted: str) -> None:
+        """Cancel the job on an environment."""
+        job = self.job(wanted)
+        if job is None or job.ended:
+            return
+        name = job.id
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_job(await client.cancel_job(name))
+
+        self._send(name, wanted, work)
+
+    def _send(self, name: str, wanted: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+        if name in self._pending:
+            return
+        self._pending.add(name)
+        self.problems.pop(wanted, None)
+        self.changed.emit()
+
+        def done() -> None:
+            self._pending.discard(name)
+            self.changed.emit()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self.problems[wanted] = error.problem
+            else:
+                self.session.notices.error("vllm environments", str(error))
+
+        self.session.command("vLLM's environments", work, done=done, failed=failed)
+
+
+def title_of(one: Installation) -> str:
+    """Version and build."""
+    return f"vLLM {one.version} · {BUILDS.get(one.build, one.build)}"
+
+
+def about(one: Installation, now: float | None = None) -> str:
+    """Size, repairs and age of what is installed; what an install takes of what is not."""
+    if not one.present:
+        wants = (
+            f"{formats.size(one.download)} to download  ·  wants {formats.size(one.needs_free)} of free disk"
+        )
+        left = f"  ·  frees {formats.size(one.leftover)} that cut-off work left" if one.leftover else ""
+        return wants + left
+    parts = [formats.size(one.size)]
+    parts.append(f"repaired: {', '.join(one.repairs)}" if one.repairs else "nothing to repair")
+    if one.installed_at is not None:
+        parts.append(f"installed {formats.age((now or time.time()) - one.installed_at)}")
+    return "  ·  ".join(parts)
+
+
+def command(verb: str, one: Installation) -> str:
+    """The command line that installs or removes it."""
+    return f"sndr engine {verb} vllm --version {one.version} --build {one.build}"

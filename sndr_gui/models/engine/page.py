@@ -1,0 +1,369 @@
+"""The view-model of Engine: one start of an engine, its stages, and what it reports of itself."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from dataclasses import dataclass
+
+from engine_host.protocol import Engine, EngineKind, EnginePatches, EngineState, Problem, Readings
+from sndr_gui.host.connection import Phase
+from sndr_gui.host.session import Session
+from sndr_gui.host.state import LIVE_STATES
+from sndr_gui.kit import formats
+from sndr_gui.models.engine import figures as engine_figures
+from sndr_gui.models.engine.figures import LatencyRow, Speculation
+from sndr_gui.models.engine.readings import EngineNumbers, Value
+from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
+from sndr_gui.models.home.page import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
+from sndr_gui.models.launch.settings import planned_value
+from sndr_gui.models.monitor import Line
+from sndr_gui.models.patches.page import REASONS, ProcessCard, process_cards, process_name
+from sndr_gui.models.window.actions import Actions
+from sndr_gui.models.window.live_model import LiveModel
+from sndr_gui.models.window.stop_engine import Stopping
+
+_SERIES = {
+    "prefill_rate": "Prompt",
+    "decode_rate": "Generation",
+    "requests.running": "Running",
+    "requests.waiting": "Waiting",
+    "kv.share": "Filled",
+    "acceptance_length": "Tokens a step",
+}
+_STARTING = (EngineState.PREPARING, EngineState.STARTING)
+_SERVING = (EngineState.READY, EngineState.BUSY)
+_ENDING = (EngineState.DRAINING, EngineState.STOPPING)
+
+
+@dataclass(frozen=True)
+class Fact:
+    """One thing about a start: what it is, its value, and what stands in its tooltip."""
+
+    name: str
+    value: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Share:
+    """One stage of a start by its length in seconds; `state` is done, running or failed."""
+
+    name: str
+    seconds: float
+    state: str
+
+
+class EngineModel(LiveModel):
+    """What the page shows of one engine: the newest, or the one that was chosen."""
+
+    def __init__(self, session: Session, actions: Actions, home: HomeModel) -> None:
+        super().__init__()
+        self.session, self.actions, self.home = session, actions, home
+        self._chosen = ""
+        self.trends = Trends(session, tuple(_SERIES), lambda: self.engine)
+        self.numbers = EngineNumbers(session, self.trends)
+        self.stopping = Stopping(session, actions)
+        state = session.state
+        for signal in (
+            state.host_changed,
+            state.engines_changed,
+            session.link.changed,
+            actions.changed,
+            self.stopping.changed,
+        ):
+            signal.connect(self.changed)
+        self.trends.changed.connect(self.soon.ask)
+        state.applied.connect(self.soon.ask)
+        state.request_changed.connect(self.soon.ask)
+
+    # Which engine.
+
+    def engines(self) -> tuple[Engine, ...]:
+        """Every start that the host remembers, the newest first."""
+        known = self.session.state.engines.values()
+        return tuple(sorted(known, key=lambda engine: -engine.created_at))
+
+    def choose(self, engine_id: str) -> None:
+        """Look at another start; the empty name follows the newest."""
+        newest = self.session.state.engine
+        self._chosen = "" if newest is not None and newest.id == engine_id else engine_id
+        self.stopping.forget()
+        self.trends.follow()
+        self.changed.emit()
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine on the page."""
+        state = self.session.state
+        return state.engines.get(self._chosen) or state.engine
+
+    @property
+    def newest(self) -> bool:
+        """Whether the engine on the page is the one that the other pages show."""
+        return self.engine is self.session.state.engine
+
+    @property
+    def lives(self) -> bool:
+        """Whether the engine on the page starts, runs or stops."""
+        return self.engine is not None and self.engine.state in LIVE_STATES
+
+    def title_of(self, engine: Engine) -> str:
+        """An engine in the list of starts."""
+        at = time.strftime("%H:%M:%S", time.localtime(engine.created_at))
+        # Ready and busy alternate all the time; a list that somebody has open stays as it is.
+        state = "running" if engine.state in _SERVING else STATE_WORDS[engine.state].lower()
+        return f"{engine.name}  ·  {build_of(engine)}  ·  {at}  ·  {state}"
+
+    @property
+    def mode(self) -> str:
+        """The page's face: connecting, lost, empty, starting, running, stopping or failed."""
+        if self.session.state.host is None:
+            starts = self.session.link.phase in (Phase.STARTING, Phase.RECONNECTING)
+            return "connecting" if starts else "lost"
+        engine = self.engine
+        if engine is None:
+            return "empty"
+        if engine.state in _STARTING:
+            return "starting"
+        if engine.state in _ENDING:
+            return "stopping"
+        if engine.state in _SERVING:
+            return "running"
+        return "failed"
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        engine = self.engine
+        if self.session.state.host is None:
+            return self.session.link.sentence
+        if engine is None:
+            return "no engine runs"
+        parts = [engine.name, build_of(engine), self._machine()]
+        if engine.state in _SERVING and engine.ready_at:
+            parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
+        else:
+            parts.append(STATE_WORDS[engine.state].lower())
+        if (lost := self.session.link.lost_at) is not None:
+            parts.append(f"last seen {formats.age(time.time() - lost)}")
+        return "  ·  ".join(part for part in parts if part)
+
+    def _machine(self) -> str:
+        host = self.session.state.host
+        if host is None:
+            return ""
+        if host.gpus:
+            return self.home.machine.split("  ·  ")[1]
+        threads = planned_value(self.engine.plan if self.engine else None, "threads")
+        if isinstance(threads, int):
+            return f"{threads} of {formats.plural(host.cpu_threads, 'CPU thread')}"
+        return f"a machine of {formats.plural(host.cpu_threads, 'CPU thread')}"
+
+    # The start.
+
+    def stages(self) -> tuple[StageRow, ...]:
+        """The stages of the start, with their durations."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        return stage_rows(engine.stages, engine.ended_at or time.time(), start_failed(engine))
+
+    @property
+    def start_title(self) -> str:
+        """What the card of the stages is called."""
+        engine = self.engine
+        if engine is None:
+            return ""
+        if engine.state in _STARTING:
+            return f"Starting {engine.name}"
+        if engine.state is EngineState.FAILED and engine.ready_at is not None:
+            return (
+                f"It was ready after {formats.duration(engine.ready_at - engine.created_at)}, and ended later"
+            )
+        if engine.verified is not None:
+            return f"Ready {formats.duration(engine.verified.ready_after)} after it was started"
+        if engine.state is EngineState.FAILED and engine.stages:
+            return f"It ended in the stage “{engine.stages[-1].name}”"
+        return "The start"
+
+    @property
+    def start_age(self) -> str:
+        """How long a start under way has taken until now."""
+        engine = self.engine
+        if engine is None or engine.state not in _STARTING:
+            return ""
+        return formats.duration(time.time() - engine.created_at)
+
+    def problem(self) -> Problem | None:
+        """Why the engine failed."""
+        return self.engine.problem if self.engine else None
+
+    def shares(self) -> tuple[Share, ...]:
+        """How the time of the start went to its stages."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        now = engine.ended_at or time.time()
+        rows = self.stages()
+        spans = ((stage.ended_at or now) - stage.started_at for stage in engine.stages)
+        return tuple(
+            Share(row.name, max(0.0, span), row.state) for row, span in zip(rows, spans, strict=True)
+        )
+
+    # What it reports.
+
+    @property
+    def readings(self) -> Readings | None:
+        """What a living engine last said of itself: the last numbers of a dead one are no numbers."""
+        engine = self.engine
+        if engine is None or self.mode not in ("running", "stopping"):
+            return None
+        return engine.readings or Readings(at=0)
+
+    def cards(self) -> tuple[Value, ...]:
+        """The cards of the engine's numbers; dashes with the reason where there are none."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        requests = tuple(self.session.state.requests.values())
+        prefill = self.trends.points("prefill_rate")
+        return engine_figures.cards(engine, self.readings, self.numbers, requests, prefill)
+
+    def latencies(self) -> tuple[LatencyRow, ...]:
+        """The engine's own latencies, or those that the endpoint measured."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        return engine_figures.latencies(engine, self.readings, tuple(self.session.state.requests.values()))
+
+    @property
+    def latency_source(self) -> str:
+        """Where the latencies come from."""
+        return engine_figures.latency_source(self.engine) if self.engine else ""
+
+    def speculation(self) -> Speculation | None:
+        """How drafts did; None where nothing is drafted."""
+        return engine_figures.speculation(self.engine, self.readings) if self.engine else None
+
+    def lines(self, *names: str) -> list[Line]:
+        """Some of the measured series as lines of a graph."""
+        made = []
+        for name in names:
+            points = [point for point in self.trends.points(name) if time.time() - point[0] <= TREND_SECONDS]
+            at, values = [at for at, _value in points], [value for _at, value in points]
+            made.append(Line(name, "", _SERIES[name], "the engine", at=at, values=values))
+        return made
+
+    # The overlay.
+
+    @property
+    def has_overlay(self) -> bool:
+        """Whether this engine can be patched: llama.cpp runs as it was built."""
+        return self.engine is not None and self.engine.engine == EngineKind.VLLM
+
+    def applies(self) -> EnginePatches | None:
+        """What the processes reported of their patches."""
+        return self.session.state.applies.get(self.engine.id) if self.engine else None
+
+    @property
+    def patched(self) -> str:
+        """The apply summary in words."""
+        engine = self.engine
+        if engine is None:
+            return ""
+        planned = engine.plan.patches
+        if planned is None or not planned.chosen:
+            return "This start has no patches: it is plain vLLM."
+        applies = self.applies()
+        if applies is not None and applies.summary:
+            return applies.summary
+        return (
+            f"{formats.plural(len(planned.chosen), 'patch', 'patches')} chosen; no process has reported yet."
+        )
+
+    def processes(self) -> tuple[ProcessCard, ...]:
+        """What each process of the engine on the page reported of its patches."""
+        return process_cards(self.applies())
+
+    def left_out(self) -> tuple[tuple[str, str], ...]:
+        """The patches that this start is without, each with the reason."""
+        planned = self.engine.plan.patches if self.engine else None
+        return tuple((one.patch, REASONS[one.reason]) for one in (planned.left_out if planned else ()))
+
+    # Facts.
+
+    def facts(self) -> tuple[Fact, ...]:
+        """What was started, as it is."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        plan = engine.plan
+        facts = [
+            Fact("Engine", build_of(engine), engine.server_version),
+            Fact("Model", plan.model_path.rsplit("/", 1)[-1], plan.model_path),
+            Fact(
+                "Context", f"{formats.count(plan.context)} tokens × {formats.plural(plan.streams, 'stream')}"
+            ),
+            Fact("Speculation", plan.speculation),
+            Fact("State", STATE_WORDS[engine.state]),
+            Fact("Processes", self._processes(engine), "role and process id; the first leads the group"),
+            Fact("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
+            Fact("Ends with", "nobody: it is kept" if engine.keep else "the engine host"),
+        ]
+        if plan.installation:
+            facts.insert(1, Fact("Environment", plan.installation, "where this vLLM is installed"))
+        if not self.has_overlay:
+            facts.append(Fact("Patches", "none: llama.cpp runs as it was built"))
+        if (verified := engine.verified) is not None:
+            moved = {True: ", drafts were verified", False: ", no draft was seen", None: ""}
+            said = "generated a token" if verified.token_generated else "generated nothing"
+            facts.append(Fact("Verified", said + moved[verified.speculation_moved]))
+        for name, size in engine.buffers.items():
+            facts.append(Fact(name, formats.size(size), "as the engine printed it"))
+        return tuple(facts)
+
+    def settings(self) -> tuple[Fact, ...]:
+        """The settings of the start, each with the layer that set it."""
+        plan = self.engine.plan if self.engine else None
+        return tuple(
+            Fact(setting.name, formats.UNMEASURED if setting.value is None else str(setting.value), layer)
+            for setting in (plan.settings if plan else ())
+            for layer in [f"{setting.layer}{f': {setting.why}' if setting.why else ''}"]
+        )
+
+    @property
+    def command(self) -> str:
+        """The command line of ours that starts the same."""
+        return self.engine.plan.command if self.engine else ""
+
+    @property
+    def argv(self) -> str:
+        """The command line that the engine was started with."""
+        return shlex.join(self.engine.plan.argv) if self.engine else ""
+
+    def _processes(self, engine: Engine) -> str:
+        """The processes that are known, each with its id."""
+        applies = self.applies()
+        known = sorted(applies.processes, key=lambda process: process.since) if applies else []
+        named = [f"{process_name(process)} {process.pid}" for process in known if process.role != "Helper"]
+        if engine.pid and engine.pid not in {process.pid for process in known}:
+            named.insert(0, str(engine.pid))
+        return "  ·  ".join(named) or formats.UNMEASURED
+
+    # What can be done.
+
+    def stop(self) -> None:
+        """Stop the engine on the page; asks once more while it answers requests."""
+        if self.engine is not None and self.lives:
+            self.stopping.stop(self.engine)
+
+    def relaunch(self) -> None:
+        """Start the same again; asks once more while requests are answered."""
+        if self.engine is not None:
+            self.stopping.relaunch(self.engine)
+
+    def cancel(self) -> None:
+        """Give up the start."""
+        if self.engine is not None:
+            self.actions.cancel_start(self.engine)

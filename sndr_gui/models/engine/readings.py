@@ -1,0 +1,158 @@
+"""The engine's numbers: how fast, how much memory, how full, how many; the newest of what was measured."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from statistics import median
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import Engine, EngineState, Request
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.models.engine.trends import Points, Trends
+
+ONE, ALL = "Decode, one request", "Decode, all streams"
+
+
+@dataclass(frozen=True)
+class Value:
+    """One number on a card, what stands below it, and where it comes from or why it is not there."""
+
+    caption: str
+    value: str
+    note: str
+    why: str = ""
+
+
+class EngineNumbers(QObject):
+    """What the cards say of one engine, and its decode rate of the last minutes.
+
+    Signals:
+        changed: a sample came
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, trends: Trends | None = None) -> None:
+        super().__init__()
+        self.session = session
+        self._trends = trends or Trends(session, ("decode_rate",))
+        self._trends.changed.connect(self.changed)
+
+    @property
+    def trend(self) -> Points:
+        """The decode rate of all streams over the last minutes."""
+        return self._trends.points("decode_rate")
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine on the page."""
+        return self._trends.engine
+
+    def values(self) -> tuple[Value, ...]:
+        """The four cards: decode, memory, KV cache, requests."""
+        if self.engine is not None and not self.lives:
+            gone = Value("", formats.UNMEASURED, "not running")
+            captions = (ONE, "KV cache", "Requests")
+            decode, kv, requests = (replace(gone, caption=caption) for caption in captions)
+            return (decode, self._memory(), kv, requests)
+        return (self._decode(), self._memory(), self._kv(), self._requests())
+
+    @property
+    def lives(self) -> bool:
+        """Whether the engine on the page has not ended: the last numbers of a dead one are no numbers."""
+        engine = self.engine
+        return engine is not None and engine.state not in (EngineState.FAILED, EngineState.UNLOADED)
+
+    def _live(self, name: str) -> float | None:
+        """The newest value of a series of the engine."""
+        engine = self.engine
+        if engine is None:
+            return None
+        # A reading that came with a state of the engine may be newer than the last sample.
+        told_at = engine.readings.at if engine.readings else 0.0
+        return self.session.state.measured(f"engine.{engine.id}.{name}", told_at)
+
+    def _decode(self) -> Value:
+        engine = self.engine
+        if engine is None:
+            return Value(ONE, formats.UNMEASURED, "no engine runs")
+        now = time.time()
+        done = [entry for entry in self._finished() if entry.decode_rate is not None]
+        fresh = [entry.decode_rate or 0.0 for entry in done if now - (entry.ended_at or 0.0) < 60]
+        if fresh:
+            note = f"median of {formats.plural(len(fresh), 'request')} in 60 s"
+            return Value(ONE, formats.rate(median(fresh)), note)
+        # A second in which an answer began or ended is only partly full; the median leaves those out.
+        rates = [value for at, value in self.trend if value and now - at < 60]
+        if rates:
+            return Value(ALL, formats.rate(median(rates)), "median over 60 s")
+        if done:
+            note = f"last request, {formats.age(now - (done[0].ended_at or now))}"
+            return Value(ONE, formats.rate(done[0].decode_rate), note)
+        note = "not measured" if self._any_request(engine) else "no request yet"
+        return Value(ONE, formats.UNMEASURED, note)
+
+    def _any_request(self, engine: Engine) -> bool:
+        return any(entry.engine == engine.id for entry in self.session.state.requests.values())
+
+    def _finished(self) -> list[Request]:
+        engine = self.engine
+        done = [entry for entry in self.session.state.requests.values() if entry.ended_at is not None]
+        mine = [entry for entry in done if engine is not None and entry.engine == engine.id]
+        return sorted(mine, key=lambda entry: entry.ended_at or 0.0, reverse=True)
+
+    def _aged(self, note: str) -> str:
+        """A note with the age of the newest sample, when it is old."""
+        sample = self.session.state.sample
+        old = time.time() - sample.at if sample else 0.0
+        return f"{formats.age(old)} · {note}" if old > 15 else note
+
+    def _memory(self) -> Value:
+        host, engine = self.session.state.host, self.engine
+        if host is None:
+            return Value("Memory", formats.UNMEASURED, "")
+        state = self.session.state
+        if host.gpus:
+            used = sum(state.measured(f"gpu.{gpu.index}.memory.used") or gpu.memory_used for gpu in host.gpus)
+            total = sum(gpu.memory_total for gpu in host.gpus)
+            where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
+            note = f"{where} · {formats.size(total - used)} free"
+            return Value("VRAM", formats.used_of(used, total), self._aged(note))
+        ram = state.measured("ram.used") or host.ram_used
+        note = f"{formats.size(host.ram_total - ram)} free"
+        memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
+        if not self.lives:
+            memory = None
+        if memory is not None:
+            note = f"engine {formats.size(memory)} · {note}"
+        return Value("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
+
+    def _kv(self) -> Value:
+        engine = self.engine
+        if engine is None:
+            return Value("KV cache", formats.UNMEASURED, "no engine runs")
+        readings = engine.readings
+        tokens, capacity = self._live("kv.tokens"), readings.kv_capacity if readings else None
+        if tokens is None and readings is not None:
+            tokens = readings.kv_tokens
+        if tokens is None or not capacity:
+            return Value("KV cache", formats.UNMEASURED, "not measured")
+        note = f"{formats.count(tokens)} of {formats.count(capacity)} tokens"
+        return Value("KV cache", formats.share(tokens, capacity), self._aged(note))
+
+    def _requests(self) -> Value:
+        engine = self.engine
+        if engine is None:
+            return Value("Requests", formats.UNMEASURED, "no engine runs")
+        readings = engine.readings
+        slots = readings.slots_total if readings and readings.slots_total else engine.plan.streams
+        running, waiting = self._live("requests.running"), self._live("requests.waiting")
+        if running is None and readings is not None:
+            running, waiting = readings.slots_busy, readings.requests_waiting
+        if running is None:
+            return Value("Requests", formats.UNMEASURED, "not measured")
+        note = f"{waiting:.0f} waiting" if waiting else "none waiting"
+        return Value("Requests", f"{running:.0f} of {slots}", self._aged(note))

@@ -1,0 +1,1 @@
+"""What the Fit page knows and does."""

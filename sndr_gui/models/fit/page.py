@@ -1,0 +1,469 @@
+"""The view-model of Fit: any model on any hardware, what it needs, how far it goes, and what to change."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    CatalogPage,
+    FitReport,
+    HardwareEntry,
+    ModelEntry,
+    ModelFile,
+    PresetItem,
+    PresetPage,
+    Problem,
+    Reason,
+)
+from engine_host.protocol.fit import Change, HubPage, Measured, MeasuredPage, ReadFromHub, Verdict
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import RowsModel
+from sndr_gui.models.fit.form import FitForm, Source, Where, change_of
+from sndr_gui.models.fit.memory_stack import VERDICTS, stacks_of
+from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.fit.starts import start_columns, start_key
+from sndr_gui.models.launch.subject import ENGINE_NAMES
+from sndr_gui.models.window.throttle import Soon
+
+Choice = tuple[str, object]
+_SPEED = "tok/s"
+# An engine that just became ready has told its figures by then.
+_SETTLED_MS = 1500
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number in front: caption, value, note, and why it is not there."""
+
+    caption: str
+    value: str
+    note: str
+    tone: str = ""
+
+
+class FitModel(QObject):
+    """What Fit shows.
+
+    Signals:
+        changed: the form, or what can be chosen, is new
+        answered: the answer, its problem, or whether one is waited for, is new
+        starts_changed: the compared starts are new
+    """
+
+    changed = Signal()
+    answered = Signal()
+    starts_changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.form = FitForm()
+        self.question = FitQuestion(session)
+        self.catalog: CatalogPage | None = None
+        self.presets: PresetPage | None = None
+        self.hub: HubPage | None = None
+        self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
+        self._engine: tuple[str, str] | None = None
+        self._later = Soon(self, _SETTLED_MS, self._read_again)
+        self.reading = False
+        self.hub_problem: Problem | None = None
+        self._shown = False
+        self.question.changed.connect(self.answered)
+        session.state.models_changed.connect(self._on_models)
+        session.state.outdated.connect(self._on_outdated)
+        session.state.engines_changed.connect(self._on_engine)
+        session.link.changed.connect(self._on_link)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read what can be chosen when somebody looks."""
+        self._shown = shown
+        if shown:
+            if self.form.where in (Where.HERE, Where.CPU) and self.question.request is not None:
+                # What others hold changed while nobody looked.
+                self.question.ask_again()
+            self._on_link()
+
+    def _on_link(self) -> None:
+        if self._shown and self.session.link.connected:
+            self.load()
+        self.changed.emit()
+
+    def _on_outdated(self, part: str) -> None:
+        if self._shown and part in ("presets", "all") and self.session.link.connected:
+            self.load()
+            self.question.ask_again()
+
+    def _on_engine(self) -> None:
+        """Another engine, or another state of it: what is free changed, and perhaps a start is compared."""
+        engine = self.session.state.running
+        now = (engine.id, engine.state.value) if engine is not None else None
+        if now != self._engine:
+            self._engine = now
+            self._later.ask()
+        if self._shown:
+            self.answered.emit()
+
+    def _read_again(self) -> None:
+        if not self._shown or not self.session.link.connected:
+            return
+        if self.form.where in (Where.HERE, Where.CPU):
+            self.question.ask_again()
+        self.load()
+
+    def _on_models(self) -> None:
+        if self._shown:
+            self._choose_first()
+            self.changed.emit()
+
+    def load(self) -> None:
+        """Read the catalogue, what is known of the hub, and the compared starts."""
+
+        async def work(client: HostClient) -> None:
+            self.catalog, self.presets = await client.catalog(), await client.presets()
+            self.hub = await client.hub_models()
+            page: MeasuredPage = await client.fit_starts()
+            self.starts.set_rows(page.starts)
+            self._choose_first()
+            self.starts_changed.emit()
+            self.changed.emit()
+
+        self.session.command("read the catalogue", work)
+
+    def _choose_first(self) -> None:
+        """Begin with something that has an answer: a model of this machine on this machine."""
+        if not self.form.model and (models := self.models):
+            self.form = replace(self.form, model=models[0].id)
+        if self.catalog is not None and not self.form.card and self.catalog.hardware:
+            here = self.catalog.here.hardware if self.catalog.here else None
+            self.form = replace(self.form, card=here or self.catalog.hardware[0].id)
+        if self.catalog is not None and not self.form.catalogue and self.catalog.models:
+            entry = self.catalog.models[0]
+            self.form = replace(self.form, catalogue=entry.id, variant=entry.variants[0].id)
+        self._ask()
+
+    # What can be chosen.
+
+    @property
+    def models(self) -> tuple[ModelFile, ...]:
+        """The usable models of this machine."""
+        page = self.session.state.models
+        return tuple(model for model in page.models if model.problem is None) if page else ()
+
+    def model_choices(self) -> list[Choice]:
+        """The models of this machine."""
+        return [(f"{model.name}  ·  {model.format}", model.id) for model in self.models]
+
+    def catalogue_choices(self) -> list[Choice]:
+        """The models of the catalogue."""
+        return [(one.title, one.id) for one in (self.catalog.models if self.catalog else ())]
+
+    def variant_choices(self) -> list[Choice]:
+        """The weights of the chosen model of the catalogue."""
+        entry = self.entry
+        return [
+            (f"{one.id}  ·  {formats.size(one.size)}" if one.size else one.id, one.id)
+            for one in (entry.variants if entry else ())
+        ]
+
+    def preset_choices(self) -> list[Choice]:
+        """The presets."""
+        return [
+            (item.preset.title, item.preset.id) for item in (self.presets.presets if self.presets else ())
+        ]
+
+    def card_choices(self) -> list[Choice]:
+        """The GPUs of the catalogue."""
+        return [
+            (f"{one.title}  ·  {one.vram_mib.value / 1024:.0f} GiB", one.id)
+            for one in (self.catalog.hardware if self.catalog else ())
+        ]
+
+    def kv_choices(self) -> list[Choice]:
+        """The KV types that the answer compares, and the one that is chosen."""
+        report = self.question.report
+        found = [one.kv for one in report.kv_choices] if report else []
+        if self.form.kv and self.form.kv not in found:
+            found.append(self.form.kv)
+        usual = f"usual ({report.kv})" if report and self.form.kv is None else "usual"
+        return [(usual, None), *((kind, kind) for kind in found)]
+
+    @property
+    def entry(self) -> ModelEntry | None:
+        """The chosen model of the catalogue."""
+        models = self.catalog.models if self.catalog else ()
+        return next((one for one in models if one.id == self.form.catalogue), None)
+
+    @property
+    def card(self) -> HardwareEntry | None:
+        """The chosen GPU of the catalogue."""
+        cards = self.catalog.hardware if self.catalog else ()
+        return next((one for one in cards if one.id == self.form.card), None)
+
+    @property
+    def here(self) -> str:
+        """What this machine is computed as."""
+        host = self.session.state.host
+        if host is None:
+            return ""
+        if not host.gpus:
+            return f"No GPU here: the processor, {formats.size(host.ram_total)} of main memory."
+        names = ", ".join(dict.fromkeys(gpu.name for gpu in host.gpus))
+        return f"{formats.plural(len(host.gpus), 'GPU')}: {names}. What others hold now is counted."
+
+    # The form.
+
+    def set_values(self, **values: Any) -> None:
+        """Take over what was chosen or typed, and ask anew."""
+        form = replace(self.form, **values)
+        if "catalogue" in values and form.catalogue != self.form.catalogue:
+            entry = next(
+                (one for one in (self.catalog.models if self.catalog else ()) if one.id == form.catalogue),
+                None,
+            )
+            form = replace(form, variant=entry.variants[0].id if entry else "")
+        subject = ("source", "model", "catalogue", "variant", "preset", "path", "repository")
+        if any(getattr(form, name) != getattr(self.form, name) for name in subject):
+            # Another model takes other settings.
+            form = replace(form, kv=values.get("kv"))
+            self.hub_problem = None
+        if form != self.form:
+            self.form = form
+            self._ask()
+            self.changed.emit()
+
+    def reset(self) -> None:
+        """Leave every setting to the host again."""
+        form = self.form
+        self.form = replace(
+            FitForm(),
+            **{
+                name: getattr(form, name)
+                for name in (
+                    "source", "model", "catalogue", "variant", "preset", "path", "repository", "pinned",
+                    "where", "card", "count", "total", "taken", "bandwidth",
+                )
+            },
+        )  # fmt: skip
+        self._ask()
+        self.changed.emit()
+
+    def show_preset(self, preset: str) -> None:
+        """Ask for a preset."""
+        self.set_values(source=Source.PRESET, preset=preset)
+
+    def _ask(self) -> None:
+        if not self._shown:
+            return
+        if self.form.missing:
+            self.question.clear()
+        else:
+            self.question.ask(self.form.request())
+
+    # The hub.
+
+    @property
+    def hub_name(self) -> str:
+        """Where a config would be read from."""
+        return self.hub.endpoint.partition("://")[2] if self.hub else "huggingface.co"
+
+    @property
+    def hub_known(self) -> bool:
+        """Whether the typed model's config was read before."""
+        name = self.form.repository.strip()
+        return any(name in (one.repository, one.model) for one in (self.hub.models if self.hub else ()))
+
+    @property
+    def hub_note(self) -> str:
+        """What is known of the typed model, and what reading it would send."""
+        name = self.form.repository.strip()
+        found = next(
+            (one for one in (self.hub.models if self.hub else ()) if name in (one.repository, one.model)),
+            None,
+        )
+        if found is None:
+            return f"Nothing is sent until you ask. Reading sends two small requests to {self.hub_name}."
+        weights = f", weights {formats.size(found.size)}" if found.size else ", size of the weights not said"
+        return f"Read from {found.endpoint.partition('://')[2]} at commit {found.revision[:12]}{weights}."
+
+    def read_from_hub(self) -> None:
+        """Ask Hugging Face for the config.json of the typed model; only ever called by a click."""
+        repository, _, revision = self.form.repository.strip().partition("@")
+        if not repository or self.reading:
+            return
+        self.reading, self.hub_problem = True, None
+        self.changed.emit()
+
+        async def work(client: HostClient) -> None:
+            found = await client.read_from_hub(
+                ReadFromHub(repository=repository, revision=revision or "main")
+            )
+            self.hub = await client.hub_models()
+            self.form = replace(self.form, repository=repository, pinned=found.model)
+            self._ask()
+            self.question.ask_again()
+
+        def done() -> None:
+            self.reading = False
+            self.changed.emit()
+            self.answered.emit()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self.hub_problem = error.problem
+            else:
+                self.session.notices.error("hub", str(error))
+
+        self.session.command("read from the hub", work, done=done, failed=failed)
+
+    # The answer.
+
+    @property
+    def report(self) -> FitReport | None:
+        """The newest answer."""
+        return self.question.report
+
+    @property
+    def problem(self) -> Problem | None:
+        """Why there is no answer; that a config was not read yet is no failure."""
+        if self.hub_problem is not None:
+            return self.hub_problem
+        return None if self.unread else self.question.problem
+
+    @property
+    def unread(self) -> bool:
+        """Whether the typed model's config has to be read from the hub first."""
+        problem = self.question.problem
+        missing = problem is not None and problem.reason is Reason.MODEL_FILE_MISSING
+        return missing and self.form.source is Source.HUB
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if not self.session.link.connected:
+            return self.session.link.sentence
+        if self.form.missing:
+            return self.form.missing
+        if self.question.waiting:
+            return "Computing…"
+        report = self.report
+        if report is None:
+            return (
+                "Nothing is computed" if self.problem is not None or self.unread else self.question.sentence
+            )
+        where = f"{len(report.devices)} × " if len(report.devices) > 1 else ""
+        name = report.devices[0].name.partition(" #")[0] if report.devices else ""
+        engine = ENGINE_NAMES.get(report.engine.value, report.engine.value)
+        name = "the processor" if name == "processor" else name
+        return f"{report.model} with {engine} on {where}{name}"
+
+    def figures(self) -> tuple[Figure, ...]:
+        """The four numbers in front."""
+        report = self.report
+        if report is None:
+            dash = formats.UNMEASURED
+            return tuple(
+                Figure(caption, dash, "")
+                for caption in ("Verdict", "Longest context", "Most streams", "KV of a token")
+            )
+        word, tone = VERDICTS[report.verdict]
+        pool = f"{report.kv_pool_tokens:,} tokens in all" if report.kv_pool_tokens else ""
+        bounded = report.verdict is not Verdict.CANNOT_RUN
+        return (
+            Figure("Verdict", word, _used(report), tone),
+            Figure(
+                "Longest context",
+                bound(report.largest_context) if bounded else formats.UNMEASURED,
+                f"tokens, {formats.plural(report.streams, 'stream')}",
+            ),
+            Figure(
+                "Most streams",
+                bound(report.most_streams) if bounded else formats.UNMEASURED,
+                f"of {report.context:,} tokens",
+            ),
+            Figure("KV of a token", formats.size(report.kv_bytes_per_token), pool),
+        )
+
+    @property
+    def measured_speed(self) -> float | None:
+        """What the engine that runs this model decodes now; None where nothing was measured."""
+        engine = self.session.state.running
+        if engine is None or engine.readings is None:
+            return None
+        mine = {engine.plan.model, engine.plan.model_path}
+        same = (
+            self.form.preset == engine.plan.preset
+            if self.form.source is Source.PRESET
+            else self.form.name in mine
+        )
+        return (
+            (engine.readings.decode_rate or None)
+            if same and self.form.where in (Where.HERE, Where.CPU)
+            else None
+        )
+
+    def reported_speeds(self) -> tuple[tuple[str, str, str], ...]:
+        """Speeds that the catalogue has for this model: value, where and with what, and by whom."""
+        wanted = self._wanted_model()
+        found = []
+        for item in self.presets.presets if self.presets else ():
+            if not _is_of(item, wanted):
+                continue
+            for one in item.preset.card.evidence:
+                if one.value is not None and one.unit.startswith(_SPEED):
+                    whose = "measured by the project" if one.by == "us" else "reported by others"
+                    what = f"{one.metric}; {one.machine}, {one.pin}"
+                    found.append((f"{one.value:,g} {one.unit}", what, f"{whose}, {item.preset.id}"))
+        return tuple(found[:6])
+
+    def _wanted_model(self) -> tuple[str, str]:
+        form = self.form
+        if form.source is Source.CATALOGUE:
+            return form.catalogue, form.variant
+        if form.source is Source.PRESET:
+            items = self.presets.presets if self.presets else ()
+            item = next((item for item in items if item.preset.id == form.preset), None)
+            return (item.preset.model, item.preset.variant) if item else ("", "")
+        return "", ""
+
+    @property
+    def command(self) -> str:
+        """The command line that asks the same; it reads what was not read yet only when it is run."""
+        return self.form.command() + (" --online" if self.unread else "")
+
+    def preset_settings(self) -> dict[str, Any]:
+        """What was set here, for a preset of one's own."""
+        return self.form.settings(self.report.engine) if self.report is not None else {}
+
+    # Changes.
+
+    def can_change(self, change: Change) -> bool:
+        """Whether a click can make a change."""
+        return change_of(change, self.form) is not None
+
+    def apply_change(self, change: Change) -> None:
+        """Make a change."""
+        values = change_of(change, self.form)
+        if values is not None:
+            self.set_values(**values)
+
+
+def bound(most: int) -> str:
+    """How far it goes; that not even the least fits is said in a word."""
+    return f"{most:,}" if most else "none"
+
+
+def _used(report: FitReport) -> str:
+    """Needed and room of the fullest device."""
+    stacks = stacks_of(report)
+    fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
+    return "" if fullest is None else formats.used_of(fullest.needed, fullest.room)
+
+
+def _is_of(item: PresetItem, wanted: tuple[str, str]) -> bool:
+    return bool(wanted[0]) and (item.preset.model, item.preset.variant) == wanted

@@ -1,0 +1,49 @@
+"""The table of compared starts: predicted beside measured, part by part."""
+
+from __future__ import annotations
+
+from engine_host.protocol.fit import KV_TOKENS, Measured
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import Column
+
+
+def start_key(one: Measured) -> str:
+    """What tells a compared part from all others."""
+    return f"{one.at} {one.model} {one.part}"
+
+
+def _error_tone(one: Measured) -> str:
+    return "good" if abs(one.error) <= 0.03 else "warn" if abs(one.error) <= 0.15 else "bad"
+
+
+def _figure(one: Measured, number: int) -> str:
+    return f"{number:,}" if one.part == KV_TOKENS else formats.size(number)
+
+
+def start_columns() -> tuple[Column[Measured], ...]:
+    """The columns of the table."""
+    return (
+        Column("Model", lambda one: one.model, tip=lambda one: one.model),
+        Column("Engine", lambda one: one.engine, tip=lambda one: f"{one.engine} {one.version}"),
+        Column("On", lambda one: one.gpu, tone=lambda _one: "muted", tip=lambda one: one.gpu),
+        Column("Part", lambda one: one.part),
+        Column(
+            "Predicted",
+            lambda one: _figure(one, one.predicted),
+            right=True,
+            tip=lambda one: f"{one.predicted:,}",
+        ),
+        Column(
+            "Measured",
+            lambda one: _figure(one, one.measured),
+            right=True,
+            tip=lambda one: f"{one.measured:,}",
+        ),
+        Column(
+            "Error",
+            lambda one: f"{one.error:+.1%}" if one.measured else formats.UNMEASURED,
+            sort=lambda one: abs(one.error),
+            tone=_error_tone,
+            right=True,
+        ),
+    )

@@ -1,0 +1,1 @@
+"""What the Home page knows and does."""

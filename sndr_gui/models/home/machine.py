@@ -1,0 +1,145 @@
+"""What this machine has, in a few words each: GPUs and who holds them, main memory, installed engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import Gpu, HostInfo, InstallationPage, ServerPage
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.models.engine.installations import InstallationsModel, title_of
+from sndr_gui.models.home.page import SERVER_NAMES
+
+_READ_MS = 15_000
+_ABSENT = {
+    "no_driver": "no NVIDIA driver",
+    "no_device": "no GPU",
+    "driver_error": "the GPU's driver does not answer",
+}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing of the machine; `share`: how much of it is taken, None where it is nothing to be filled."""
+
+    name: str
+    value: str
+    hint: str
+    share: float | None = None
+    is_engine: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Everything about it; lines break between two things and not within one."""
+        lines = [line for line in self.hint.split("\n") if line]
+        if self.share is not None or not lines:
+            lines.insert(0, self.value)
+        return "  ·  ".join(line.replace(" ", "\u00a0") for line in lines)
+
+
+def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
+    """One GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
+    taken = used if used is not None else gpu.memory_used
+    lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
+    lines += [
+        f"{holder.name or 'a process'} ({holder.pid}): {formats.size(holder.memory)}"
+        for holder in gpu.holders
+    ]
+    if not gpu.holders and taken > 0.02 * gpu.memory_total:
+        lines.append("The driver does not tell who holds it.")
+    if engine:
+        lines.append(f"{engine} runs and ends before another engine starts.")
+    if gpu.compute_capability:
+        lines.append(f"Compute capability {gpu.compute_capability}")
+    value = formats.used_of(taken, gpu.memory_total)
+    name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
+    return Part(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
+
+
+def engine_parts(servers: ServerPage | None, installations: InstallationPage | None) -> tuple[Part, ...]:
+    """The engines that are installed, or that none is."""
+    parts = []
+    if servers is not None:
+        here = [server for server in servers.servers if server.present and server.problem is None]
+        hint = "\n".join(f"{SERVER_NAMES[server.choice]}: {server.version}" for server in here)
+        next_one = next((server for server in here if server.choice is servers.next_start), None)
+        version = next_one.version.rpartition(", ")[2] if next_one else ""
+        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
+        parts.append(
+            Part("llama.cpp", value, hint or "No server of llama.cpp can be used here.", is_engine=True)
+        )
+    if installations is not None:
+        present = [one for one in installations.installations if one.present]
+        value = ", ".join(title_of(one).removeprefix("vLLM ") for one in present) or "not installed"
+        hint = "\n".join(title_of(one) for one in present) or "sndr engine install vllm"
+        parts.append(Part("vLLM", value, hint, is_engine=True))
+    return tuple(parts)
+
+
+class MachineModel(QObject):
+    """Reads the machine again while somebody looks: what others hold changes without an event.
+
+    Signals:
+        changed: something of it is new
+    """
+
+    changed = Signal()
+
+    def __init__(self, session: Session, installations: InstallationsModel) -> None:
+        super().__init__()
+        self._session, self._installations = session, installations
+        self._clock = QTimer(self)
+        self._clock.setInterval(_READ_MS)
+        self._clock.timeout.connect(self.read)
+        state = session.state
+        for signal in (state.host_changed, state.servers_changed, state.engines_changed):
+            signal.connect(self.changed)
+        installations.changed.connect(self.changed)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read while shown."""
+        if shown:
+            self._clock.start()
+            self.read()
+        else:
+            self._clock.stop()
+
+    def read(self) -> None:
+        """Read the machine now."""
+        if not self._session.link.connected:
+            return
+
+        async def work(client: HostClient) -> None:
+            self._session.state.host = await client.host()
+            self.changed.emit()
+
+        def failed(_error: object) -> None:
+            """The status bar says that the host is away."""
+
+        self._session.command("read the machine", work, failed=failed)
+
+    @property
+    def host(self) -> HostInfo | None:
+        """The machine as it was read last."""
+        return self._session.state.host
+
+    def parts(self) -> tuple[Part, ...]:
+        """Every GPU or why there is none, the main memory, and the engines."""
+        host = self.host
+        if host is None:
+            return ()
+        state, running = self._session.state, self._session.state.running
+        name = running.name if running is not None else ""
+        parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), name) for gpu in host.gpus]
+        if not host.gpus:
+            why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
+            parts.append(Part("GPU", why, host.gpu_absence_detail or "Models run on the processor."))
+        used = state.measured("ram.used") or host.ram_used
+        cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
+        free = f"{formats.size(host.ram_total - used)} free"
+        value = formats.used_of(used, host.ram_total)
+        parts.append(Part("RAM", value, f"{free}\n{cpu}", used / host.ram_total))
+        return (*parts, *engine_parts(state.servers, self._installations.page))

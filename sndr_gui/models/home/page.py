@@ -1,0 +1,384 @@
+"""The view-model of Home: the engine that runs, how it does, who can reach it, and which server runs it."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+
+from engine_host.protocol import (
+    Backend,
+    Endpoint,
+    Engine,
+    EngineKind,
+    EngineState,
+    Job,
+    JobKind,
+    JobState,
+    Problem,
+    Reach,
+    ServerChoice,
+    ServerInfo,
+    ServerPage,
+    StageTime,
+)
+from sndr_gui.host.connection import Phase
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.models.engine.readings import EngineNumbers, Value
+from sndr_gui.models.window.actions import Actions
+from sndr_gui.models.window.live_model import LiveModel
+from sndr_gui.models.window.stop_engine import Stopping
+
+SERVER_NAMES = {
+    ServerChoice.PREBUILT: "Prebuilt",
+    ServerChoice.BUILT: "Built here",
+    ServerChoice.OWN: "Your own",
+    ServerChoice.AUTO: "Automatic",
+}
+STATE_WORDS = {
+    EngineState.PREPARING: "Preparing",
+    EngineState.STARTING: "Starting",
+    EngineState.READY: "Ready",
+    EngineState.BUSY: "Answering",
+    EngineState.DRAINING: "Finishing requests",
+    EngineState.STOPPING: "Stopping",
+    EngineState.FAILED: "Failed",
+    EngineState.UNLOADED: "Stopped",
+}
+# The stage in which vLLM says how long it took by its own clock, which began with another stage.
+_SERVING = "Serving"
+STATE_TONES = {
+    EngineState.READY: "good",
+    EngineState.BUSY: "good",
+    EngineState.FAILED: "bad",
+    EngineState.UNLOADED: "muted",
+}
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """One stage of a start, as shown."""
+
+    name: str
+    detail: str
+    time: str
+    state: str
+
+
+@dataclass(frozen=True)
+class ServerRow:
+    """One llama.cpp server, as shown."""
+
+    name: str
+    about: str
+    state: str
+    tone: str
+    speed: str
+
+
+def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) -> tuple[StageRow, ...]:
+    """The stages of a start with their durations."""
+    rows = []
+    for stage in stages:
+        end = stage.ended_at if stage.ended_at is not None else now
+        state = "done" if stage.ended_at is not None else "running"
+        if failed and stage is stages[-1]:
+            # The host ends the last stage with the engine; it is the one that did not come to its end.
+            state = "failed"
+        rows.append(
+            StageRow(stage.name, _detail(stage), formats.duration(max(0.0, end - stage.started_at)), state)
+        )
+    return tuple(rows)
+
+
+def _detail(stage: StageTime) -> str:
+    """What the engine said of a stage; a length of time of its own is not the stage's."""
+    is_time = stage.name == _SERVING and stage.detail.endswith(" s")
+    return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
+
+
+def start_failed(engine: Engine) -> bool:
+    """Whether an engine ended before it was ready."""
+    return engine.state is EngineState.FAILED and engine.ready_at is None
+
+
+class HomeModel(LiveModel):
+    """What Home shows."""
+
+    def __init__(self, session: Session, actions: Actions) -> None:
+        super().__init__()
+        self.session, self.actions = session, actions
+        self.stopping = Stopping(session, actions)
+        self.stopping.changed.connect(self.changed)
+        state = session.state
+        for signal in (
+            state.host_changed,
+            state.engines_changed,
+            state.jobs_changed,
+            state.servers_changed,
+            state.models_changed,
+            session.link.changed,
+            actions.changed,
+        ):
+            signal.connect(self.changed)
+        self.numbers = EngineNumbers(session)
+        self.numbers.changed.connect(self.soon.ask)
+        state.request_changed.connect(self.soon.ask)
+
+    # What is shown.
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine on the page."""
+        return self.session.state.engine
+
+    @property
+    def mode(self) -> str:
+        """Which face the page shows: connecting, lost, empty, starting, running, stopping or failed."""
+        link = self.session.link
+        if self.session.state.host is None:
+            return "connecting" if link.phase in (Phase.STARTING, Phase.RECONNECTING) else "lost"
+        engine = self.engine
+        if engine is None:
+            return "empty"
+        if engine.state is EngineState.FAILED:
+            return "failed"
+        if engine.state in (EngineState.PREPARING, EngineState.STARTING):
+            return "starting"
+        if engine.state in (EngineState.DRAINING, EngineState.STOPPING):
+            return "stopping"
+        return "running"
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        engine = self.engine
+        if self.session.state.host is None:
+            return self.session.link.sentence
+        if engine is None:
+            return self.machine
+        parts = [engine.name, build_of(engine)]
+        if engine.state in (EngineState.READY, EngineState.BUSY) and engine.ready_at:
+            parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
+        else:
+            parts.append(STATE_WORDS[engine.state].lower())
+        if self.session.link.lost_at is not None:
+            parts.append(f"last seen {formats.age(time.time() - self.session.link.lost_at)}")
+        return "  ·  ".join(parts)
+
+    @property
+    def machine(self) -> str:
+        """This machine in a few words."""
+        host = self.session.state.host
+        if host is None:
+            return ""
+        if host.gpus:
+            names: dict[str, int] = {}
+            for gpu in host.gpus:
+                names[gpu.name] = names.get(gpu.name, 0) + 1
+            gpus = ", ".join(f"{n} × {name}" if n > 1 else name for name, n in names.items())
+        else:
+            gpus = "no GPU"
+        threads = f"{host.cpu_threads} CPU threads"
+        return "  ·  ".join((host.hostname, gpus, threads, f"{formats.size(host.ram_total)} RAM"))
+
+    def values(self) -> tuple[Value, ...]:
+        """The four cards: decode, memory, KV cache, requests."""
+        return self.numbers.values()
+
+    def stages(self) -> tuple[StageRow, ...]:
+        """The stages of the newest start."""
+        engine = self.engine
+        if engine is None:
+            return ()
+        return stage_rows(engine.stages, engine.ended_at or time.time(), start_failed(engine))
+
+    @property
+    def start_age(self) -> str:
+        """How long the start has taken until now."""
+        engine = self.engine
+        return formats.duration(time.time() - engine.created_at) if engine else ""
+
+    def problem(self) -> Problem | None:
+        """Why the engine failed."""
+        engine = self.engine
+        return engine.problem if engine is not None and engine.state is EngineState.FAILED else None
+
+    # The endpoint.
+
+    @property
+    def endpoint(self) -> Endpoint | None:
+        """Where editors connect."""
+        host = self.session.state.host
+        return host.endpoint if host else None
+
+    def reach(self) -> str:
+        """Who can reach the endpoint, in a sentence."""
+        endpoint = self.endpoint
+        if endpoint is None:
+            return ""
+        if endpoint.url is None:
+            return f"Not being served. Port {endpoint.wanted_port} could not be used."
+        who = "Only programs on this machine can reach it."
+        if endpoint.reach is Reach.NETWORK:
+            who = "Everyone on your network can reach it."
+        needed = " An API key is needed: a line of the file api-keys beside the settings."
+        key = needed if endpoint.key_required else " No API key is needed."
+        moved = f" Port {endpoint.wanted_port} was taken." if endpoint.port != endpoint.wanted_port else ""
+        return who + key + moved
+
+    def snippet(self, language: str) -> str:
+        """A program that talks to the endpoint, ready to paste."""
+        endpoint, engine = self.endpoint, self.session.state.running
+        url = (endpoint.url if endpoint else None) or "http://127.0.0.1:8020/v1"
+        demo = self.actions.demo_model()
+        model = engine.name if engine else demo.name if demo else "MODEL"
+        locked = endpoint is not None and endpoint.key_required
+        key = "KEY" if locked else "local"
+        needs_key = "  -H 'Authorization: Bearer KEY' \\\n" if locked else ""
+        if language == "curl":
+            return (
+                f"curl {url}/chat/completions \\\n"
+                f"{needs_key}"
+                f"  -H 'Content-Type: application/json' \\\n"
+                f"""  -d '{{"model": "{model}", "messages": [{{"role": "user", "content": "Hello"}}]}}'"""
+            )
+        return (
+            "from openai import OpenAI\n"
+            f'client = OpenAI(base_url="{url}", api_key="{key}")\n'
+            "answer = client.chat.completions.create(\n"
+            f'    model="{model}", messages=[{{"role": "user", "content": "Hello"}}])'
+        )
+
+    # The llama.cpp servers.
+
+    def servers(self) -> tuple[ServerRow, ...]:
+        """The servers that are here or could be."""
+        page = self.session.state.servers
+        if page is None:
+            return ()
+        runs = self.session.state.running
+        rows = []
+        for server in page.servers:
+            if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
+                continue
+            state, tone = self._server_state(server, page, runs)
+            devices = ", ".join(server.devices) or "computes on the processor"
+            about = f"{server.version or server.path}  ·  {devices}" if server.present else ""
+            if server.problem is not None:
+                fix = f" {server.problem.fix.text}" if server.problem.fix else ""
+                about = formats.unmarked(server.problem.message + fix)
+            speed = speed_of(page, server.choice) if server.present else ""
+            rows.append(ServerRow(SERVER_NAMES[server.choice], about, state, tone, speed))
+        return tuple(rows)
+
+    @staticmethod
+    def _server_state(server: ServerInfo, page: ServerPage, runs: Engine | None) -> tuple[str, str]:
+        if not server.present:
+            return "not here", "muted"
+        if server.problem is not None:
+            return "does not work", "bad"
+        if runs is not None and runs.server is server.choice:
+            return "runs now", "good"
+        return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
+
+    def gain(self) -> str:
+        """What the measured comparison says, or that there is none."""
+        page = self.session.state.servers
+        if page is None:
+            return ""
+        comparison = page.comparison
+        if comparison is None:
+            return "Not measured on this machine."
+        built = {row.streams: row for row in comparison.rows if row.server is ServerChoice.BUILT}
+        plain = {row.streams: row for row in comparison.rows if row.server is ServerChoice.PREBUILT}
+        parts = []
+        for streams in sorted(set(built) & set(plain)):
+            before, after = plain[streams].decode_rate, built[streams].decode_rate
+            if before > 0:
+                parts.append(
+                    f"{100 * (after - before) / before:+.0f} % at {formats.plural(streams, 'stream')}"
+                )
+        if not parts:
+            return "Measured, but only one server was there to measure."
+        age = formats.age(time.time() - comparison.at)
+        how = f"{comparison.model}, {formats.plural(comparison.repeats, 'repeat')}, {age}"
+        return f"Built against prebuilt: {', '.join(parts)} ({how})."
+
+    def job(self) -> Job | None:
+        """The build or measurement under way, or one that failed and is the newest."""
+        state = self.session.state
+        live = state.live_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+        if live is not None:
+            return live
+        newest = state.newest_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+        ended_badly = newest is not None and newest.state in (JobState.FAILED, JobState.CANCELLED)
+        return newest if ended_badly else None
+
+    @property
+    def backends(self) -> tuple[tuple[str, Backend], ...]:
+        """What the engine can be built for, in words."""
+        return (
+            ("Automatic", Backend.AUTO),
+            ("CUDA", Backend.CUDA),
+            ("Vulkan", Backend.VULKAN),
+            ("Processor", Backend.CPU),
+        )
+
+    @property
+    def can_build(self) -> bool:
+        """Whether the faster engine could be built now."""
+        page = self.session.state.servers
+        return self.session.link.connected and page is not None and self.actions.live_job() is None
+
+    @property
+    def built(self) -> bool:
+        """Whether a built server is here."""
+        page = self.session.state.servers
+        servers = page.servers if page else ()
+        return any(server.choice is ServerChoice.BUILT and server.present for server in servers)
+
+    @property
+    def can_measure(self) -> bool:
+        """Whether both servers are here to be measured."""
+        return self.can_build and self.built
+
+    # What can be done.
+
+    def stop(self) -> None:
+        """Stop the engine; asks once more while it answers requests."""
+        if (engine := self.session.state.running) is not None:
+            self.stopping.stop(engine)
+
+    def relaunch(self) -> None:
+        """Start the same again; asks once more while requests are answered."""
+        if (engine := self.engine) is not None:
+            self.stopping.relaunch(engine)
+
+    def start_demo(self) -> None:
+        """Start the model that came with the program."""
+        if (model := self.actions.demo_model()) is not None:
+            self.actions.start_model(model.id)
+
+    def cancel(self) -> None:
+        """Give up the start."""
+        if (engine := self.engine) is not None:
+            self.actions.cancel_start(engine)
+
+
+def build_of(engine: Engine) -> str:
+    """The engine and its build in a few words."""
+    if engine.engine == EngineKind.VLLM:
+        return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
+    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
+
+
+def speed_of(page: ServerPage, choice: ServerChoice) -> str:
+    """The measured decode speed of one server, with its spread."""
+    rows = [row for row in (page.comparison.rows if page.comparison else ()) if row.server is choice]
+    if not rows:
+        # That nothing was measured at all is said once, below the servers.
+        return "not measured" if page.comparison is not None else ""
+    row = min(rows, key=lambda entry: entry.streams)
+    spread = max(row.high - row.decode_rate, row.decode_rate - row.low)
+    return f"{formats.rate(row.decode_rate)} ± {spread:.1f} at {formats.plural(row.streams, 'stream')}"

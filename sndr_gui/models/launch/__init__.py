@@ -1,0 +1,1 @@
+"""What the Launch page knows and does."""

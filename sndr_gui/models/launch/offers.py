@@ -1,0 +1,104 @@
+"""What the form of Launch offers: servers, environments and choices of each field, as the host has them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine_host.protocol import FitReport, LaunchPlan, ServerChoice, ServerInfo, ServerPage
+from engine_host.protocol.fit import KvChoice, Verdict
+from sndr_gui.kit import formats
+from sndr_gui.models.engine.installations import InstallationsModel, title_of
+from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.launch.form import Choice, Field, Form, choices_of
+from sndr_gui.models.launch.subject import VLLM, Subject
+
+_KV = ("kv_cache_dtype", "kv_type_k", "kv_type_v")
+
+
+@dataclass(frozen=True)
+class Offers:
+    """The choices for one subject, as far as the host's lists, the plan and the fit report say them."""
+
+    servers: ServerPage | None
+    installations: InstallationsModel
+    subject: Subject | None
+    form: Form
+    build: str
+    plan: LaunchPlan | None
+    report: FitReport | None
+
+    def server(self) -> ServerInfo | None:
+        """The server of llama.cpp that the form's choice means now."""
+        page = self.servers
+        if page is None:
+            return None
+        choice = page.next_start if self.form.server is ServerChoice.AUTO else self.form.server
+        return next((server for server in page.servers if server.choice is choice), None)
+
+    def server_choices(self) -> tuple[tuple[str, ServerChoice], ...]:
+        """The servers that can be chosen."""
+        page = self.servers
+        choices: list[tuple[str, ServerChoice]] = []
+        if page is not None:
+            auto = f"Automatic ({SERVER_NAMES[page.next_start].lower()})" if page.next_start else "Automatic"
+            choices.append((auto, ServerChoice.AUTO))
+            for server in page.servers:
+                if server.present and server.problem is None:
+                    choices.append((f"{SERVER_NAMES[server.choice]} · {server.version}", server.choice))
+        return tuple(choices)
+
+    def environment_choices(self) -> tuple[Choice, ...]:
+        """The environments that can be chosen, those to be installed first marked."""
+        fitting = (one for one in self.installations.all if one.present and one.build == self.build)
+        best = next(fitting, None) or self.installations.meant("")
+        # The caption says whose environment it is; the box has little room.
+        name = title_of(best).removeprefix("vLLM ") if best else ""
+        found: list[Choice] = [(f"Automatic ({name})" if name else "Automatic", "")]
+        for one in self.installations.all:
+            state = "" if one.present else "  ·  damaged" if one.problem else "  ·  not installed"
+            found.append((title_of(one) + state, one.id))
+        return tuple(found)
+
+    def choices(self, field: Field) -> tuple[Choice, ...]:
+        """What a field offers beside its default."""
+        if self.subject is not None and self.subject.engine is VLLM:
+            found = choices_of(field, self.build, self.subject)
+        elif field.name in ("kv_type_k", "kv_type_v"):
+            found = tuple((self._kv_name(kind), kind) for kind in self.kv_types())
+        elif field.name == "speculation":
+            found = (("Off", "off"), *((kind, kind) for kind in self.speculation_kinds()))
+        else:
+            found = field.choices
+        if field.name in _KV:
+            return tuple((label + self._reach(kind), kind) for label, kind in found)
+        return found
+
+    def kv_types(self) -> tuple[str, ...]:
+        """The KV cache types that this server of llama.cpp offers."""
+        server = self.server()
+        return server.kv_types if server else ()
+
+    def _kv_name(self, kind: str) -> str:
+        """What a KV type means for this model on this server, as far as the plan has said."""
+        return self.plan.kv_types.get(kind, kind) if self.plan else kind
+
+    def _reach(self, kind: str) -> str:
+        """How long a context would be with a KV type, where that was computed."""
+        choices: tuple[KvChoice, ...] = self.report.kv_choices if self.report else ()
+        found = next((choice for choice in choices if choice.kv == kind), None)
+        if found is None:
+            return ""
+        if found.verdict is Verdict.CANNOT_RUN:
+            return "  ·  cannot run here"
+        return (
+            f"  ·  up to {formats.count(found.largest_context)}" if found.largest_context else "  ·  no room"
+        )
+
+    def speculation_kinds(self) -> tuple[str, ...]:
+        """The kinds of speculation that this server of llama.cpp offers for what is started."""
+        server = self.server()
+        kinds = server.speculation if server else ()
+        has_mtp = self.subject is not None and self.subject.drafts
+        return tuple(
+            kind for kind in kinds if kind not in ("off", "none") and (kind != "draft-mtp" or has_mtp)
+        )

@@ -1,0 +1,498 @@
+"""The view-model of Launch: choose a preset or a model, set what matters, see what it takes, start it."""
+
+from __future__ import annotations
+
+import asyncio
+import enum
+from dataclasses import replace
+from typing import Any
+
+from PySide6.QtCore import QObject, QTimer, Signal
+
+from engine_host.protocol import (
+    EngineKind,
+    Fix,
+    Installation,
+    LaunchPlan,
+    PlannedPatches,
+    Problem,
+    Reason,
+)
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.fit.memory_watch import MemoryWatch
+from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.launch.form import Field, Form
+from sndr_gui.models.launch.models import LaunchModels
+from sndr_gui.models.launch.offers import Offers
+from sndr_gui.models.launch.patches import PatchLine, patch_lines
+from sndr_gui.models.launch.presets import LaunchPresets
+from sndr_gui.models.launch.settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
+from sndr_gui.models.launch.sizes import fit_request
+from sndr_gui.models.launch.start_watch import StartWatch
+from sndr_gui.models.launch.subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
+from sndr_gui.models.window.actions import Actions
+
+_DEBOUNCE_MS = 250
+
+
+class ListKind(enum.Enum):
+    """Which list is in front; what is chosen in it is what Launch is about."""
+
+    PRESETS = "Presets"
+    MODELS = "Models"
+
+
+class LaunchModel(QObject):
+    """What Launch shows.
+
+    Signals:
+        subject_changed: another preset or model was chosen, or more is known of it
+        plan_changed: the plan, its problem, or whether one is being made, is new
+        changed: the start or what is under way moved on
+    """
+
+    subject_changed = Signal()
+    plan_changed = Signal()
+    changed = Signal()
+
+    def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
+        super().__init__()
+        self.session, self.actions, self.installations = session, actions, installations
+        self.models, self.presets = LaunchModels(session), LaunchPresets(session)
+        self.fit = FitQuestion(session)
+        self.watch = StartWatch(session.state, actions)
+        self.memory = MemoryWatch(session.state, self.fit, lambda: self._shown and not self.watch.starting)
+        self.list = ListKind.PRESETS
+        self.form = Form()
+        self._wrong: dict[str, str] = {}
+        self.subject: Subject | None = None
+        self.plan: LaunchPlan | None = None
+        self.problem: Problem | None = None
+        self.planning = False
+        # Whether what is chosen, set or true on the host moved on since the plan was made.
+        self._old = True
+        self._plan_task: asyncio.Future[None] | None = None
+        self._shown = False
+        self._model = ""
+        self._titles: dict[str, str] = {}
+        self.patches: PlannedPatches | None = None
+        self._soon = QTimer(self)
+        self._soon.setSingleShot(True)
+        self._soon.setInterval(_DEBOUNCE_MS)
+        self._soon.timeout.connect(self._start_planning)
+        state = session.state
+        self.models.changed.connect(self._on_models)
+        self.presets.rows_changed.connect(self._on_presets)
+        self.presets.narrowed.connect(self._on_narrowed)
+        self.models.narrowed.connect(self._on_narrowed)
+        self.presets.detail_changed.connect(self._on_presets)
+        state.servers_changed.connect(self._on_servers)
+        state.engines_changed.connect(self.changed)
+        state.jobs_changed.connect(self.changed)
+        session.link.changed.connect(self._on_link)
+        actions.changed.connect(self.changed)
+        actions.started.connect(self.changed)
+        actions.stale.connect(self._on_stale)
+        self.watch.settled.connect(self._on_settled)
+        installations.listed.connect(self._on_servers)
+        installations.changed.connect(self.changed)
+        state.outdated.connect(self._on_outdated)
+
+    def set_shown(self, shown: bool) -> None:
+        """Plan and compute only while somebody looks."""
+        self._shown = self.watch.shown = shown
+        self.presets.set_shown(shown)
+        if not shown:
+            self._soon.stop()
+            return
+        self._choose_first()
+        if self._old or not self.plan:
+            self._plan_soon()
+
+    # What is started.
+
+    def show_list(self, kind: ListKind) -> None:
+        """Bring a list to the front; what was last chosen in it is chosen again."""
+        if kind is not self.list:
+            self.list = kind
+            self.subject = None
+            self._choose_first()
+            self.subject_changed.emit()
+
+    def _choose_first(self) -> None:
+        """Choose what was last chosen in the list in front, or the best that is in it."""
+        if self.subject is not None:
+            return
+        if self.list is ListKind.MODELS:
+            last = self.models.find(self._model) if self.models.shows(self._model) else None
+            model = last or self.models.first
+            if model is not None:
+                self.select(model.id)
+            return
+        row = self.presets.row if self.presets.shows(self.presets.chosen) else self.presets.best
+        if row is not None:
+            self.select_preset(row.item.preset.id)
+
+    def _on_narrowed(self) -> None:
+        """Start nothing that the list does not show: the choice goes to the best that it does."""
+        subject = self.subject
+        if subject is not None:
+            shown = self.presets if subject.is_preset else self.models
+            if subject.is_preset is not (self.list is ListKind.PRESETS) or shown.shows(subject.id):
+                return
+            self.subject = self.plan = self.patches = self.problem = None
+            self.fit.clear()
+        self._choose_first()
+        if self.subject is None:
+            self.subject_changed.emit()
+
+    def select(self, model: str) -> None:
+        """Choose a model of this machine, whichever list is in front."""
+        found = self.models.find(model)
+        if found is not None:
+            self.list, self._model = ListKind.MODELS, model
+            self._take(of_model(found))
+
+    def select_preset(self, preset: str) -> None:
+        """Choose a preset, whichever list is in front."""
+        self.list = ListKind.PRESETS
+        row = self.presets.find(preset)
+        if row is None:
+            # Not read yet: it is taken up as soon as it is there.
+            self.subject = None
+            self.presets.choose(preset)
+            self.subject_changed.emit()
+            return
+        detail = self.presets.detail_of(preset)
+        # Taken first: what choosing reads must find it chosen.
+        self._take(of_preset(row.item, detail.model if detail else None))
+        self.presets.choose(preset)
+
+    def _take(self, subject: Subject) -> None:
+        """Be about this; the form starts over when it is another, since another takes other values."""
+        before, self.subject = self.subject, subject
+        if before is not None and before.asks == subject.asks:
+            written = (before.preset, before.model) != (subject.preset, subject.model)
+            if before != subject or written:
+                self.subject_changed.emit()
+                self._plan_soon()
+            if written and self._shown:
+                self.fit.ask_again()
+            return
+        self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
+        self._wrong = {}
+        self.plan = self.patches = self.problem = None
+        self.fit.clear()
+        self.subject_changed.emit()
+        self._plan_soon()
+        if subject.is_preset:
+            self._ask_fit()
+
+    def _on_models(self) -> None:
+        subject = self.subject
+        if subject is not None and not subject.is_preset:
+            found = self.models.find(subject.id)
+            if found is None:
+                self.subject = None
+            else:
+                self._take(of_model(found))
+        if self._shown:
+            self._choose_first()
+            if subject is not None and self.subject is None:
+                self.subject_changed.emit()
+
+    def _on_presets(self) -> None:
+        subject = self.subject
+        if subject is not None and subject.is_preset:
+            row, detail = self.presets.find(subject.id), self.presets.detail
+            if row is None:
+                self.subject = None
+            elif detail is not None and detail.item.preset.id == subject.id:
+                self._take(of_preset(row.item, detail.model))
+            else:
+                self._take(of_preset(row.item))
+        if self._shown and self.list is ListKind.PRESETS:
+            self._choose_first()
+
+    def _on_servers(self) -> None:
+        self.subject_changed.emit()
+        self._plan_soon()
+
+    def _on_settled(self) -> None:
+        # What an engine holds, or held, is taken or free from now on.
+        if self._shown:
+            self.fit.ask_again()
+
+    def _on_outdated(self, part: str) -> None:
+        # What patches and settings say is part of the plan.
+        if part in ("patches", "settings"):
+            self._titles = {}
+            self._plan_soon()
+
+    def _on_stale(self) -> None:
+        self.plan = None
+        self._plan_soon()
+
+    def _on_link(self) -> None:
+        self.changed.emit()
+        if self.session.link.connected:
+            self._plan_soon()
+
+    # The form.
+
+    def set_form(self, form: Form) -> None:
+        """Take over what the person set, and plan again."""
+        if form == self.form:
+            return
+        before, self.form = self.form, form
+        if form.server is not before.server or form.installation != before.installation:
+            offered = {
+                field.name: {data for _, data in self.offers.choices(field)} for field in self.fields()
+            }
+            kept = {
+                name: value
+                for name, value in form.values.items()
+                if not offered.get(name) or value in offered[name]
+            }
+            self.form = replace(form, values=kept)
+            self.plan = None
+            self.subject_changed.emit()
+        elif form.values.get("speculation") != before.values.get("speculation"):
+            self.subject_changed.emit()
+        self._plan_soon()
+        self._ask_fit()
+
+    def set_value(self, name: str, value: Any) -> None:
+        """Set one field of the form; None leaves it to the layers below."""
+        self.set_values({name: value})
+
+    def set_values(self, values: dict[str, Any]) -> None:
+        """Set some fields of the form at once."""
+        merged = {**self.form.values, **values}
+        self.set_form(
+            replace(self.form, values={name: value for name, value in merged.items() if value is not None})
+        )
+
+    def reset_values(self) -> None:
+        """Leave every field to the layers below."""
+        self._wrong = {}
+        self.set_form(replace(self.form, values={}))
+        self.subject_changed.emit()
+
+    def include(self, patch: str, wanted: bool) -> None:
+        """Have a patch in this start, or leave it out of it."""
+        form = self.form
+        without = tuple(name for name in form.without if name != patch)
+        added = tuple(name for name in form.added if name != patch)
+        planned = self.known_patches
+        usual = planned is not None and (patch in planned.chosen or patch in form.without)
+        if not wanted and patch not in form.added:
+            without = (*without, patch)
+        if wanted and not usual:
+            added = (*added, patch)
+        self.set_form(replace(form, without=without, added=added))
+
+    def set_error(self, name: str, sentence: str) -> None:
+        """Say what cannot be taken of what was typed into a field; nothing starts until it is mended."""
+        if sentence != self._wrong.get(name, ""):
+            self._wrong = {key: said for key, said in self._wrong.items() if key != name}
+            if sentence:
+                self._wrong[name] = sentence
+            self.changed.emit()
+
+    @property
+    def form_error(self) -> str:
+        """The first thing that cannot be taken of what was typed."""
+        return next(iter(self._wrong.values()), "")
+
+    @property
+    def behind(self) -> str:
+        """What to say beside all that was computed while something typed cannot be taken."""
+        return "For the last values that can be taken, not for what is typed." if self._wrong else ""
+
+    @property
+    def engine_kind(self) -> EngineKind:
+        """The engine that runs what is chosen."""
+        return self.subject.engine if self.subject is not None else LLAMA_CPP
+
+    @property
+    def environment(self) -> Installation | None:
+        """vLLM's environment that this start gets."""
+        return self.installations.meant(self.form.installation)
+
+    @property
+    def build(self) -> str:
+        """What this start's vLLM is built for; empty for llama.cpp."""
+        preset = self.subject.preset if self.subject is not None else None
+        if self.engine_kind is VLLM and preset is not None and not self.form.installation:
+            return "cuda" if preset.preset.needs.gpus else "cpu"
+        one = self.environment or self.missing
+        return one.build if one is not None and self.engine_kind is VLLM else ""
+
+    @property
+    def missing(self) -> Installation | None:
+        """The environment that has to be installed before this can start."""
+        if self.engine_kind is not VLLM or self.subject is None or self.subject.problem is not None:
+            return None
+        preset, host = self.subject.preset, self.session.state.host
+        if preset is not None and preset.preset.needs.gpus and host is not None and not host.gpus:
+            # It cannot run here whatever is installed; the verdict says so.
+            return None
+        wants_gpu = preset is not None and preset.preset.needs.gpus > 0 and not self.form.installation
+        return self.installations.missing(self.form.installation, "cuda" if wants_gpu else "")
+
+    def fields(self) -> tuple[Field, ...]:
+        """What can be set for the engine that runs what is chosen."""
+        return self.form.fields(self.engine_kind, self.build)
+
+    @property
+    def offers(self) -> Offers:
+        """What the form can be filled with now."""
+        page, report = self.session.state.servers, self.fit.report
+        return Offers(page, self.installations, self.subject, self.form, self.build, self.plan, report)
+
+    # The plan.
+
+    def _plan_soon(self) -> None:
+        if self._plan_task is not None:
+            # Its answer would be taken for what is chosen and set by then.
+            self._plan_task.cancel()
+        self._old = True
+        self.planning = self._shown and self.subject is not None and self.session.link.connected
+        if self.planning:
+            self._soon.start()
+            self.plan_changed.emit()
+
+    def _start_planning(self) -> None:
+        if self._plan_task is not None:
+            self._plan_task.cancel()
+        subject = self.subject
+        if subject is not None and subject.problem is None and self.missing is None:
+            self.planning = True
+            self._plan_task = self.session.tasks.start(self._make_plan(subject, self.form), "plan")
+        else:
+            self.plan, self.planning, self._old = None, False, False
+            self.problem = subject.problem if subject else None
+            self.plan_changed.emit()
+            self._ask_fit()
+
+    async def _make_plan(self, subject: Subject, form: Form) -> None:
+        try:
+            self.plan = await self.session.client.plan(form.request(subject, self.build))
+            self.problem, self._old = None, False
+            # Kept when a plan is refused: the patch that was left out must be there to be put back.
+            self.patches = self.plan.patches
+        except HostRefused as error:
+            self.plan, self.problem, self._old = None, error.problem, False
+        except HostError as error:
+            # When a host is back the plan is made again; of one that is there and silent nothing else tells.
+            again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
+            self.plan, self.problem = None, Problem(reason=Reason.HOST_GONE, message=str(error), fix=again)
+        self.planning = False
+        self.plan_changed.emit()
+        self._ask_fit()
+        if self.known_patches is not None and not self._titles:
+            self._read_titles()
+
+    def _read_titles(self) -> None:
+        async def work(client: HostClient) -> None:
+            self._titles = {patch.id: patch.title for patch in (await client.patches()).patches}
+            self.plan_changed.emit()
+
+        self.session.command("read the patches", work)
+
+    # What it takes.
+
+    def _ask_fit(self) -> None:
+        """Ask what the start takes; of a model its plan says the most, so that it is waited for."""
+        subject = self.subject
+        if subject is None or (subject.problem is not None and not subject.is_preset):
+            self.fit.clear()
+        elif self._shown and not self.form_error and (subject.is_preset or self.plan or not self.planning):
+            self.fit.ask(fit_request(subject, self.form, self.build, self.plan))
+
+    def size(self, name: str) -> int | None:
+        """Context or streams as they stand now: as set, as computed, or as planned; None while not known."""
+        given = self.form.values.get(name)
+        if given is not None:
+            return int(given)
+        report = self.fit.report
+        if report is not None:
+            return report.context if name == "context" else report.streams
+        value = planned_value(self.plan, name)
+        return value if isinstance(value, int) else None
+
+    @property
+    def longest(self) -> int | None:
+        """The longest context that what is chosen can have, where that is known."""
+        curve = self.fit.report.curve if self.fit.report else ()
+        return (self.subject.longest if self.subject else None) or (curve[-1].context if curve else None)
+
+    @property
+    def measured(self) -> float | None:
+        """Tokens a second that the engine measures right now, when it runs what is chosen."""
+        engine, subject = self.session.state.running, self.subject
+        if engine is None or subject is None or engine.readings is None:
+            return None
+        mine = engine.plan.preset == subject.id if subject.is_preset else engine.plan.model == subject.id
+        return (engine.readings.decode_rate or None) if mine else None
+
+    @property
+    def told(self) -> bool:
+        """Whether what stops the plan of a preset stands on its card already, among what is missing."""
+        row = self.presets.row if self.subject is not None and self.subject.is_preset else None
+        missing = row.verdict.missing if row is not None and row.verdict is not None else ()
+        return self.problem is not None and self.problem.reason in [finding.reason for finding in missing]
+
+    @property
+    def twin(self) -> str:
+        """The command line that does the same as Start; the plain one until the plan says more."""
+        if self.plan is not None:
+            command = self.plan.command
+            # An engine may have come since the plan was made.
+            late = self.watch.replaces and "--replace" not in command.split()
+            return f"{command} --replace" if late else command
+        return self.subject.command if self.subject is not None else ""
+
+    # The plan in words.
+
+    def setting_rows(self) -> tuple[SettingRow, ...]:
+        """The settings with the layer that set each: of the plan, or of the preset while there is none."""
+        detail = self.presets.detail if self.subject is not None and self.subject.is_preset else None
+        if self.plan is None and detail is not None:
+            return resolved_rows(detail.resolved)
+        return setting_rows(self.plan)
+
+    def planned(self, name: str) -> str:
+        """What the plan says for one setting, shown where the form leaves it open."""
+        return planned(self.plan, name)
+
+    @property
+    def known_patches(self) -> PlannedPatches | None:
+        """The patches of the plan, or those that the preset would get while there is no plan."""
+        preset = self.subject is not None and self.subject.is_preset
+        return self.patches or (self.presets.patches if preset else None)
+
+    def patch_lines(self) -> tuple[PatchLine, ...]:
+        """The patches of the plan, those that are in first."""
+        planned = self.known_patches
+        if planned is None or self.engine_kind is not VLLM:
+            return ()
+        return patch_lines(planned, self._titles, self.form.without)
+
+    # The start.
+
+    @property
+    def can_start(self) -> bool:
+        """Whether the plan can be started now."""
+        ready = self.plan is not None and self.plan.startable and self.subject is not None
+        busy = self.actions.pending("start") or self.watch.starting is not None
+        return ready and not self._old and not self.form_error and self.session.link.connected and not busy
+
+    def start(self) -> None:
+        """Start the plan."""
+        if self.can_start and self.plan is not None:
+            self.actions.start_plan(self.plan)

@@ -1,0 +1,274 @@
+"""The presets on Launch: which there are, what each would do on this machine, and all about one of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import PlannedPatches, PresetDetail, PresetEngine, PresetPage, ResolvePreset
+from engine_host.protocol.presets import JudgePresets, PresetVerdicts
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import RowsModel
+from sndr_gui.models.presets.rows import (
+    FACETS,
+    Narrowing,
+    PresetRow,
+    choices,
+    passes,
+    preset_columns,
+    preset_rows,
+)
+from sndr_gui.models.window.throttle import Soon
+
+# What changes the answer: files of the catalogue, models and engines that are here, and what is free.
+_PARTS = ("presets", "models", "servers", "settings", "all")
+_AGAIN_MS = 1500
+
+
+class LaunchPresets(QObject):
+    """The list of presets with their verdicts, what will work best first.
+
+    Signals:
+        rows_changed: the list, its verdicts, or what of it is shown, is new
+        detail_changed: what is known of the chosen preset is new
+        narrowed: the person asked for others to be shown
+    """
+
+    rows_changed = Signal()
+    detail_changed = Signal()
+    narrowed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self.rows: RowsModel[PresetRow] = RowsModel(preset_columns(), lambda row: row.item.preset.id, self)
+        self.narrowing = Narrowing()
+        self.page: PresetPage | None = None
+        self.verdicts: PresetVerdicts | None = None
+        self.judging = False
+        self._again = False
+        self.sentence = ""
+        self.chosen = ""
+        self._all: list[PresetRow] = []
+        self._details: dict[str, tuple[str, PresetDetail]] = {}
+        self._patches: dict[str, PlannedPatches] = {}
+        self._shown = False
+        self._connected = session.link.connected
+        self._stale = True
+        self._running: object = None
+        self._soon = Soon(self, _AGAIN_MS, self.judge)
+        session.state.outdated.connect(self._on_outdated)
+        session.state.engines_changed.connect(self._on_engines)
+        session.link.changed.connect(self._on_link)
+
+    # When it is read.
+
+    def set_shown(self, shown: bool) -> None:
+        """Read and judge only while somebody looks."""
+        self._shown = shown
+        if shown and self._stale and self._session.link.connected:
+            self.load()
+
+    def _on_link(self) -> None:
+        connected, self._connected = self._connected, self._session.link.connected
+        if self._connected and not connected:
+            # Another host may know others, and have other engines.
+            self._stale = True
+            if self._shown:
+                self.load()
+
+    def _on_outdated(self, part: str) -> None:
+        if part in _PARTS:
+            self._stale = True
+            if self._shown and self._session.link.connected:
+                self.load()
+
+    def _on_engines(self) -> None:
+        # What an engine holds is free again when it ends, and taken when it is ready.
+        running = self._session.state.running
+        now = (running.id, running.state) if running is not None else None
+        if now != self._running:
+            self._running = now
+            self._stale = True
+            if self._shown and self.page is not None:
+                self._soon.ask()
+
+    def load(self) -> None:
+        """Read the presets, then judge them."""
+        self._stale = False
+
+        async def work(client: HostClient) -> None:
+            self.page = await client.presets()
+            self._patches = {}
+            self._details = {
+                name: (digest, detail)
+                for name, (digest, detail) in self._details.items()
+                if any(item.preset.id == name and item.digest == digest for item in self.page.presets)
+            }
+            self._refresh()
+            if self.chosen:
+                self._read_detail()
+            self.judge()
+
+        self._session.command("read the presets", work, failed=self._on_failed)
+
+    def judge(self) -> None:
+        """Ask for the verdicts on this machine."""
+        if not self._session.link.connected:
+            return
+        if self.judging:
+            # What it will say may be old already.
+            self._again = True
+            return
+        self.judging, self._again = True, False
+        self.rows_changed.emit()
+
+        async def work(client: HostClient) -> None:
+            self.verdicts = await client.judge_presets(JudgePresets())
+            self.sentence = ""
+
+        def done() -> None:
+            self.judging = False
+            self._refresh()
+            if self._again:
+                self.judge()
+
+        self._session.command("judge the presets", work, done=done, failed=self._on_failed)
+
+    def _on_failed(self, error: HostError) -> None:
+        self.sentence = error.problem.sentence() if isinstance(error, HostRefused) else str(error)
+        self._stale = True
+        self.rows_changed.emit()
+
+    def _refresh(self) -> None:
+        items = self.page.presets if self.page else ()
+        self._all = preset_rows(items, self.verdicts.verdicts if self.verdicts else ())
+        self.rows.set_rows([row for row in self._all if passes(row, self.narrowing)])
+        self.rows_changed.emit()
+        self.detail_changed.emit()
+
+    # What is shown of it.
+
+    def set_filter(self, text: str) -> None:
+        """Show only the presets that hold these words."""
+        self.rows.set_filter(text)
+        self.rows_changed.emit()
+        self.narrowed.emit()
+
+    def narrow(self, wanted: Narrowing) -> None:
+        """Show only the presets of these facets."""
+        if wanted != self.narrowing:
+            self.narrowing = wanted
+            self._refresh()
+            self.narrowed.emit()
+
+    def widen(self) -> None:
+        """Show every preset again."""
+        self.rows.set_filter("")
+        self.narrowing = Narrowing()
+        self._refresh()
+        self.narrowed.emit()
+
+    def set_facet(self, facet: str, value: str) -> None:
+        """Narrow the list by one facet."""
+        assert facet in FACETS
+        self.narrow(replace(self.narrowing, **{facet: value}))  # type: ignore[arg-type]
+
+    def choices(self, facet: str) -> list[tuple[str, str]]:
+        """What a facet offers."""
+        return choices(facet, self._all)
+
+    @property
+    def total(self) -> int:
+        """How many presets there are."""
+        return len(self._all)
+
+    @property
+    def best(self) -> PresetRow | None:
+        """Of those that are shown, the one that will work best here; None while that is not known."""
+        rows = self.rows.shown if self.verdicts is not None else ()
+        return min(rows, key=lambda row: row.rank, default=None)
+
+    def shows(self, preset: str) -> bool:
+        """Whether the list holds a preset as it is narrowed now."""
+        return self.rows.place_of(preset) is not None
+
+    @property
+    def subtitle(self) -> str:
+        """How many there are, how many of them fit here, and how many could be started now."""
+        if self.page is None:
+            return self.sentence or "Reading the presets…"
+        shown, total = len(self.rows.shown), formats.plural(self.total, "preset")
+        parts = [f"{shown} of {total}" if shown != self.total else total]
+        if self.verdicts is not None:
+            parts.append(f"{sum(row.works for row in self._all)} fit here")
+            parts.append(f"{sum(row.ready for row in self._all)} ready")
+        elif self.judging:
+            parts.append("judging them…")
+        if self.sentence:
+            parts.append(self.sentence)
+        return "  ·  ".join(parts)
+
+    # The chosen one.
+
+    def find(self, preset: str) -> PresetRow | None:
+        """A preset by its id, also one that the list does not show now."""
+        return next((row for row in self._all if row.item.preset.id == preset), None)
+
+    @property
+    def row(self) -> PresetRow | None:
+        """The chosen preset with its verdict."""
+        return self.find(self.chosen)
+
+    @property
+    def detail(self) -> PresetDetail | None:
+        """Everything about the chosen preset, once it was read."""
+        return self.detail_of(self.chosen)
+
+    def detail_of(self, preset: str) -> PresetDetail | None:
+        """Everything about a preset, when it was read already."""
+        found = self._details.get(preset)
+        return found[1] if found else None
+
+    @property
+    def patches(self) -> PlannedPatches | None:
+        """The patches that the chosen preset would get on its hardware; None while that was not read."""
+        return self._patches.get(self.chosen)
+
+    def choose(self, preset: str) -> None:
+        """Choose a preset and read everything about it."""
+        if preset == self.chosen:
+            return
+        self.chosen = preset
+        self.detail_changed.emit()
+        self._read_detail()
+
+    def _read_detail(self) -> None:
+        wanted, row = self.chosen, self.row
+        if row is None or wanted in self._details:
+            return
+        digest = row.item.digest
+
+        async def work(client: HostClient) -> None:
+            self._details[wanted] = (digest, await client.preset(wanted))
+            if wanted == self.chosen:
+                self.detail_changed.emit()
+
+        self._session.command("read the preset", work)
+        if row.item.preset.engine is PresetEngine.VLLM:
+            self._read_patches(wanted)
+
+    def _read_patches(self, wanted: str) -> None:
+        async def work(client: HostClient) -> None:
+            self._patches[wanted] = await client.preset_patches(ResolvePreset(preset=wanted))
+            if wanted == self.chosen:
+                self.detail_changed.emit()
+
+        def failed(_error: HostError) -> None:
+            """A preset whose layers contradict each other has no patches to tell of; its card says why."""
+
+        self._session.command("read the preset's patches", work, failed=failed)

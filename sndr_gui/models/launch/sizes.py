@@ -1,0 +1,145 @@
+"""Context, streams and KV type of a start: the steps of their sliders, and the question they ask of fit."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from typing import Any
+
+from engine_host.protocol import EngineKind, FitRequest, LaunchPlan, ServerChoice
+from engine_host.protocol.fit import Change, memory_of_patches
+from sndr_gui.models.launch.form import Form
+from sndr_gui.models.launch.subject import VLLM, Subject
+
+LEAST_CONTEXT = 1024
+MOST_STREAMS = 256
+# Where neither a model nor an answer says how long it may be.
+_LONGEST = 131_072
+_STREAMS = (
+    1,
+    2,
+    3,
+    4,
+    5,
+    6,
+    7,
+    8,
+    10,
+    12,
+    14,
+    16,
+    20,
+    24,
+    28,
+    32,
+    40,
+    48,
+    56,
+    64,
+    80,
+    96,
+    112,
+    128,
+    160,
+    192,
+    224,
+    256,
+)
+# Eighths of a doubling: fine enough to see the bar move, coarse enough to be round.
+_EIGHTHS = (8, 9, 10, 11, 12, 13, 14, 15)
+# What a start sets and fit counts, under the same name.
+_SAME = (
+    "context",
+    "streams",
+    "tensor_parallel",
+    "gpu_memory",
+    "kv_cache_gib",
+    "batched_tokens",
+    "draft_tokens",
+    "prefix_caching",
+    "eager",
+)
+_OPTIONS = {
+    "--context": ("context", int),
+    "--streams": ("streams", int),
+    "--tp": ("tensor_parallel", int),
+    "--gpu-memory": ("gpu_memory", float),
+    "--kv-cache-gib": ("kv_cache_gib", float),
+    "--batched-tokens": ("batched_tokens", int),
+}
+# Changes that no setting of this start can make.
+_ELSEWHERE = ("gpus", "weights", "free_memory")
+
+
+def context_steps(longest: int | None, *exact: int | None) -> tuple[int, ...]:
+    """The contexts that a slider offers up to the longest, with those that must be there exactly."""
+    most = longest or max(_LONGEST, *(value or 0 for value in exact))
+    found, base = {most}, LEAST_CONTEXT
+    while base <= most:
+        found |= {base * eighth // 8 for eighth in _EIGHTHS if base * eighth // 8 <= most}
+        base *= 2
+    found |= {value for value in exact if value and value <= most}
+    return tuple(sorted(found))
+
+
+def stream_steps(*exact: int | None) -> tuple[int, ...]:
+    """The numbers of streams that a slider offers, with those that must be there exactly."""
+    return tuple(sorted({*_STREAMS, *(value for value in exact if value and value <= MOST_STREAMS)}))
+
+
+def kv_field(engine: EngineKind) -> str:
+    """The setting that names the KV type."""
+    return "kv_cache_dtype" if engine is VLLM else "kv_type_k"
+
+
+def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | None) -> FitRequest:
+    """The question to fit: what was set, and for a model what its plan says of the rest.
+
+    A preset resolves the rest by itself, so that only what was set is named.
+    """
+    planned = {setting.name: setting.value for setting in plan.settings} if plan else {}
+    known: dict[str, Any] = (
+        {} if subject.is_preset else {name: value for name, value in planned.items() if value is not None}
+    )
+    known |= form.given(subject.engine, build)
+    asked: dict[str, Any] = dict(subject.asks)
+    asked |= {name: known[name] for name in _SAME if name in known}
+    if subject.engine is VLLM:
+        asked |= _named(known, kv="kv_cache_dtype")
+        if plan is not None and plan.patches is not None:
+            asked |= memory_of_patches(plan.patches.chosen)
+        if build == "cpu" and not subject.is_preset:
+            asked["cpu"] = True
+    else:
+        asked |= _named(known, kv="kv_type_k", kv_v="kv_type_v")
+        if form.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
+            asked["server"] = form.server
+        elif plan is not None and plan.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
+            asked["server"] = plan.server
+    if "speculation" in known:
+        asked["speculation"] = "mtp" in str(known["speculation"])
+    return FitRequest.model_validate(asked)
+
+
+def _named(known: Mapping[str, Any], **names: str) -> dict[str, Any]:
+    return {name: str(known[source]) for name, source in names.items() if known.get(source) is not None}
+
+
+def change_values(change: Change, engine: EngineKind) -> dict[str, Any] | None:
+    """The settings that make a change of fit, or None where no setting of this start does."""
+    if change.id in _ELSEWHERE:
+        return None
+    if change.id == "drafting":
+        return {"speculation": "off"}
+    words = shlex.split(change.option)
+    if words == ["--eager"]:
+        return {"eager": True}
+    if len(words) != 2:
+        return None
+    option, value = words
+    if option == "--kv":
+        return {"kv_cache_dtype": value} if engine is VLLM else {"kv_type_k": value, "kv_type_v": value}
+    if option not in _OPTIONS:
+        return None
+    name, kind = _OPTIONS[option]
+    return {name: kind(value)}

@@ -1,0 +1,183 @@
+"""The view-model of Logs: lines of the host, the builds and the engines, filtered in Python."""
+
+from __future__ import annotations
+
+import shlex
+import time
+from collections import deque
+from collections.abc import Iterable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import LogLine, Severity
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.session import Session
+
+KEPT = 10_000
+_ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
+
+
+class LogsModel(QObject):
+    """What Logs shows.
+
+    Signals:
+        reset: every line shown is new
+        appended: lines to add at the end
+        sources_changed: the list of sources is new
+        revealed: the place of a line to show
+    """
+
+    reset = Signal()
+    appended = Signal(object)
+    sources_changed = Signal()
+    revealed = Signal(int)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.lines: deque[LogLine] = deque(maxlen=KEPT)
+        self.sources: tuple[str, ...] = ()
+        self.source = ""
+        self.severity = Severity.INFO
+        self.search = ""
+        self.loaded = False
+        self._loading = False
+        # Whether lines went past that the answer under way may not hold.
+        self._missed = False
+        self._late: list[LogLine] = []
+        self._reveal_failure = False
+        self._shown = False
+        session.state.logged.connect(self._on_logged)
+        session.state.outdated.connect(self._on_outdated)
+        session.link.changed.connect(self._on_link)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read the lines when the page is looked at for the first time, or after some were missed."""
+        self._shown = shown
+        if shown and not self.loaded:
+            self.load()
+
+    def load(self) -> None:
+        """Read the newest lines of every source."""
+        if self._loading or not self.session.link.connected:
+            return
+        self._loading, self._missed = True, False
+        self._late.clear()
+
+        async def work(client: HostClient) -> None:
+            page = await client.logs(limit=5000)
+            known = {(line.source, line.number) for line in page.lines}
+            late = [line for line in self._late if (line.source, line.number) not in known]
+            self.lines = deque((*page.lines, *late), maxlen=KEPT)
+            self.loaded = not self._missed
+            self._set_sources((*page.sources, *(line.source for line in late)))
+            self.reset.emit()
+            if self._reveal_failure:
+                self._reveal()
+
+        self.session.command("logs", work, done=self._on_loaded)
+
+    def _on_loaded(self) -> None:
+        self._loading = False
+        if self._missed and self._shown:
+            self.load()
+
+    def _on_link(self) -> None:
+        if not self.session.link.connected:
+            # The events go on from the next snapshot: what is written until then comes by no event.
+            self.loaded, self._missed = False, True
+        elif self._shown:
+            self.load()
+
+    def _on_outdated(self, part: str) -> None:
+        if part == "all":
+            self.loaded, self._missed = False, True
+            if self._shown:
+                self.load()
+
+    def _set_sources(self, sources: Iterable[str]) -> None:
+        known = tuple(dict.fromkeys(sources))
+        if known != self.sources:
+            self.sources = known
+            self.sources_changed.emit()
+
+    def source_title(self, source: str) -> str:
+        """A source by a name that people know."""
+        engine = self.session.state.engines.get(source)
+        return (
+            f"{engine.name} ({source})"
+            if engine
+            else {"host": "Engine host", "build": "Build"}.get(source, source)
+        )
+
+    def _on_logged(self, lines: tuple[LogLine, ...]) -> None:
+        if self._loading:
+            self._late.extend(lines)
+            return
+        if not self.loaded:
+            return
+        self.lines.extend(lines)
+        self._set_sources((*self.sources, *(line.source for line in lines)))
+        if shown := [line for line in lines if self.matches(line)]:
+            self.appended.emit(shown)
+
+    def matches(self, line: LogLine) -> bool:
+        """Whether a line passes the filters."""
+        if self.source and line.source != self.source:
+            return False
+        if _ORDER[line.severity] < _ORDER[self.severity]:
+            return False
+        return not self.search or self.search in line.text.casefold()
+
+    def shown(self) -> list[LogLine]:
+        """The lines that pass the filters, oldest first."""
+        return [line for line in self.lines if self.matches(line)]
+
+    @property
+    def why_empty(self) -> str:
+        """Why no line is shown, where none is."""
+        if not self.loaded and not self.lines:
+            return "The lines are being read."
+        return "No line passes these filters." if self.lines else "There is no line yet."
+
+    def set_filters(
+        self, *, source: str | None = None, severity: Severity | None = None, search: str | None = None
+    ) -> None:
+        """Change what is shown; None keeps a filter."""
+        before = (self.source, self.severity, self.search)
+        self.source = self.source if source is None else source
+        self.severity = self.severity if severity is None else severity
+        self.search = self.search if search is None else search.casefold()
+        if before != (self.source, self.severity, self.search):
+            self.reset.emit()
+
+    def open_failure(self, source: str) -> None:
+        """Show a source at the line of its failure."""
+        self.source, self.severity, self.search = source, Severity.INFO, ""
+        self.sources_changed.emit()
+        self._reveal_failure = True
+        if (self.loaded and not self._loading) or not self.session.link.connected:
+            self.reset.emit()
+            self._reveal()
+        else:
+            self.load()
+
+    def _reveal(self) -> None:
+        self._reveal_failure = False
+        shown = self.shown()
+        errors = [place for place, line in enumerate(shown) if line.severity is Severity.ERROR]
+        if shown:
+            self.revealed.emit(errors[0] if errors else len(shown) - 1)
+
+    def command(self) -> str:
+        """The command line that shows the same."""
+        source = [self.source] if self.source else []
+        level = ["--level", self.severity.value] if self.severity is not Severity.INFO else []
+        return shlex.join(["sndr", "logs", *source, *level, "-f"])
+
+
+def line_text(line: LogLine, with_source: bool) -> str:
+    """A line as shown and copied."""
+    clock = time.strftime("%H:%M:%S", time.localtime(line.at))
+    source = f"{line.source:<10.10} " if with_source else ""
+    return f"{clock} {source}{line.text}"

@@ -1,0 +1,262 @@
+"""The view-model of Monitor: measured series over a range, then live; and the requests."""
+
+from __future__ import annotations
+
+import math
+import re
+import time
+from bisect import bisect_left
+from dataclasses import dataclass, field
+
+from PySide6.QtCore import Signal
+
+from engine_host.protocol import Request, RequestState, Sample, TelemetryPage
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.session import Session
+from sndr_gui.host.state import OPEN_REQUESTS
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.models.window.live_model import LiveModel
+from sndr_gui.models.window.throttle import Soon
+
+RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
+_POINTS = 600
+_TONES = {
+    RequestState.DONE: "good",
+    RequestState.FAILED: "bad",
+    RequestState.CANCELLED: "warn",
+    RequestState.WAITING: "muted",
+}
+
+
+@dataclass
+class Line:
+    """One series as it is drawn; a gap is None and is drawn as a gap."""
+
+    name: str
+    unit: str
+    title: str
+    source: str
+    peaks: bool = False
+    at: list[float] = field(default_factory=list)
+    values: list[float | None] = field(default_factory=list)
+    newest: float | None = None
+
+    def add(self, at: float, value: float, step: float) -> None:
+        """A new value: a step of its own, or the highest of the newest step for a line of peaks."""
+        self.newest = value
+        start = math.floor(at / step) * step
+        if not self.at or start > self.at[-1]:
+            if self.at and start - self.at[-1] > 2.5 * step:
+                self.at.append(self.at[-1] + step)
+                self.values.append(None)
+            self.at.append(start)
+            self.values.append(value)
+            return
+        before = self.values[-1]
+        self.values[-1] = value if before is None or not self.peaks else max(before, value)
+
+    def cut(self, before: float) -> None:
+        """Forget what is older."""
+        gone = bisect_left(self.at, before)
+        del self.at[:gone], self.values[:gone]
+
+    @property
+    def latest(self) -> float | None:
+        """The newest value that was measured."""
+        if self.newest is not None:
+            return self.newest
+        return next((value for value in reversed(self.values) if value is not None), None)
+
+
+def request_columns() -> list[Column[Request]]:
+    """The columns of the list of requests."""
+
+    def muted(_request: Request) -> str:
+        return "muted"
+
+    def tip(request: Request) -> str:
+        return request.problem.sentence() if request.problem else f"{request.route} · {request.id}"
+
+    return [
+        Column(
+            "Time",
+            lambda r: time.strftime("%H:%M:%S", time.localtime(r.created_at)),
+            lambda r: r.created_at,
+            muted,
+        ),
+        Column("State", lambda r: r.state.value, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
+        Column("Model", lambda r: r.model, tip=tip),
+        Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
+        Column("First token", lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True),
+        Column("Decode", lambda r: formats.rate(r.decode_rate), lambda r: r.decode_rate or 0, right=True),
+        Column(
+            "In", lambda r: formats.count(r.prompt_tokens), lambda r: r.prompt_tokens or 0, muted, right=True
+        ),
+        Column(
+            "Out",
+            lambda r: formats.count(r.generated_tokens),
+            lambda r: r.generated_tokens or 0,
+            muted,
+            right=True,
+        ),
+        Column(
+            "Client",
+            lambda r: r.client.split(" ")[0] or formats.UNMEASURED,
+            None,
+            muted,
+            tip=lambda r: r.client,
+        ),
+    ]
+
+
+def line_name(series: str) -> str:
+    """The line that a series belongs to: engines that ran one after the other share their lines."""
+    return re.sub(r"\Aengine\.[^.]+\.", "engine.", series)
+
+
+def joined(one: Line, other: Line) -> Line:
+    """Two series as one line, in order of time; a measured value wins over a gap at the same time."""
+    points: dict[float, float | None] = dict(zip(one.at, one.values, strict=True))
+    for at, value in zip(other.at, other.values, strict=True):
+        if value is not None or at not in points:
+            points[at] = value
+    order = sorted(points)
+    values = [points[at] for at in order]
+    return Line(one.name, one.unit, one.title, one.source, one.peaks, order, values)
+
+
+class MonitorModel(LiveModel):
+    """What Monitor shows.
+
+    Signals:
+        history_changed: every line is new
+        sampled: new points at the end of the lines
+        requests_changed: the list of requests is new
+    """
+
+    history_changed = Signal()
+    sampled = Signal()
+    requests_changed = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.lines: dict[str, Line] = {}
+        self.range_seconds = RANGES[0][1]
+        self.step = 1.0
+        self.loaded = False
+        self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
+        self._shown = False
+        # Requests change with every token; the table is drawn at most four times a second.
+        self._soon = Soon(self, 250, self._fill_requests)
+        session.state.sampled.connect(self._on_sample)
+        session.state.request_changed.connect(self._on_request)
+        session.state.host_changed.connect(self._on_connected)
+        session.state.engines_changed.connect(self.soon.ask)
+        session.link.changed.connect(self._on_link)
+
+    @property
+    def stale(self) -> str:
+        """How old the graphs are, while the host is away."""
+        lost = self.session.link.lost_at
+        return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
+
+    def set_shown(self, shown: bool) -> None:
+        """Read the history when the page is first looked at."""
+        super().set_shown(shown)
+        self._shown = shown
+        if shown:
+            if not self.loaded:
+                self.load()
+            self._fill_requests()
+
+    def set_range(self, seconds: int) -> None:
+        """Look further back, or closer."""
+        if seconds != self.range_seconds:
+            self.range_seconds = seconds
+            self.load()
+
+    def load(self) -> None:
+        """Read the history of the range."""
+
+        async def work(client: HostClient) -> None:
+            step = max(1.0, self.range_seconds / _POINTS)
+            since = time.time() - self.range_seconds
+            self._take(await client.telemetry((), since, step))
+
+        if self.session.link.connected:
+            self.session.command("telemetry", work)
+
+    def _take(self, page: TelemetryPage) -> None:
+        self.loaded = True
+        self.step = page.step
+        self.lines = {}
+        for entry in page.series:
+            name = line_name(entry.name)
+            at, values = list(entry.at), list(entry.values)
+            line = Line(name, entry.unit, entry.title, entry.source, entry.peaks, at, values)
+            self.lines[name] = joined(self.lines[name], line) if name in self.lines else line
+        self.history_changed.emit()
+
+    def _on_connected(self) -> None:
+        if self._shown and self.loaded:
+            return
+        if self._shown:
+            self.load()
+
+    def _on_link(self) -> None:
+        if self.session.link.connected and self._shown:
+            self.load()
+            self._fill_requests()
+        self.changed.emit()
+
+    def _on_sample(self, sample: Sample) -> None:
+        if not self.loaded:
+            return
+        unknown = False
+        cut = sample.at - self.range_seconds
+        for name, value in sample.values.items():
+            line = self.lines.get(line_name(name))
+            if line is None:
+                unknown = True
+                continue
+            line.add(sample.at, value, self.step)
+            line.cut(cut)
+        if unknown and self._shown:
+            self.load()
+        elif self._shown:
+            self.sampled.emit()
+
+    def group(self, unit: str) -> list[Line]:
+        """The lines of one unit, those with values first."""
+        return [line for line in self.lines.values() if line.unit == unit]
+
+    def memory(self) -> list[Line]:
+        """What the memory graph shows: VRAM where there is any, else RAM; and the engine's part."""
+        lines = self.group("bytes")
+        graphics = [line for line in lines if line.name.startswith("gpu") and line.name.endswith("used")]
+        others = [line for line in lines if not line.name.startswith("gpu")]
+        if graphics:
+            return graphics[:3] + [line for line in others if "engine" in line.name][:1]
+        return [line for line in others if "total" not in line.name and "free" not in line.name][:4]
+
+    # Requests.
+
+    def _on_request(self, _request: Request) -> None:
+        if self._shown:
+            self._soon.ask()
+
+    def _fill_requests(self) -> None:
+        rows = sorted(self.session.state.requests.values(), key=lambda entry: entry.created_at, reverse=True)
+        rows.sort(key=lambda entry: entry.state not in OPEN_REQUESTS)
+        self.requests.set_rows(rows)
+        self.requests_changed.emit()
+
+    def cancel(self, request: Request) -> None:
+        """Cancel one request."""
+
+        async def work(client: HostClient) -> None:
+            await client.cancel_request(request.engine, request.id)
+
+        self.session.command("cancel request", work)

@@ -1,0 +1,1 @@
+"""What the Patches page knows and does."""

@@ -1,0 +1,38 @@
+"""Reads what the processes of a running vLLM said of their patches before this window came."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import QObject
+
+from engine_host.protocol import EngineKind
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.session import Session
+
+
+class AppliesReader(QObject):
+    """Asks once for each engine and each connection; what happens later comes as events."""
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._asked = ""
+        session.state.engines_changed.connect(self._on_engine)
+        session.link.changed.connect(self._on_link)
+
+    def _on_link(self) -> None:
+        if not self._session.link.connected:
+            self._asked = ""
+        self._on_engine()
+
+    def _on_engine(self) -> None:
+        engine = self._session.state.engine
+        if engine is None or not self._session.link.connected:
+            return
+        if engine.engine != EngineKind.VLLM or engine.id == self._asked:
+            return
+        self._asked = name = engine.id
+
+        async def work(client: HostClient) -> None:
+            self._session.state.set_applies(await client.engine_patches(name))
+
+        self._session.command("read the engine's patches", work)

@@ -1,0 +1,452 @@
+"""Patches: the catalogue, what took effect in which process, and the switches, without widgets."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    Engine,
+    EngineKind,
+    EnginePatches,
+    Installation,
+    Patch,
+    PatchDetail,
+    PatchOutcome,
+    PatchPage,
+    PatchReason,
+    PatchResult,
+    ProcessPatches,
+    ProcessRole,
+    SwitchPatches,
+)
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import RowsModel
+from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.home.page import build_of
+from sndr_gui.models.patches.bisect import BisectionModel
+from sndr_gui.models.patches.restart import Restart, restart_of
+from sndr_gui.models.patches.rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
+from sndr_gui.models.window.actions import Actions
+from sndr_gui.models.window.throttle import Soon
+
+# Its modules are not imported in that process, and often never will be.
+_SAID = {"pending": "not used here"}
+# What the host calls every patch at once.
+ALL_PATCHES = "all"
+_WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
+REASONS = {
+    PatchReason.ANCHOR_AMBIGUOUS: "the text that it replaces occurs more than once",
+    PatchReason.ANCHOR_MISSING: "the text that it replaces is not in this vLLM",
+    PatchReason.CONFLICT: "another patch of this start excludes it",
+    PatchReason.LEFT_OUT: "this start was asked to leave it out",
+    PatchReason.MODULE_MISSING: "this vLLM has no such module",
+    PatchReason.NOT_DEFAULT: "it is not on unless it is asked for",
+    PatchReason.OUT_OF_RANGE: "it is for other versions of vLLM",
+    PatchReason.RAISED: "its code raised an error",
+    PatchReason.REQUIREMENT_SKIPPED: "a patch that it needs was not applied",
+    PatchReason.SHADOW_UNWRITABLE: "the changed source could not be written",
+    PatchReason.SIGNATURE_CHANGED: "the function that it replaces takes other arguments here",
+    PatchReason.SWITCHED_OFF: "it is switched off",
+    PatchReason.TARGET_MISSING: "this vLLM has no such function or class",
+    PatchReason.TOO_LATE: "its module was already imported",
+    PatchReason.UPSTREAM_MERGED: "this vLLM has the fix already",
+    PatchReason.WRONG_ARCHITECTURE: "it is for other model architectures",
+    PatchReason.WRONG_GPU: "it is for other GPUs",
+    PatchReason.WRONG_KV_CACHE: "it is for other KV-cache types",
+    PatchReason.WRONG_PLATFORM: "it is for another platform",
+    PatchReason.WRONG_SPECULATION: "it is for another kind of speculation",
+}
+_ROLES = {
+    ProcessRole.API_SERVER: "API server",
+    ProcessRole.ENGINE_CORE: "EngineCore",
+    ProcessRole.WORKER: "Worker",
+    ProcessRole.HELPER: "Helper",
+}
+# The outcome that a person must see first stands for the patch over all processes.
+_WORST = (
+    PatchOutcome.FAILED,
+    PatchOutcome.REVERTED,
+    PatchOutcome.APPLIED,
+    PatchOutcome.PENDING,
+    PatchOutcome.SKIPPED,
+)
+
+
+@dataclass(frozen=True)
+class ProcessCard:
+    """The outcomes of one process."""
+
+    pid: int
+    title: str
+    counts: tuple[tuple[str, int], ...]
+
+    @property
+    def sentence(self) -> str:
+        """The outcomes that occurred."""
+        return (
+            ", ".join(f"{count} {_SAID.get(name, name)}" for name, count in self.counts if count)
+            or "none yet"
+        )
+
+
+def process_name(process: ProcessPatches) -> str:
+    """A process as vLLM's users call it."""
+    rank = f" {process.rank}" if process.rank is not None else ""
+    return _ROLES[process.role] + rank
+
+
+def process_cards(applies: EnginePatches | None) -> tuple[ProcessCard, ...]:
+    """One card a process, in order of their start; a helper lives shortly and has one when it had trouble."""
+    processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
+    return tuple(
+        ProcessCard(
+            process.pid,
+            process_name(process),
+            tuple((outcome.value, process.count(outcome)) for outcome in PatchOutcome),
+        )
+        for process in processes
+        if process.role is not ProcessRole.HELPER or any(map(process.count, _WRONG))
+    )
+
+
+def reason_words(reason: PatchReason | None, detail: str = "") -> str:
+    """Why a patch is not applied, in plain words."""
+    words = REASONS[reason] if reason is not None else ""
+    return f"{words} ({detail})" if words and detail else words or detail
+
+
+def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) -> PatchRow:
+    """What is known of a patch: its outcome in the engine's processes, or else its switch."""
+    if applies is None:
+        return PatchRow(patch, patch.switch, patch.switched_by, None)
+    results = [
+        result
+        for process in applies.processes
+        if pid is None or process.pid == pid
+        for result in process.results
+        if result.patch == patch.id
+    ]
+    if results:
+        worst = min(results, key=lambda result: _WORST.index(result.outcome))
+        ms = max((result.ms for result in results if result.ms is not None), default=None)
+        return PatchRow(patch, worst.outcome.value, reason_words(worst.reason, worst.detail), ms)
+    planned = applies.planned
+    if planned is not None:
+        for decision in planned.left_out:
+            if decision.patch == patch.id:
+                return PatchRow(patch, "left out", reason_words(decision.reason, decision.detail), None)
+        if patch.id in planned.chosen and pid is None:
+            return PatchRow(patch, "pending", "no process reported it yet", None)
+    return PatchRow(patch, "not here" if pid is not None else patch.switch, "", None)
+
+
+class PatchesModel(QObject):
+    """What the Patches page shows and does.
+
+    Signals:
+        changed: anything but the rows and the detail
+        rows_changed: the rows or their number
+        detail_changed: the chosen patch or what is known of it
+    """
+
+    changed = Signal()
+    rows_changed = Signal()
+    detail_changed = Signal()
+
+    def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
+        super().__init__()
+        self.session, self.actions, self.installations = session, actions, installations
+        self.bisection = BisectionModel(session)
+        self.page: PatchPage | None = None
+        self.rows: RowsModel[PatchRow] = RowsModel(columns(), lambda row: row.patch.id, self)
+        self.facets = Facets()
+        self.chosen = ""
+        self.detail: PatchDetail | None = None
+        self._pending: set[str] = set()
+        self._shown = False
+        self._asked = ""
+        # A start reports hundreds of results in a second; the table is drawn ten times in it.
+        self._soon = Soon(self, 100, self._fill)
+        state = session.state
+        state.applied.connect(self._soon.ask)
+        state.engines_changed.connect(self._on_engine)
+        state.outdated.connect(self._on_outdated)
+        self.bisection.changed.connect(self.changed)
+        installations.changed.connect(self.changed)
+        installations.listed.connect(self._on_source)
+        session.link.changed.connect(self._on_link)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read what is shown when somebody looks."""
+        self._shown = shown
+        if shown:
+            self._on_link()
+
+    def _on_link(self) -> None:
+        if self._shown and self.session.link.connected:
+            if self.page is None:
+                self.load()
+            self._on_engine()
+        self.changed.emit()
+
+    def _on_outdated(self, part: str) -> None:
+        if part in ("patches", "all") and self.session.link.connected:
+            self.load()
+
+    def _on_engine(self) -> None:
+        engine = self.engine
+        wanted = engine.id if engine is not None and engine.engine == "vllm" else ""
+        if wanted != self._asked and self._shown and self.session.link.connected:
+            self._asked = wanted
+            self._on_source()
+        self.changed.emit()
+
+    def _on_source(self) -> None:
+        """Another vLLM: what a patch touches, and which are for it, is another thing."""
+        if self.page is not None and self._shown:
+            self._fill()
+            if self.chosen:
+                self._read_detail(self.chosen)
+
+    def load(self) -> None:
+        """Read the catalogue."""
+
+        async def work(client: HostClient) -> None:
+            self._take(await client.patches())
+
+        self.session.command("read the patches", work)
+
+    def _take(self, page: PatchPage) -> None:
+        self.page = page
+        self._fill()
+        if self.chosen:
+            self._read_detail(self.chosen)
+        self.changed.emit()
+
+    def _fill(self) -> None:
+        page = self.page
+        if page is None:
+            return
+        if self.facets.pid is not None and self.facets.pid not in {card.pid for card in self.cards()}:
+            self.facets = replace(self.facets, pid=None)
+        made = (row_of(patch, self.applies, self.facets.pid) for patch in page.patches)
+        self.rows.set_rows([row for row in made if passes(row, self.facets, self.version)])
+        self.rows_changed.emit()
+        self.detail_changed.emit()
+
+    # What is shown.
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine that runs or starts."""
+        return self.session.state.running
+
+    @property
+    def applies(self) -> EnginePatches | None:
+        """What the processes of the running engine reported."""
+        engine = self.engine
+        return self.session.state.applies.get(engine.id) if engine else None
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if self.page is None:
+            return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
+        parts = [f"{len(self.page.patches)} in the catalogue"]
+        if (faults := len(self.page.faults)) > 0:
+            parts.append(f"{formats.plural(faults, 'folder')} cannot be used")
+        engine = self.engine
+        if engine is not None:
+            parts.append(f"{engine.name} on {build_of(engine)}")
+        return "  ·  ".join(parts)
+
+    @property
+    def lesson(self) -> tuple[str, str]:
+        """What to know while no process reports: a heading and a sentence; empty when one does."""
+        engine = self.engine
+        if engine is None and self.missing is not None:
+            return (
+                "vLLM is not installed",
+                "Patches change vLLM in memory; with it, this page shows what each of them touches.",
+            )
+        if engine is None:
+            return (
+                "No engine runs",
+                "Start a model on vLLM to see here which patch took effect in which process.",
+            )
+        if engine.engine != "vllm":
+            return (
+                f"{engine.engine} has no overlay",
+                "Patches change vLLM in memory while it starts; this engine runs as it was built.",
+            )
+        return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
+
+    def cards(self) -> tuple[ProcessCard, ...]:
+        """One card a process, in order of their start; a short-lived helper only after trouble."""
+        return process_cards(self.applies)
+
+    @property
+    def missing(self) -> Installation | None:
+        """The environment to install while there is no vLLM on this machine."""
+        if self.engine is not None and self.engine.engine == EngineKind.VLLM:
+            # It runs from an environment that the person made.
+            return None
+        return self.installations.missing("")
+
+    @property
+    def version(self) -> str:
+        """The vLLM that this page speaks of: the running one, or else the one that a start would get."""
+        engine = self.engine
+        wanted = engine.plan.installation if engine is not None and engine.engine == EngineKind.VLLM else ""
+        one = self.installations.get(wanted) or self.installations.meant("")
+        return one.version if one is not None else ""
+
+    def choices(self, facet: str) -> list[tuple[str, str]]:
+        """What a facet can be narrowed to: words and value."""
+        patches = self.page.patches if self.page else ()
+        found: list[tuple[str, str]] = [(FACETS[facet], ALL)]
+        match facet:
+            case "family":
+                values = {patch.family for patch in patches}
+            case "kind":
+                values = {kind.value for patch in patches for kind in patch.kinds}
+            case "range":
+                values = {patch.applies_to.vllm for patch in patches}
+                if self.version:
+                    runs = self.engine is not None and self.engine.engine == EngineKind.VLLM
+                    found.append((f"For {self.version}, which {'runs' if runs else 'is here'}", HERE))
+            case _:
+                values = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
+        return [*found, *((value, value) for value in sorted(values))]
+
+    def narrow(self, facets: Facets) -> None:
+        """Show only the rows in these facets."""
+        self.facets = facets
+        self._fill()
+        self.changed.emit()
+
+    def choose(self, patch: str) -> None:
+        """Show one patch in full."""
+        if patch == self.chosen:
+            return
+        self.chosen, self.detail = patch, None
+        self.detail_changed.emit()
+        if patch:
+            self._read_detail(patch)
+
+    def _read_detail(self, patch: str) -> None:
+        engine = self.engine
+        ours = engine is not None and engine.engine == EngineKind.VLLM
+        version = (engine.plan.installation or None) if engine is not None and ours else None
+
+        async def work(client: HostClient) -> None:
+            detail = await client.patch(patch, version)
+            if self.chosen == patch:
+                self.detail = detail
+                self.detail_changed.emit()
+
+        self.session.command("read a patch", work)
+
+    @property
+    def patch(self) -> Patch | None:
+        """The chosen patch."""
+        patches = self.page.patches if self.page else ()
+        return next((patch for patch in patches if patch.id == self.chosen), None)
+
+    @property
+    def why_left_out(self) -> str:
+        """Why the start that runs is without the chosen patch; empty where it is not."""
+        engine = self.engine
+        planned = engine.plan.patches if engine else None
+        for one in planned.left_out if planned else ():
+            if one.patch == self.chosen:
+                detail = f" ({one.detail})" if one.detail else ""
+                return f"Left out of this start: {REASONS[one.reason]}{detail}."
+        return ""
+
+    def needed_by(self) -> tuple[str, ...]:
+        """The patches that need the chosen one."""
+        patches = self.page.patches if self.page else ()
+        return tuple(patch.id for patch in patches if self.chosen in patch.requires)
+
+    def in_processes(self) -> tuple[tuple[str, PatchResult], ...]:
+        """The chosen patch in every process that reported it."""
+        applies = self.applies
+        return tuple(
+            (process_name(process), result)
+            for process in (applies.processes if applies else ())
+            for result in process.results
+            if result.patch == self.chosen
+        )
+
+    # What can be done.
+
+    def pending(self, name: str) -> bool:
+        """Whether this command is under way."""
+        return name in self._pending
+
+    @property
+    def can_ask_engine(self) -> bool:
+        """Whether an engine with an overlay runs."""
+        engine = self.engine
+        return self.session.link.connected and engine is not None and engine.engine == "vllm"
+
+    def scopes(self) -> tuple[tuple[str, str], ...]:
+        """What can be switched as a whole: all patches, and each family; names and titles."""
+        patches = self.page.patches if self.page else ()
+        families = sorted({patch.family for patch in patches})
+        counts = {name: sum(patch.family == name for patch in patches) for name in families}
+        return (
+            (ALL_PATCHES, f"All {formats.plural(len(patches), 'patch', 'patches')}"),
+            *((name, f"{name}  ·  {formats.plural(counts[name], 'patch', 'patches')}") for name in families),
+        )
+
+    def switch(self, to: str, name: str = "") -> None:
+        """Switch the chosen patch, or a family or all by name, on, off, or back, for the next start."""
+        change = SwitchPatches.model_validate({"names": (name or self.chosen,), "to": to})
+
+        async def work(client: HostClient) -> None:
+            self._take(await client.switch_patches(change))
+
+        self._send("switch", work)
+
+    def probe(self) -> None:
+        """Ask every process whether its patches are live."""
+        if (engine := self.engine) is None:
+            return
+        name = engine.id
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_applies(await client.probe_patches(name))
+
+        self._send("probe", work)
+
+    def restart(self) -> Restart | None:
+        """What to ask before the engine starts again without the chosen patch; None for nothing."""
+        return restart_of(self.session.state, self.engine, self.chosen, self.needed_by())
+
+    def start_without(self) -> None:
+        """Start the engine again without the chosen patch."""
+        if (engine := self.engine) is None:
+            return
+        name, patch = engine.id, self.chosen
+
+        async def work(client: HostClient) -> None:
+            self.session.state.set_engine(await client.start_without(name, patch))
+
+        self._send("without", work)
+
+    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+        self._pending.add(name)
+        self.detail_changed.emit()
+
+        def done() -> None:
+            self._pending.discard(name)
+            self.detail_changed.emit()
+
+        self.session.command(f"patches: {name}", work, done=done)

@@ -1,0 +1,48 @@
+"""What a start without a patch does to the engine that runs, said before it is done."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from engine_host.protocol import Engine, EngineState
+from sndr_gui.host.state import HostState
+from sndr_gui.kit import formats
+
+_LOADED = (EngineState.READY, EngineState.BUSY, EngineState.DRAINING)
+
+
+@dataclass(frozen=True)
+class Restart:
+    """One restart to agree to; `cuts` says which answers it may cut off, empty where none is under way."""
+
+    engine: str
+    title: str
+    does: str
+    cuts: str
+    also: str
+    command: str
+
+
+def restart_of(
+    state: HostState, engine: Engine | None, patch: str, needed_by: tuple[str, ...]
+) -> Restart | None:
+    """What to ask before an engine starts again without a patch; None where nothing would be lost by it."""
+    open_now = state.open_requests(engine.id) if engine is not None else 0
+    if engine is None or (engine.state not in _LOADED and not open_now):
+        return None
+    took = engine.verified.ready_after if engine.verified else None
+    last = f" Its last start took {formats.duration(took)}." if took is not None else ""
+    cuts = ""
+    if open_now:
+        running = "request is running: it has" if open_now == 1 else "requests are running: they have"
+        cuts = f"{open_now} {running} a few seconds to finish, and what is not finished then is cut off."
+    also = f"Left out as well, because they need it: {', '.join(needed_by)}." if needed_by else ""
+    return Restart(
+        engine=engine.id,
+        title=f"Start {engine.name} without {patch}?",
+        does=f"{engine.name} is stopped and started again with the same settings. It answers nothing in "
+        f"between, and what it has cached is lost.{last}",
+        cuts=cuts,
+        also=also,
+        command=f"sndr patches without {patch}",
+    )

@@ -1,0 +1,1 @@
+"""What the Presets page knows and does."""

@@ -1,0 +1,437 @@
+"""One preset while it is edited: its text, the form's values in it, what is wrong, and saving with undo."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    CatalogFault,
+    EntryOrigin,
+    PresetChange,
+    PresetFile,
+    PresetLint,
+    Problem,
+    Reason,
+    ResolvedPreset,
+    ResolvedSetting,
+    SavedPreset,
+    SetBy,
+    Severity,
+)
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.models.presets.command import change_command, new_command, show_command
+from sndr_gui.models.presets.drafts import Draft, Drafts
+from sndr_gui.models.presets.form import Path, value_at
+from sndr_gui.models.window.throttle import Soon
+
+_CHECK_MS = 200
+_DRAFT_MS = 800
+_ID = re.compile(r"^id:\s*([a-z0-9][a-z0-9._-]{0,79})\s*(?:#.*)?$", re.MULTILINE)
+
+
+class PresetEditor(QObject):
+    """Holds the text that is edited; the YAML editor and the form both change it here.
+
+    Signals:
+        opened: another preset is edited, or none
+        text_replaced: the text changed otherwise than by typing into the YAML editor
+        checked: what is wrong, and what it resolves to, is new
+        changed: anything else that is shown
+        stored: a file was written or removed
+    """
+
+    opened = Signal()
+    text_replaced = Signal()
+    checked = Signal()
+    changed = Signal()
+    stored = Signal()
+
+    def __init__(self, session: Session, drafts: Drafts) -> None:
+        super().__init__()
+        self.session, self.drafts = session, drafts
+        self._check_soon = Soon(self, _CHECK_MS, self._check)
+        self._draft_soon = Soon(self, _DRAFT_MS, self.keep_draft)
+        self._check_task: asyncio.Future[None] | None = None
+        self._edit_task: asyncio.Future[None] | None = None
+        self._waiting: dict[Path, PresetChange] = {}
+        self._set("", EntryOrigin.USER, "", "", None)
+        session.link.changed.connect(self._on_link)
+
+    def _set(self, preset: str, origin: EntryOrigin, text: str, saved: str, digest: str | None) -> None:
+        self.id, self.origin, self.text = preset, origin, text
+        self.saved_text, self.digest = saved, digest
+        self.lint: PresetLint | None = None
+        self.resolved: ResolvedPreset | None = None
+        self.problem: Problem | None = None
+        self.conflict = False
+        self.saving = False
+        self.restored: Draft | None = None
+        self._undo: SavedPreset | None = None
+        self._saved_data: Mapping[str, Any] | None = None
+        self._checked_text: str | None = None
+        self._waiting.clear()
+
+    # Opening and leaving.
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a preset is edited or looked at."""
+        return bool(self.id)
+
+    @property
+    def is_new(self) -> bool:
+        """Whether it was never saved."""
+        return self.digest is None
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it comes with the program."""
+        return self.origin is EntryOrigin.PROGRAM
+
+    @property
+    def dirty(self) -> bool:
+        """Whether there is something that is not saved."""
+        return self.is_open and not self.read_only and self.text != self.saved_text
+
+    def open_file(self, file: PresetFile) -> None:
+        """Edit a preset; the draft of it that was kept goes on."""
+        draft = self.drafts.get(file.id) if file.origin is EntryOrigin.USER else None
+        self._set(file.id, file.origin, file.text, file.text, file.digest)
+        if draft is not None and draft.text != file.text:
+            self.text, self.restored = draft.text, draft
+            if draft.digest is not None:
+                # Saving says so when the file changed since the draft was begun.
+                self.digest = draft.digest
+        self._begin()
+
+    def open_new(self, preset: str, text: str) -> None:
+        """Edit a preset that is in no file yet."""
+        self._set(preset, EntryOrigin.USER, text, "", None)
+        self._begin()
+
+    def open_draft(self, draft: Draft) -> None:
+        """Go on with a draft of a preset that was never saved."""
+        self._set(draft.id, EntryOrigin.USER, draft.text, draft.saved, draft.digest)
+        self.restored = draft
+        self._begin()
+
+    def _begin(self) -> None:
+        self.opened.emit()
+        self.text_replaced.emit()
+        self._check()
+
+    def leave(self, *, keep: bool) -> None:
+        """Close the preset; what is not saved is kept as a draft or thrown away."""
+        if keep:
+            self.keep_draft()
+        else:
+            self._drop_draft()
+        self._set("", EntryOrigin.USER, "", "", None)
+        self.opened.emit()
+        self.stored.emit()
+
+    def discard(self) -> None:
+        """Go back to what is saved; a preset that never was is thrown away, with undo."""
+        if self.is_new:
+            preset, text = self.target, self.text
+            self.leave(keep=False)
+            self.session.notices.info(
+                "preset discarded",
+                f"{preset} is thrown away.",
+                action_text="Undo",
+                action=lambda: self.open_new(preset, text),
+            )
+            return
+        self._drop_draft()
+        self.restored, self.problem, self.conflict = None, None, False
+        self._replace(self.saved_text)
+
+    def keep_draft(self) -> None:
+        """Write the unsaved text into the window's file, where it survives everything."""
+        if not self.dirty:
+            self._drop_draft()
+            return
+        draft = Draft(self.id, self.text, self.saved_text, self.digest, time.time())
+        try:
+            self.drafts.keep(draft)
+        except OSError as error:
+            self.session.notices.warning("draft", f"The draft of {self.id} could not be kept: {error}.")
+
+    def _drop_draft(self) -> None:
+        try:
+            self.drafts.drop(self.id)
+        except OSError as error:
+            self.session.notices.warning("draft", f"The drafts could not be written: {error}.")
+
+    # The text, from both sides.
+
+    def set_text(self, text: str) -> None:
+        """Take over what was typed into the YAML editor, with the line breaks of the file."""
+        if "\r\n" in self.saved_text:
+            text = text.replace("\n", "\r\n")
+        if text == self.text or self.read_only:
+            return
+        self.text = text
+        self.problem = None
+        self._check_soon.ask()
+        self._draft_soon.ask()
+        self.changed.emit()
+
+    def set_value(self, path: Path, value: Any) -> None:
+        """Take over a value of the form; None takes it out of the text, and the layers below hold again."""
+        if self.read_only or (path not in self._waiting and value_at(self.data, path) == value):
+            return
+        self._waiting[path] = PresetChange(path=path, value=value, remove=value is None)
+        if self._edit_task is None:
+            self._edit_task = self.session.tasks.start(self._edit(), "edit preset")
+
+    async def _edit(self) -> None:
+        try:
+            while self._waiting:
+                changes, before = tuple(self._waiting.values()), self.text
+                self._waiting.clear()
+                text = await self.session.client.edit_preset(before, changes)
+                if self.text != before:
+                    # Somebody typed meanwhile: the values are put into what is there now.
+                    for change in changes:
+                        self._waiting.setdefault(change.path, change)
+                    continue
+                self._replace(text)
+        except HostRefused as error:
+            self._waiting.clear()
+            self.problem = error.problem
+            self.changed.emit()
+        except HostError as error:
+            self._waiting.clear()
+            self.session.notices.error("edit preset", str(error))
+        finally:
+            self._edit_task = None
+
+    def _replace(self, text: str) -> None:
+        if text != self.text:
+            self.text = text
+            self._draft_soon.ask()
+            self.text_replaced.emit()
+        self._check()
+        self.changed.emit()
+
+    # Checking.
+
+    @property
+    def data(self) -> Mapping[str, Any] | None:
+        """What the text says; None where it is no YAML."""
+        return self.lint.data if self.lint is not None else None
+
+    @property
+    def checking(self) -> bool:
+        """Whether what is said of the text is of an older one."""
+        return self.is_open and self._checked_text != self.text
+
+    @property
+    def faults(self) -> tuple[CatalogFault, ...]:
+        """What is wrong, errors first."""
+        found = self.lint.faults if self.lint is not None else ()
+        return tuple(sorted(found, key=lambda fault: fault.severity is not Severity.ERROR))
+
+    @property
+    def can_save(self) -> bool:
+        """Whether the text is checked, usable and not saved yet."""
+        good = self.lint is not None and self.lint.preset is not None and not self.checking
+        return good and self.dirty and not self.saving and self.session.link.connected
+
+    def _on_link(self) -> None:
+        if self.is_open and self.session.link.connected and self.checking:
+            self._check()
+        self.changed.emit()
+
+    def _check(self) -> None:
+        if self.is_open and self._check_task is None:
+            self._check_task = self.session.tasks.start(self._lint(), "check preset")
+
+    async def _lint(self) -> None:
+        try:
+            while self.is_open and self._checked_text != self.text:
+                text, preset = self.text, self.id
+                found = await self.session.client.lint_preset(text, self.target)
+                if self.read_only:
+                    # It is as the program has it; that nobody may save it so is no fault of it.
+                    detail = await self.session.client.preset(preset)
+                    found = found.model_copy(update={"faults": (), "resolved": detail.resolved, "diff": ""})
+                if preset != self.id:
+                    continue
+                self.lint, self._checked_text = found, text
+                self.resolved = found.resolved or self.resolved
+                if text == self.saved_text:
+                    self._saved_data = found.data
+                self.checked.emit()
+        except HostError:
+            # The status bar says that the host is away; it is checked when it is back.
+            pass
+        finally:
+            self._check_task = None
+        self.changed.emit()
+
+    # What the form shows.
+
+    def value(self, path: Path) -> Any:
+        """What the text says at a place."""
+        return value_at(self.data, path)
+
+    def inherited(self, path: Path) -> tuple[Any, str]:
+        """What holds where the text is silent, and the layer it is from; an empty layer is not known."""
+        resolved = self.resolved
+        if resolved is None:
+            return None, ""
+        if path[0] == "settings":
+            setting = next((one for one in resolved.settings if one.name == path[-1]), None)
+            by = _beneath(setting, self.target, self.value(path) is not None) if setting else None
+            return (by.value, by.layer.value) if by is not None else (None, "")
+        base = value_at(self.data, ("extends",))
+        if base and self.value(path) is None:
+            return value_at(resolved.preset.model_dump(mode="json"), path), "the original"
+        return None, ""
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that the preset is for."""
+        return self.resolved.engine.value if self.resolved is not None else None
+
+    # Saving.
+
+    @property
+    def target(self) -> str:
+        """The id that it is saved under: a new one's is what its text says."""
+        said = _ID.search(self.text) if self.is_new else None
+        return said[1] if said else self.id
+
+    @property
+    def diff(self) -> str:
+        """What saving would change."""
+        return self.lint.diff if self.lint is not None else ""
+
+    @property
+    def can_undo_save(self) -> bool:
+        """Whether the last save can be taken back."""
+        return self._undo is not None and not self.saving
+
+    @property
+    def command(self) -> str:
+        """The command line that does what Save would do."""
+        if self.read_only:
+            return show_command(self.id)
+        if self.is_new:
+            return new_command(self.target, self.data)
+        return change_command(self.id, self._saved_data, self.data) if self.dirty else show_command(self.id)
+
+    def save(self) -> None:
+        """Save the text; a file that changed meanwhile is not overwritten."""
+        if not self.can_save:
+            return
+        target, text, digest = self.target, self.text, self.digest
+
+        async def work(client: HostClient) -> None:
+            self._stored(await client.save_preset(target, text, digest), text)
+
+        self._send("save preset", work)
+
+    def _stored(self, saved: SavedPreset, text: str) -> None:
+        if saved.id != self.id:
+            self._drop_draft()
+        self.id, self.digest, self.saved_text = saved.id, saved.digest, text
+        self._undo, self.restored, self.conflict, self.problem = saved, None, False, None
+        self._saved_data = self.data
+        if not self.dirty:
+            self._drop_draft()
+        self._checked_text = None
+        self._check()
+        self.stored.emit()
+
+    def undo_save(self) -> None:
+        """Bring back the file that was there before the last save; a new preset's file goes."""
+        undone = self._undo
+        if undone is None:
+            return
+
+        async def work(client: HostClient) -> None:
+            digest = None
+            if undone.previous is None:
+                await client.remove_preset(undone.id)
+            else:
+                digest = (await client.save_preset(undone.id, undone.previous, undone.digest)).digest
+            self._undone(undone, digest)
+
+        self._send("undo save", work)
+
+    def _undone(self, undone: SavedPreset, digest: str | None) -> None:
+        self._undo = None
+        if self.id == undone.id:
+            # What was typed after the save stays, and so does a preset that has no file any more.
+            text = undone.previous if not self.dirty and undone.previous is not None else self.text
+            self.saved_text, self.digest = undone.previous or "", digest
+            self._saved_data = self._checked_text = None
+            self._replace(text)
+            self.keep_draft()
+        self.stored.emit()
+
+    def compare_again(self) -> None:
+        """After a conflict: take the file that is there now as the one to be replaced, and show the diff."""
+
+        async def work(client: HostClient) -> None:
+            try:
+                file = await client.preset_file(self.target)
+                self.id, self.saved_text, self.digest = file.id, file.text, file.digest
+            except HostRefused as error:
+                if error.problem.reason is not Reason.NOT_FOUND:
+                    raise
+                self.saved_text, self.digest = "", None
+            self.conflict, self.problem, self._checked_text, self._saved_data = False, None, None, None
+            self._check()
+
+        self._send("compare preset", work)
+
+    def take_theirs(self) -> None:
+        """After a conflict: edit what is in the file now; one's own text is left behind as undo."""
+
+        async def work(client: HostClient) -> None:
+            file = await client.preset_file(self.target)
+            self._drop_draft()
+            self.saved_text, self.digest = file.text, file.digest
+            self.conflict, self.problem, self._checked_text = False, None, None
+            self._replace(file.text)
+
+        self._send("read preset", work)
+
+    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+        self.saving = True
+        self.problem = None
+        self.changed.emit()
+
+        def done() -> None:
+            self.saving = False
+            self.changed.emit()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self.problem = error.problem
+                self.conflict = error.problem.reason is Reason.CONFLICT
+            else:
+                self.session.notices.error(name, str(error))
+
+        self.session.command(name, work, done=done, failed=failed)
+
+
+def _beneath(setting: ResolvedSetting, preset: str, is_set: bool) -> SetBy | None:
+    """Who would set a value if this preset's own file did not."""
+    if not is_set:
+        return setting.by
+    stem = f"{preset}.yaml"
+    below = [by for by in (setting.by, *setting.over) if not by.file.endswith(stem)]
+    return below[0] if below else None

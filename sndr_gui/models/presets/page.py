@@ -1,0 +1,443 @@
+"""The view-model of Presets: one's own and the program's, and making, keeping and sharing one's own."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    CatalogFault,
+    CatalogPage,
+    EntryOrigin,
+    ImportPreset,
+    PresetChange,
+    PresetForm,
+    PresetItem,
+    PresetPage,
+    Problem,
+    Reason,
+)
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.models.launch.subject import ENGINE_NAMES
+from sndr_gui.models.presets.drafts import Drafts
+from sndr_gui.models.presets.editor import PresetEditor
+from sndr_gui.models.presets.rows import STATUS_TONES
+
+ALL, OWN, SHIPPED = "all", "own", "shipped"
+_TONES: dict[str, str] = {
+    "cannot be used": "bad",
+    "not saved": "warn",
+    **{status.value: tone for status, tone in STATUS_TONES.items()},
+}
+_LARGEST_FILE = 1 << 20
+
+
+@dataclass(frozen=True)
+class LibraryRow:
+    """A preset, an own file that cannot be used, or a draft that was never saved."""
+
+    id: str
+    title: str
+    origin: str
+    model: str = ""
+    engine: str = ""
+    status: str = ""
+    draft: bool = False
+    extends: str | None = None
+    why: str = ""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is the person's."""
+        return self.origin != SHIPPED
+
+    @property
+    def kind(self) -> str:
+        """Whose it is, in words."""
+        words = {SHIPPED: "shipped", OWN: "your own"}.get(self.origin, "draft")
+        return f"{words}, draft" if self.draft and words != "draft" else words
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """A file that is being imported, and what stands in its way."""
+
+    path: str
+    text: str
+    problem: Problem
+
+    @property
+    def name(self) -> str:
+        """What the file is called."""
+        return Path(self.path).name
+
+    @property
+    def conflict(self) -> bool:
+        """Whether something else is there under the same id."""
+        return self.problem.reason is Reason.CONFLICT
+
+    @property
+    def taken(self) -> str:
+        """The id that is there already."""
+        return str(self.problem.evidence.get("id", ""))
+
+    @property
+    def can_replace(self) -> bool:
+        """Whether what is there is the person's own."""
+        return self.conflict and not str(self.problem.evidence.get("file", "")).startswith("presets/")
+
+
+class PresetsModel(QObject):
+    """What Presets shows.
+
+    Signals:
+        changed: anything but the rows
+        rows_changed: the rows or their number
+        arriving_changed: an import waits for a decision, or does not any more
+    """
+
+    changed = Signal()
+    rows_changed = Signal()
+    arriving_changed = Signal()
+
+    def __init__(self, session: Session, drafts: Drafts) -> None:
+        super().__init__()
+        self.session, self.drafts = session, drafts
+        self.editor = PresetEditor(session, drafts)
+        self.page: PresetPage | None = None
+        self.catalog: CatalogPage | None = None
+        self.form: PresetForm | None = None
+        self.rows: RowsModel[LibraryRow] = RowsModel(_columns(), lambda row: row.id, self)
+        self.origin = ALL
+        self.chosen = ""
+        self.arriving: Arriving | None = None
+        self._shown = False
+        self._wanted = ""
+        self._settings: Mapping[str, Any] = {}
+        session.state.outdated.connect(self._on_outdated)
+        session.link.changed.connect(self._on_link)
+        self.editor.stored.connect(self._fill)
+
+    def set_shown(self, shown: bool) -> None:
+        """Read what is shown when somebody looks."""
+        self._shown = shown
+        if shown:
+            self._on_link()
+        else:
+            self.editor.keep_draft()
+
+    def _on_link(self) -> None:
+        if self._shown and self.session.link.connected and self.page is None:
+            self.load()
+        self.changed.emit()
+
+    def _on_outdated(self, part: str) -> None:
+        if part in ("presets", "all") and self.page is not None and self.session.link.connected:
+            self.load()
+
+    def load(self) -> None:
+        """Read the catalogue."""
+
+        async def work(client: HostClient) -> None:
+            if self.form is None:
+                self.form = await client.preset_form()
+            self.page, self.catalog = await client.presets(), await client.catalog()
+            self._fill()
+            self.changed.emit()
+            if self._wanted:
+                wanted, self._wanted = self._wanted, ""
+                self.edit(wanted, self._settings)
+
+        self.session.command("read the presets", work)
+
+    # What is shown.
+
+    @property
+    def items(self) -> tuple[PresetItem, ...]:
+        """The usable presets."""
+        return self.page.presets if self.page else ()
+
+    def item(self, preset: str) -> PresetItem | None:
+        """One usable preset."""
+        return next((item for item in self.items if item.preset.id == preset), None)
+
+    @property
+    def faults(self) -> tuple[CatalogFault, ...]:
+        """What is wrong in files."""
+        return self.page.faults if self.page else ()
+
+    @property
+    def row(self) -> LibraryRow | None:
+        """The chosen row."""
+        return next((row for row in self.rows.shown if row.id == self.chosen), None)
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if self.page is None:
+            return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
+        own = sum(item.origin is EntryOrigin.USER for item in self.items)
+        parts = [f"{formats.plural(len(self.items), 'preset')}", f"{own} of your own"]
+        if drafts := len(self.drafts.all):
+            parts.append(formats.plural(drafts, "unsaved draft"))
+        return "  ·  ".join(parts)
+
+    def set_origin(self, origin: str) -> None:
+        """Show all, one's own, or those of the program."""
+        self.origin = origin
+        self._fill()
+
+    def choose(self, preset: str) -> None:
+        """Choose a row."""
+        if preset != self.chosen:
+            self.chosen = preset
+            self.changed.emit()
+
+    def _fill(self) -> None:
+        rows = [*self._own_rows(), *(self._row(item) for item in self.items if not _is_own(item))]
+        self.rows.set_rows([row for row in rows if self.origin == ALL or row.own == (self.origin == OWN)])
+        if self.row is None:
+            self.chosen = self.rows.shown[0].id if self.rows.shown else ""
+        self.rows_changed.emit()
+
+    def _own_rows(self) -> list[LibraryRow]:
+        found = {item.preset.id: self._row(item) for item in self.items if _is_own(item)}
+        for fault in self.faults:
+            path = Path(fault.file)
+            if path.is_absolute() and path.parent.name == "presets" and path.stem not in found:
+                why = f"line {fault.line}: {fault.message}" if fault.line else fault.message
+                found[path.stem] = LibraryRow(path.stem, path.stem, OWN, status="cannot be used", why=why)
+        for draft in self.drafts.all:
+            if draft.id not in found and draft.digest is None:
+                found[draft.id] = LibraryRow(draft.id, draft.id, "draft", status="not saved", draft=True)
+        return [found[name] for name in sorted(found)]
+
+    def _row(self, item: PresetItem) -> LibraryRow:
+        preset = item.preset
+        return LibraryRow(
+            preset.id,
+            preset.title,
+            OWN if _is_own(item) else SHIPPED,
+            item.model_title,
+            ENGINE_NAMES[preset.engine.value],
+            preset.card.status.value,
+            self.drafts.get(preset.id) is not None,
+            item.extends,
+        )
+
+    # What can be done.
+
+    def open(self, preset: str, settings: Mapping[str, Any] | None = None) -> None:
+        """Edit a preset, or look at one of the program's; of one's own, with these settings put in."""
+        if self.editor.id == preset:
+            self._put(settings)
+            return
+        # What is not saved of another one is kept as a draft.
+        self.editor.keep_draft()
+        draft = self.drafts.get(preset)
+        row = next((row for row in self._own_rows() if row.id == preset), None)
+        if draft is not None and row is not None and row.origin == "draft":
+            self.editor.open_draft(draft)
+            self._put(settings)
+            return
+
+        async def work(client: HostClient) -> None:
+            self.editor.open_file(await client.preset_file(preset))
+            self._put(settings)
+
+        self.session.command("open preset", work)
+
+    def edit(self, preset: str, settings: Mapping[str, Any] | None = None) -> None:
+        """Edit a preset of one's own, or begin a variation of one of the program's; with these settings."""
+        if self.page is None:
+            self._wanted, self._settings = preset, settings or {}
+            self._on_link()
+            return
+        item = self.item(preset)
+        if item is not None and not _is_own(item):
+            self.vary(preset)
+            self._put(settings)
+        else:
+            self.open(preset, settings)
+
+    def _put(self, settings: Mapping[str, Any] | None) -> None:
+        for name, value in (settings or {}).items():
+            self.editor.set_value(("settings", name), value)
+
+    def vary(self, preset: str) -> None:
+        """Begin a variation of one's own of a preset; of a variation, a copy."""
+        item = self.item(preset)
+        if item is None:
+            return
+        self.editor.keep_draft()
+        name = self.free_id(f"my-{preset.removeprefix('my-')}")
+        if item.extends is not None:
+            self._copy(preset, name)
+            return
+        title = _scalar(f"{item.preset.title}, my own")
+        self.editor.open_new(name, f"format: 1\nid: {name}\ntitle: {title}\nextends: {preset}\n")
+
+    def _copy(self, preset: str, name: str) -> None:
+        async def work(client: HostClient) -> None:
+            file = await client.preset_file(preset)
+            change = PresetChange(path=("id",), value=name)
+            self.editor.open_new(name, await client.edit_preset(file.text, (change,)))
+
+        self.session.command("copy preset", work)
+
+    def free_id(self, wanted: str) -> str:
+        """An id that nothing has, like this one."""
+        known = {item.preset.id for item in self.items} | {draft.id for draft in self.drafts.all}
+        known |= {row.id for row in self._own_rows()}
+        wanted = wanted[:76]
+        number = 2
+        name = wanted
+        while name in known:
+            name = f"{wanted}-{number}"
+            number += 1
+        return name
+
+    def remove(self, preset: str) -> None:
+        """Remove a preset of one's own, with undo; a draft that was never saved is kept for undo too."""
+        draft = self.drafts.get(preset)
+        row = next((row for row in self._own_rows() if row.id == preset), None)
+        if row is not None and row.origin == "draft" and draft is not None:
+            self.drafts.drop(preset)
+            self._say_removed(preset, partial(self._keep_again, preset, draft.text))
+            self._after_removal(preset)
+            return
+
+        async def work(client: HostClient) -> None:
+            removed = await client.remove_preset(preset)
+            self.drafts.drop(preset)
+            self._after_removal(preset)
+            # What cannot be used cannot be saved again as it is: it comes back as a draft.
+            again = self._keep_again if row is not None and row.why else self._save_again
+            self._say_removed(preset, partial(again, preset, removed.previous or ""))
+
+        self.session.command("remove preset", work)
+
+    def _after_removal(self, preset: str) -> None:
+        if self.editor.id == preset:
+            self.editor.leave(keep=False)
+        self._fill()
+        self.changed.emit()
+
+    def _say_removed(self, preset: str, undo: Callable[[], object]) -> None:
+        self.session.notices.info("preset removed", f"{preset} is removed.", action_text="Undo", action=undo)
+
+    def _save_again(self, preset: str, text: str) -> None:
+        async def work(client: HostClient) -> None:
+            await client.save_preset(preset, text, None)
+            self.chosen = preset
+
+        self.session.command("undo removal", work)
+
+    def _keep_again(self, preset: str, text: str) -> None:
+        self.editor.open_new(preset, text)
+        self.editor.keep_draft()
+        self._fill()
+
+    # One file for somebody else.
+
+    def export(self, preset: str, path: str) -> None:
+        """Write a preset with everything that it needs into a file."""
+
+        async def work(client: HostClient) -> None:
+            found = await client.export_preset(preset)
+            try:
+                await asyncio.to_thread(Path(path).write_text, found.text, encoding="utf-8")
+            except OSError as error:
+                self.session.notices.error("export", f"{path} cannot be written: {error.strerror}.")
+                return
+            self.session.notices.info("export", f"{preset} is in {path}.")
+
+        self.session.command("export preset", work)
+
+    def import_file(self, path: str) -> None:
+        """Take in a file that was exported."""
+        name = Path(path).name
+
+        async def work(_client: HostClient) -> None:
+            try:
+                text = await asyncio.to_thread(_read, Path(path))
+            except (OSError, UnicodeDecodeError, ValueError) as error:
+                self.session.notices.error("import", f"{name} cannot be read: {error}.")
+                return
+            self.import_text(path, text)
+
+        self.session.command("read the file", work)
+
+    def import_text(self, path: str, text: str, new_id: str | None = None, replace: bool = False) -> None:
+        """Take in an exported text; a conflict waits for a decision in `arriving`."""
+        asked = ImportPreset(text=text, id=new_id, replace=replace)
+
+        async def work(client: HostClient) -> None:
+            done = await client.import_preset(asked)
+            self._set_arriving(None)
+            self.chosen = done.id
+            written = "is imported" if done.written else "was here already, just the same"
+            warned = f" {done.faults[0].message}." if done.faults else ""
+            self.session.notices.info("import", f"{done.id} {written}.{warned}")
+            self.load()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self._set_arriving(Arriving(path, text, error.problem))
+            else:
+                self.session.notices.error("import", str(error))
+
+        self.session.command("import preset", work, failed=failed)
+
+    def _set_arriving(self, arriving: Arriving | None) -> None:
+        self.arriving = arriving
+        self.arriving_changed.emit()
+
+    def give_up_import(self) -> None:
+        """Take nothing in."""
+        self._set_arriving(None)
+
+
+def _is_own(item: PresetItem) -> bool:
+    return item.origin is EntryOrigin.USER
+
+
+def _scalar(text: str) -> str:
+    """A title as YAML takes it."""
+    return "'" + text.replace("'", "''") + "'" if any(sign in text for sign in ":#'\"[]{}&*!|>%@`") else text
+
+
+def _read(path: Path) -> str:
+    if path.stat().st_size > _LARGEST_FILE:
+        raise ValueError("it is larger than any such file")
+    return path.read_text(encoding="utf-8")
+
+
+def _columns() -> tuple[Column[LibraryRow], ...]:
+    return (
+        Column("Preset", lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
+        Column("Id", lambda row: row.id, tone=lambda _row: "muted"),
+        Column(
+            "Whose",
+            lambda row: row.kind,
+            tone=lambda row: "warn" if row.draft else "accent" if row.own else "muted",
+        ),
+        Column("Model", lambda row: row.model, tone=lambda _row: "muted"),
+        Column("Engine", lambda row: row.engine, tone=lambda _row: "muted"),
+        Column(
+            "Status",
+            lambda row: row.status,
+            tone=lambda row: _TONES.get(row.status, "muted"),
+            tip=lambda row: row.why or row.status,
+        ),
+    )

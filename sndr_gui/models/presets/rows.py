@@ -1,0 +1,224 @@
+"""The list of presets on Launch: its rows with their verdicts, its columns, and what narrows it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from engine_host.protocol import PresetItem, PresetStatus, Severity, Workload
+from engine_host.protocol.fit import Verdict
+from engine_host.protocol.presets import EntryOrigin, PresetVerdict
+from sndr_gui.kit import formats
+from sndr_gui.kit.rows import Column
+from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.models.launch.subject import ENGINE_NAMES
+
+ALL = ""
+FACETS = ("status", "workload", "engine")
+WORKS = (Verdict.FITS, Verdict.TIGHT)
+STATUS_TONES = {
+    PresetStatus.VERIFIED: "good",
+    PresetStatus.REPORTED: "accent",
+    PresetStatus.DEPRECATED: "bad",
+    PresetStatus.UPSTREAM_GATED: "warn",
+    PresetStatus.EXPERIMENTAL: "warn",
+    PresetStatus.PREVIEW: "warn",
+}
+STATUS_MEANS = {
+    PresetStatus.VERIFIED: "this project ran it",
+    PresetStatus.REPORTED: "others published figures of it",
+    PresetStatus.COMPUTED: "it should fit; nobody measured it",
+    PresetStatus.EXPERIMENTAL: "it ran somewhere, with rough edges",
+    PresetStatus.PREVIEW: "it ran somewhere, with rough edges",
+    PresetStatus.UPSTREAM_GATED: "it waits for a change in an engine",
+    PresetStatus.DEPRECATED: "do not begin with it",
+}
+JUDGING = "judging…"
+
+
+@dataclass(frozen=True)
+class PresetRow:
+    """A preset and what is known of it on this machine; `rank`: its place among all, the best first."""
+
+    item: PresetItem
+    verdict: PresetVerdict | None = None
+    rank: int = 0
+
+    @property
+    def about(self) -> str:
+        """Engine, status and what it is good for, in one line."""
+        preset = self.item.preset
+        own = ("your own",) if self.item.origin is EntryOrigin.USER else ()
+        words = [workload_words(workload) for workload in preset.card.good_for]
+        return "  ·  ".join(
+            (ENGINE_NAMES[preset.engine.value], preset.card.status.value, *own, ", ".join(words))
+        )
+
+    @property
+    def here(self) -> tuple[str, str]:
+        """The verdict in words, and its tone."""
+        if self.verdict is None:
+            return JUDGING, "muted"
+        words, tone = VERDICTS[self.verdict.verdict]
+        # Most of a catalogue is for other machines: that is no alarm.
+        quiet = self.verdict.verdict is Verdict.CANNOT_RUN
+        words = words.removesuffix(" here")
+        if self.works and not self.ready:
+            return f"{words}, not ready", "muted"
+        return words, "muted" if quiet else tone
+
+    @property
+    def works(self) -> bool:
+        """Whether it fits on this machine, be it there already or not."""
+        return self.verdict is not None and self.verdict.verdict in WORKS
+
+    @property
+    def ready(self) -> bool:
+        """Whether it fits and nothing has to be fetched or installed first."""
+        if self.verdict is None or not self.works:
+            return False
+        return all(finding.severity is not Severity.ERROR for finding in self.verdict.missing)
+
+    @property
+    def why(self) -> str:
+        """Why the verdict is what it is."""
+        if self.verdict is None:
+            return "Not computed yet."
+        missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
+        parts = [self.verdict.why, missing if self.verdict.missing else ""]
+        if self.verdict.needed is not None and self.verdict.room is not None:
+            parts.append(
+                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} may be used"
+            )
+        return "\n".join(part for part in parts if part)
+
+
+@dataclass(frozen=True)
+class Narrowing:
+    """What the list is narrowed to; an empty text does not narrow."""
+
+    status: str = ALL
+    workload: str = ALL
+    engine: str = ALL
+    here: bool = False
+
+
+def passes(row: PresetRow, wanted: Narrowing) -> bool:
+    """Whether a row is in what is wanted; while nothing is judged yet, nothing is hidden for it."""
+    preset = row.item.preset
+    return (
+        wanted.status in (ALL, preset.card.status.value)
+        and wanted.engine in (ALL, preset.engine.value)
+        and (wanted.workload == ALL or wanted.workload in preset.card.good_for)
+        and (not wanted.here or row.verdict is None or row.verdict.verdict in {*WORKS, Verdict.UNKNOWN})
+    )
+
+
+def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) -> list[PresetRow]:
+    """The rows, what will work best first; presets without a verdict come last, in their own order."""
+    judged = {verdict.preset: (place, verdict) for place, verdict in enumerate(verdicts)}
+    last = len(judged)
+    rows = []
+    for item in items:
+        place, verdict = judged.get(item.preset.id, (last, None))
+        rows.append(PresetRow(item, verdict, place))
+    return sorted(rows, key=lambda row: row.rank)
+
+
+def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
+    """What a facet offers: everything, then each value that occurs."""
+    captions: Mapping[str, str] = {
+        "status": "Status",
+        "workload": "Workload",
+        "engine": "Engine",
+    }
+    order: Callable[[str], int] = {
+        "status": [status.value for status in PresetStatus].index,
+        "workload": [workload.value for workload in Workload].index,
+        "engine": list(ENGINE_NAMES).index,
+    }[facet]
+    found: set[str] = set()
+    for row in rows:
+        preset = row.item.preset
+        if facet == "workload":
+            found |= {workload.value for workload in preset.card.good_for}
+        else:
+            found.add(preset.card.status.value if facet == "status" else preset.engine.value)
+    shown = [(_label(facet, value), value) for value in sorted(found, key=order)]
+    return [(captions[facet], ALL), *shown]
+
+
+def _label(facet: str, value: str) -> str:
+    if facet == "engine":
+        return ENGINE_NAMES[value]
+    return value.replace("-", " ") if facet == "workload" else value
+
+
+def workload_words(workload: Workload) -> str:
+    """A workload as people write it."""
+    return workload.value.replace("-", " ")
+
+
+def _sure(row: PresetRow) -> float | None:
+    """The ceiling of one stream, in tokens a second, of which no draft has to be taken."""
+    if row.verdict is None:
+        return None
+    return row.verdict.decode_undrafted or row.verdict.decode
+
+
+def _speed_words(row: PresetRow) -> str:
+    """What the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
+    found, sure = row.verdict, _sure(row)
+    if found is None or sure is None:
+        lines = ["The most tokens a second are not known: a figure for it is missing."]
+    else:
+        lines = ["Tokens a second that the memory's bandwidth allows one stream at most"]
+        if found.decode_undrafted is not None and found.decode is not None:
+            lines[0] += f" without drafts; {formats.rate(found.decode)} if every draft were taken"
+        lines[0] += "."
+    if found is not None and found.measured is not None and found.measured.value is not None:
+        whose = "by this project" if found.measured.by == "us" else "by others"
+        lines.append(f"Measured {whose} on this hardware: {formats.rate(found.measured.value)}.")
+    return "\n".join(lines)
+
+
+def preset_columns() -> list[Column[PresetRow]]:
+    """The columns of the list; the last one is for the search alone."""
+
+    def name(row: PresetRow) -> str:
+        return f"{row.item.preset.title}\n{row.about}"
+
+    def speed(row: PresetRow) -> str:
+        decode = _sure(row)
+        return formats.UNMEASURED if decode is None else f"{decode:.1f}" if decode < 100 else f"{decode:,.0f}"
+
+    def words(row: PresetRow) -> str:
+        preset, item = row.item.preset, row.item
+        tasks = " ".join(task.value for task in item.tasks)
+        return f"{preset.id} {preset.summary} {item.model_title} {item.family} {preset.variant} {tasks}"
+
+    return [
+        Column(
+            "Preset",
+            name,
+            lambda row: row.item.preset.title.casefold(),
+            lambda row: "muted" if row.verdict is not None and not row.works else "",
+            tip=lambda row: row.item.preset.summary,
+        ),
+        Column(
+            "Here",
+            lambda row: row.here[0],
+            lambda row: row.rank,
+            lambda row: row.here[1],
+            tip=lambda row: row.why,
+        ),
+        Column(
+            "≤ tok/s",
+            speed,
+            lambda row: -(_sure(row) or 0.0),
+            lambda row: "muted",
+            right=True,
+            tip=_speed_words,
+        ),
+        Column("Words", words),
+    ]

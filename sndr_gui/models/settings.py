@@ -1,0 +1,244 @@
+"""The view-model of Settings: the host's settings with their provenance, and the window's theme."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import Layer, Problem, ServerChoice, Setting
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+
+
+@dataclass(frozen=True)
+class Entry:
+    """How one setting is shown: its group, label, help and the kind of its control."""
+
+    name: str
+    group: str
+    label: str
+    help: str
+    kind: str
+    choices: tuple[str, ...] = ()
+
+
+ENTRIES = (
+    Entry("endpoint.host", "Endpoint", "Address", "127.0.0.1 keeps it on this machine.", "text"),
+    Entry("endpoint.port", "Endpoint", "Port", "Where editors and agents connect.", "number"),
+    Entry(
+        "endpoint.allowed_hosts",
+        "Endpoint",
+        "Allowed host names",
+        "Further names of this machine (box.example.org), and web pages that may ask (https://chat.example.org).",
+        "words",
+    ),
+    Entry(
+        "endpoint.queue_limit",
+        "Endpoint",
+        "Waiting requests",
+        "More than this many are refused at once.",
+        "number",
+    ),
+    Entry(
+        "models.folders",
+        "Models",
+        "Model folders",
+        "Looked through for GGUF files and checkpoints.",
+        "folders",
+    ),
+    Entry(
+        "models.other_programs",
+        "Models",
+        "Models of other programs",
+        "Also list files that other programs downloaded.",
+        "switch",
+    ),
+    Entry(
+        "engine.server",
+        "Engine",
+        "llama.cpp server",
+        "Automatic takes the fastest one that is here.",
+        "choice",
+        tuple(c.value for c in ServerChoice if c is not ServerChoice.VENV),
+    ),
+    Entry(
+        "engine.own_server",
+        "Engine",
+        "Your own llama-server",
+        "Path of a llama-server that you built yourself.",
+        "path",
+    ),
+    Entry("engine.streams", "Engine", "Streams", "Requests answered in parallel.", "number"),
+    Entry(
+        "engine.context",
+        "Engine",
+        "Context",
+        "Tokens for one stream, unless a start says otherwise.",
+        "number",
+    ),
+    Entry("engine.threads", "Engine", "Threads", "CPU threads of an engine.", "number"),
+    Entry("engine.keep", "Engine", "Keep engines running", "Engines go on when the program ends.", "switch"),
+    Entry(
+        "patches.off",
+        "Patches",
+        "Switched off",
+        "Patches or families that no start of vLLM gets.",
+        "words",
+    ),
+    Entry(
+        "patches.on",
+        "Patches",
+        "Switched on",
+        "Patches that are not on by themselves.",
+        "words",
+    ),
+    Entry(
+        "host.outlive_window",
+        "Program",
+        "Stay after the window closes",
+        "The engine host and the endpoint go on.",
+        "switch",
+    ),
+    Entry(
+        "host.log_level",
+        "Program",
+        "Log level",
+        "How much the engine host writes to its log.",
+        "choice",
+        ("debug", "info", "warning", "error"),
+    ),
+)
+
+
+class SettingsModel(QObject):
+    """What Settings shows.
+
+    Signals:
+        changed: values or problems are new
+        theme_changed: the person chose another theme
+    """
+
+    changed = Signal()
+    theme_changed = Signal(object)
+
+    def __init__(self, session: Session, file: SettingsFile) -> None:
+        super().__init__()
+        self.session, self._file = session, file
+        self.problems: dict[str, Problem] = {}
+        self.saving: set[str] = set()
+        session.state.settings_changed.connect(self.changed)
+        session.state.servers_changed.connect(self.changed)
+        session.link.changed.connect(self.changed)
+
+    def entries(self) -> tuple[Entry, ...]:
+        """The settings that this host has, the known ones first."""
+        page = self.session.state.settings
+        names = [setting.name for setting in page.settings] if page else []
+        known = [entry for entry in ENTRIES if entry.name in names]
+        listed = {entry.name for entry in known}
+        more = [Entry(name, "More", name, "", "text") for name in names if name not in listed]
+        return (*known, *more)
+
+    def setting(self, name: str) -> Setting | None:
+        """One setting as resolved now."""
+        return self.session.state.setting(name)
+
+    def provenance(self, name: str) -> str:
+        """Which layer set a value."""
+        setting = self.setting(name)
+        if setting is None:
+            return ""
+        if setting.layer is Layer.USER:
+            return "set by you"
+        return "default" if setting.layer is Layer.ENGINE else setting.layer.value
+
+    def is_default(self, name: str) -> bool:
+        """Whether nobody set this value."""
+        setting = self.setting(name)
+        return setting is None or setting.layer is not Layer.USER
+
+    def command(self, name: str) -> str:
+        """The command line that sets a value."""
+        setting = self.setting(name)
+        value = setting.value if setting else None
+        if isinstance(value, bool):
+            text = "true" if value else "false"
+        elif isinstance(value, list | tuple):
+            text = str(value[0]) if len(value) == 1 else json.dumps(list(value)) if value else "…"
+        else:
+            text = "…" if value is None else str(value)
+        return shlex.join(["sndr", "settings", "set", name, text]).replace("'…'", "…")
+
+    def own_server(self) -> tuple[str, str]:
+        """What the probe of the user's own server found, and its tone."""
+        page = self.session.state.servers
+        server = next((s for s in page.servers if s.choice is ServerChoice.OWN), None) if page else None
+        if server is None or (not server.path and server.problem is None):
+            return "", "muted"
+        if server.problem is not None:
+            return formats.unmarked(server.problem.sentence()), "bad"
+        devices = ", ".join(server.devices) or "CPU"
+        return f"Works: llama.cpp {server.version} · {devices}", "good"
+
+    def put(self, name: str, value: Any) -> None:
+        """Set a value; None brings its default back."""
+        self.saving.add(name)
+        self.problems.pop(name, None)
+
+        async def work(client: HostClient) -> None:
+            page = await client.change_settings({name: value})
+            self.session.state.set_settings(page)
+            for warning in page.warnings:
+                self.session.notices.warning("settings", warning.message)
+
+        def done() -> None:
+            self.saving.discard(name)
+            self.changed.emit()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self.problems[name] = error.problem
+            else:
+                self.session.notices.error("settings", str(error))
+
+        self.session.command("settings", work, done=done, failed=failed)
+        self.changed.emit()
+
+    def reset(self, name: str) -> None:
+        """Bring a default back."""
+        self.put(name, None)
+
+    @property
+    def theme(self) -> ThemeChoice:
+        """The theme chosen."""
+        return self._file.current.theme
+
+    def set_theme(self, choice: ThemeChoice) -> None:
+        """Choose a theme."""
+        if choice is self.theme:
+            return
+        keep(self._file, self.session.notices.warning, theme=choice)
+        self.theme_changed.emit(choice)
+        self.changed.emit()
+
+    @property
+    def file(self) -> str:
+        """The file that holds the host's settings."""
+        page = self.session.state.settings
+        return page.file if page else ""
+
+
+def keep(file: SettingsFile, warn: Callable[..., object], **values: Any) -> None:
+    """Write values of the window's settings; a folder that cannot be written is said and not fatal."""
+    try:
+        file.write(replace(file.current, **values))
+    except OSError as error:
+        warn("window settings", f"The window's settings could not be saved: {error}.")

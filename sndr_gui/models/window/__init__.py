@@ -1,0 +1,1 @@
+"""What the window around the pages knows and does."""

@@ -1,0 +1,222 @@
+"""What a person can do to engines and jobs; shared by the pages and the command palette."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.protocol import (
+    Backend,
+    Engine,
+    EngineKind,
+    Finding,
+    JobKind,
+    LaunchPlan,
+    LaunchRequest,
+    Layer,
+    ModelFile,
+    ModelOrigin,
+    Overrides,
+    Problem,
+    Reason,
+    ServerChoice,
+)
+from sndr_gui.host.client import HostClient
+from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.session import Session
+
+
+class Actions(QObject):
+    """Sends the commands, and says which are under way so that their buttons answer at once.
+
+    Signals:
+        changed: what is under way, or the last problem, is new
+        started: an engine's start was accepted
+        stale: a plan was refused because it is old or no longer known; it has to be made again
+    """
+
+    changed = Signal()
+    started = Signal()
+    stale = Signal()
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self._session = session
+        self._pending: set[str] = set()
+        self.problem: Problem | None = None
+
+    def pending(self, name: str) -> bool:
+        """Whether this command was sent and not yet answered."""
+        return name in self._pending
+
+    def demo_model(self) -> ModelFile | None:
+        """The model that came with the program."""
+        page = self._session.state.models
+        models = page.models if page else ()
+        # It is there as a checkpoint too, which only vLLM runs; the GGUF runs everywhere.
+        runs = (m for m in models if m.origin is ModelOrigin.BUNDLED and m.problem is None)
+        return next((m for m in runs if m.format == "GGUF"), None)
+
+    def start_model(self, model: str) -> None:
+        """Plan and start a model as it is."""
+
+        async def work(client: HostClient) -> None:
+            plan = await client.plan(LaunchRequest(model=model))
+            await self._start(client, plan)
+
+        self._send("start", work)
+
+    def start_preset(self, preset: str) -> None:
+        """Plan and start a preset as it is."""
+
+        async def work(client: HostClient) -> None:
+            await self._start(client, await client.plan(LaunchRequest(preset=preset)))
+
+        self._send("start", work)
+
+    def start_plan(self, plan: LaunchPlan) -> None:
+        """Start a plan."""
+
+        async def work(client: HostClient) -> None:
+            try:
+                await self._start(client, plan)
+            except HostRefused as error:
+                if error.problem.reason in (Reason.PLAN_STALE, Reason.NOT_FOUND):
+                    self.stale.emit()
+                raise
+
+        self._send("start", work)
+
+    def relaunch(self, engine: Engine) -> None:
+        """Start the same again; planned anew when the machine or the file changed since."""
+
+        async def work(client: HostClient) -> None:
+            try:
+                plan = await client.plan(request_of(engine))
+                await self._start(client, plan)
+            except HostRefused as error:
+                if error.problem.reason is not Reason.PLAN_STALE:
+                    raise
+                await self._start(client, await client.plan(request_of(engine)))
+
+        self._send("relaunch", work)
+
+    async def _start(self, client: HostClient, plan: LaunchPlan) -> None:
+        if not plan.startable:
+            worst = next(finding for finding in plan.findings if finding.severity == "error")
+            raise HostRefused(
+                Problem(
+                    reason=worst.reason or Reason.CONFLICT,
+                    message=worst.message,
+                    fix=worst.fix,
+                    evidence=worst.evidence,
+                ),
+                409,
+            )
+        engine = await client.start(plan.id)
+        self._session.state.set_engine(engine)
+        self.started.emit()
+
+    def stop(self, engine: Engine, now: bool = False) -> None:
+        """Drain and stop an engine."""
+
+        async def work(client: HostClient) -> None:
+            self._session.state.set_engine(await client.stop(engine.id, now))
+
+        self._send("stop", work)
+
+    def build(self, backend: Backend = Backend.AUTO) -> None:
+        """Build the engine for this machine."""
+
+        async def work(client: HostClient) -> None:
+            self._session.state.set_job(await client.build_server(backend))
+
+        self._send("build", work)
+
+    def measure(self) -> None:
+        """Measure the prebuilt engine against the built one."""
+
+        async def work(client: HostClient) -> None:
+            self._session.state.set_job(await client.compare_servers())
+
+        self._send("measure", work)
+
+    def cancel_job(self, job: str) -> None:
+        """Cancel a job."""
+
+        async def work(client: HostClient) -> None:
+            self._session.state.set_job(await client.cancel_job(job))
+
+        self._send(f"cancel {job}", work)
+
+    def cancel_start(self, engine: Engine) -> None:
+        """Give up a start at any stage."""
+        if engine.job is not None:
+            self.cancel_job(engine.job)
+        else:
+            self.stop(engine, now=True)
+
+    def mend(self, problem: Problem | Finding) -> None:
+        """Send the request that a problem's fix carries."""
+        if problem.fix is None or problem.fix.action is None:
+            return
+        action = problem.fix.action
+
+        async def work(client: HostClient) -> None:
+            await client.send(action)
+
+        self._send("mend", work)
+
+    def live_job(self) -> str | None:
+        """The id of the build or measurement under way."""
+        job = self._session.state.live_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
+        return job.id if job else None
+
+    def dismiss(self) -> None:
+        """Forget the last problem."""
+        self.problem = None
+        self.changed.emit()
+
+    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+        if name in self._pending:
+            return
+        self._pending.add(name)
+        self.problem = None
+        self.changed.emit()
+
+        def done() -> None:
+            self._pending.discard(name)
+            self.changed.emit()
+
+        def failed(error: HostError) -> None:
+            if isinstance(error, HostRefused):
+                self.problem = error.problem
+                self._session.notices.problem(name, error.problem)
+            else:
+                self._session.notices.error(name, str(error))
+
+        self._session.command(name, work, done=done, failed=failed)
+
+
+def request_of(engine: Engine) -> LaunchRequest:
+    """The request that led to an engine: its model and preset, its patches, and what was given for it."""
+    plan = engine.plan
+    names = set(Overrides.model_fields)
+    given = {
+        setting.name: setting.value
+        for setting in plan.settings
+        if setting.layer is Layer.OVERRIDE and setting.name in names and setting.value is not None
+    }
+    layers = {setting.name: setting.layer for setting in plan.settings}
+    return LaunchRequest(
+        model=plan.model,
+        preset=plan.preset or None,
+        engine=EngineKind(plan.engine),
+        server=ServerChoice.AUTO if plan.server is ServerChoice.VENV else plan.server,
+        installation=plan.installation if layers.get("installation") is Layer.OVERRIDE else None,
+        patches=plan.choice,
+        name=plan.name if layers.get("name") is Layer.OVERRIDE else None,
+        overrides=Overrides.model_validate(given),
+        keep=plan.keep,
+    )

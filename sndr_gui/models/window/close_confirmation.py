@@ -1,0 +1,38 @@
+"""Asks before the window takes the host along while other programs wait for answers."""
+
+import time
+
+from sndr_gui.host.client import USER_AGENT
+from sndr_gui.host.session import Session
+from sndr_gui.host.state import OPEN_REQUESTS
+
+_SECONDS_TO_CONFIRM = 10.0
+
+
+class Leaving:
+    """Whether closing needs a second word: the first close asks, another one soon after leaves."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._asked_at: float | None = None
+
+    def question(self) -> str:
+        """What to say instead of closing; empty when the window may close now."""
+        now = time.monotonic()
+        asked, self._asked_at = self._asked_at, None
+        count = self._others()
+        if not count or (asked is not None and now - asked < _SECONDS_TO_CONFIRM):
+            return ""
+        self._asked_at = now
+        running = "One request of another program is" if count == 1 else f"{count} requests of others are"
+        return f"{running} being answered, and would end with this window. Close again to end all."
+
+    def _others(self) -> int:
+        """Requests under way that are not this window's, where the host would end with it."""
+        session = self._session
+        if not session.link.owned or not session.link.connected or session.state.outlives_window:
+            return 0
+        return sum(
+            request.state in OPEN_REQUESTS and request.client != USER_AGENT
+            for request in session.state.requests.values()
+        )

@@ -1,0 +1,49 @@
+"""Turns what the host reports into notices: its own notices, findings, and jobs that ended."""
+
+from PySide6.QtCore import QObject
+
+from engine_host.protocol import Finding, Job, JobKind, JobState
+from engine_host.protocol.events import NoticeEvent
+from sndr_gui.host.state import HostState
+from sndr_gui.kit import formats
+from sndr_gui.models.window.notices import Notices
+
+_TOLD = (
+    JobKind.ENGINE_BUILD,
+    JobKind.ENGINE_COMPARE,
+    JobKind.ENGINE_INSTALL,
+    JobKind.ENGINE_REMOVE,
+    JobKind.PATCH_BISECT,
+)
+
+
+class News(QObject):
+    """Tells the person what happened without their looking at the page it happened on."""
+
+    def __init__(self, state: HostState, notices: Notices) -> None:
+        super().__init__()
+        self._notices = notices
+        state.noticed.connect(self._on_notice)
+        state.found.connect(self._on_finding)
+        state.job_ended.connect(self._on_job)
+
+    def _on_notice(self, event: NoticeEvent) -> None:
+        sentence = event.problem.sentence() if event.problem else event.text
+        say = {"info": self._notices.info, "warning": self._notices.warning, "error": self._notices.error}
+        say[event.severity.value](event.key, sentence)
+
+    def _on_finding(self, finding: Finding) -> None:
+        if finding.severity != "info":
+            advice = f" {finding.fix.text}" if finding.fix else ""
+            say = self._notices.error if finding.severity == "error" else self._notices.warning
+            say(finding.id, finding.message + advice)
+
+    def _on_job(self, job: Job) -> None:
+        if job.kind not in _TOLD:
+            return
+        if job.state is JobState.DONE:
+            took = job.ended_at - job.started_at if job.ended_at and job.started_at else None
+            after = f" after {formats.duration(took)}" if took is not None else ""
+            self._notices.info(job.id, f"{job.title}: done{after}.")
+        elif job.state is JobState.FAILED and job.error is not None:
+            self._notices.error(job.id, f"{job.title} failed. {job.error.sentence()}")

@@ -1,0 +1,255 @@
+"""The cards of the Engine page: the start, latencies, drafts, patches, facts and settings."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
+
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.engine.figures import LatencyRow
+from sndr_gui.models.engine.page import EngineModel, Fact
+from sndr_gui.models.patches.page import ProcessCard
+from sndr_gui.views.engine.stages import StageList
+from sndr_gui.views.graphs.bars import ShareBars, StageStrip
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import Card, Elided, button, clear, column, set_text, text
+
+
+class StartCard(Card):
+    """The stages of the start; their list is folded away once the engine is ready."""
+
+    def __init__(self, model: EngineModel) -> None:
+        self._age = text("", "muted")
+        self.fold = button("Show stages", self._on_fold, kind="flat", hint="How long each stage took")
+        self.fold.setCheckable(True)
+        self.cancel = button("Cancel", model.cancel, hint="Give up this start", command="sndr stop --now")
+        self.cancel.setAccessibleName("Cancel the start")
+        super().__init__(" ", self._age, self.fold, self.cancel)
+        self._model = model
+        self.strip = StageStrip()
+        self.stages = StageList()
+        self.body.addWidget(self.strip)
+        self.body.addWidget(self.stages)
+
+    def _on_fold(self) -> None:
+        self.refresh(self._model.mode)
+
+    def refresh(self, mode: str) -> None:
+        """Show how far the start is, or how it went."""
+        model = self._model
+        starting = mode == "starting"
+        set_text(self.title, model.start_title)
+        set_text(self._age, model.start_age)
+        self._age.setVisible(starting)
+        engine = model.engine
+        cancelling = model.actions.pending("stop") or (
+            engine is not None and model.actions.pending(f"cancel {engine.job}")
+        )
+        self.cancel.setText("Cancelling…" if cancelling else "Cancel")
+        self.cancel.setEnabled(not cancelling and model.session.link.connected)
+        self.cancel.setVisible(starting)
+        stages = model.stages()
+        folds = mode in ("running", "stopping") and bool(stages)
+        opened = self.fold.isChecked()
+        self.fold.setVisible(folds)
+        self.fold.setText("Hide stages" if opened else "Show stages")
+        self.fold.setAccessibleName(self.fold.text())
+        self.strip.setVisible(bool(stages))
+        self.strip.show_stages(model.shares())
+        self.stages.setVisible(bool(stages) and (opened or not folds))
+        self.stages.show_stages(stages)
+
+
+class LatencyCard(Card):
+    """A table of latencies."""
+
+    def __init__(self) -> None:
+        super().__init__("Latencies")
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(6)
+        self._shown: tuple[LatencyRow, ...] | None = None
+        self._source = text("", "muted", wrap=True)
+        self.body.addLayout(self._grid)
+        self.body.addWidget(self._source)
+        self.body.addStretch(1)
+
+    def show_rows(self, rows: tuple[LatencyRow, ...], source: str) -> None:
+        """Show these latencies, and where they come from."""
+        set_text(self._source, source if rows else f"No request has ended yet. {source}")
+        if rows == self._shown:
+            return
+        self._shown = rows
+        clear(self._grid)
+        for across, heading in enumerate(("", "median", "95 %", "mean", "count") if rows else ()):
+            self._grid.addWidget(text(heading, "muted"), 0, across)
+        for line, entry in enumerate(rows, start=1):
+            name = text(entry.name)
+            name.setToolTip(plain_tip(entry.about))
+            name.setAccessibleName(
+                f"{entry.name}, {entry.about}: median {entry.p50}, 95 % {entry.p95}, mean {entry.mean}"
+            )
+            cells = (name, text(entry.p50), text(entry.p95), text(entry.mean), text(entry.count, "muted"))
+            for across, label in enumerate(cells):
+                self._grid.addWidget(label, line, across)
+        self._grid.setColumnStretch(0, 1)
+
+
+class SpeculationCard(Card):
+    """How many of the drafts were right, and at which place."""
+
+    def __init__(self) -> None:
+        super().__init__("Speculation")
+        self.sentence = text("", wrap=True)
+        self.bars = ShareBars("Share of drafts accepted by position")
+        self.about = text("", "muted", wrap=True)
+        for part in (self.sentence, self.bars, self.about):
+            self.body.addWidget(part)
+        self.body.addStretch(1)
+
+    def refresh(self, model: EngineModel) -> None:
+        """Show how drafts did."""
+        found = model.speculation()
+        if found is None:
+            return
+        set_text(self.title, f"Speculation: {found.method}")
+        set_text(self.sentence, found.sentence)
+        set_text(self.about, found.about)
+        self.bars.setVisible(bool(found.by_position))
+        self.bars.show_shares(found.by_position)
+
+
+class PatchesCard(Card):
+    """What took effect in which process; a click opens Patches."""
+
+    def __init__(self, open_patches: Callable[[int | None], None]) -> None:
+        self.open = button(
+            "Open Patches", self._on_open, icon="layers", kind="flat", command="sndr patches status"
+        )
+        super().__init__("Patches", self.open)
+        self._open_patches = open_patches
+        self.sentence = text("", wrap=True)
+        self.processes: list[QPushButton] = []
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(4)
+        self._known: tuple[ProcessCard, ...] = ()
+        self._left_out = text("", "muted")
+        self._grid = QGridLayout()
+        self._grid.setVerticalSpacing(4)
+        self._grid.setHorizontalSpacing(12)
+        self._shown: tuple[tuple[str, str], ...] = ()
+        self.body.addWidget(self.sentence)
+        self.body.addLayout(self._lines)
+        self.body.addWidget(self._left_out)
+        self.body.addLayout(self._grid)
+        self.body.addStretch(1)
+
+    def _on_open(self) -> None:
+        self._open_patches(None)
+
+    def _on_process(self) -> None:
+        sender = self.sender()
+        if isinstance(sender, QPushButton):
+            self._open_patches(int(sender.property("pid")))
+
+    def refresh(self, model: EngineModel) -> None:
+        """Show the apply summary of now."""
+        known = model.processes()
+        set_text(self.sentence, model.patched)
+        self.sentence.setVisible(not known)
+        if known != self._known:
+            self._known = known
+            self._show_processes(known)
+        left_out = model.left_out()
+        self._left_out.setVisible(bool(left_out))
+        set_text(self._left_out, "Left out of this start:")
+        if left_out != self._shown:
+            self._shown = left_out
+            clear(self._grid)
+            for line, (name, why) in enumerate(left_out):
+                self._grid.addWidget(text(name), line, 0)
+                self._grid.addWidget(Elided(why, "muted"), line, 1)
+            self._grid.setColumnStretch(1, 1)
+
+    def _show_processes(self, known: tuple[ProcessCard, ...]) -> None:
+        while len(self.processes) > len(known):
+            made = self.processes.pop()
+            made.hide()
+            made.deleteLater()
+        while len(self.processes) < len(known):
+            made = button("", self._on_process)
+            made.setStyleSheet("text-align: left")
+            self.processes.append(made)
+            self._lines.addWidget(made)
+        for made, card in zip(self.processes, known, strict=True):
+            made.setText(f"{card.title}:  {card.sentence}")
+            made.setAccessibleName(f"{card.title}, {card.sentence}: open its patches")
+            made.setToolTip(f"Open the patches of process {card.pid}\nsndr patches status")
+            made.setProperty("pid", card.pid)
+
+
+class FactsCard(Card):
+    """What runs, and the two command lines: ours, and the engine's own."""
+
+    def __init__(self) -> None:
+        super().__init__("What was started")
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(4)
+        self._shown: tuple[Fact, ...] = ()
+        self.command = CommandLine(what="the command line that starts the same", wraps=True)
+        self.argv = CommandLine(what="the command line of the engine itself", wraps=True)
+        self.body.addLayout(self._grid)
+        self.body.addLayout(column(text("The same from the command line", "muted"), self.command, spacing=4))
+        self.body.addLayout(column(text("The engine's own command line", "muted"), self.argv, spacing=4))
+        self.body.addStretch(1)
+
+    def show_facts(self, facts: tuple[Fact, ...], command: str, argv: str) -> None:
+        """Show what a start is."""
+        self.command.set_content(command)
+        self.argv.set_content(argv)
+        if facts == self._shown:
+            return
+        self._shown = facts
+        clear(self._grid)
+        for line, fact in enumerate(facts):
+            value = Elided(fact.value)
+            value.setToolTip(plain_tip(fact.about or fact.value))
+            value.setAccessibleName(f"{fact.name}: {fact.value}")
+            self._grid.addWidget(text(fact.name, "muted"), line, 0)
+            self._grid.addWidget(value, line, 1)
+        self._grid.setColumnStretch(1, 1)
+
+
+class SettingsCard(Card):
+    """Every setting of the start with the layer that set it."""
+
+    def __init__(self) -> None:
+        self.fold = button("Show", self._on_fold, kind="flat", hint="Every setting, and what set it")
+        self.fold.setCheckable(True)
+        self.fold.setAccessibleName("Show the settings of this start")
+        super().__init__("Settings of this start", self.fold)
+        self.inner = QWidget()
+        self._grid = QGridLayout(self.inner)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(4)
+        self._shown: tuple[Fact, ...] = ()
+        self.inner.hide()
+        self.body.addWidget(self.inner)
+
+    def _on_fold(self) -> None:
+        self.inner.setVisible(self.fold.isChecked())
+        self.fold.setText("Hide" if self.fold.isChecked() else "Show")
+
+    def show_facts(self, facts: tuple[Fact, ...]) -> None:
+        """Show these settings."""
+        if facts == self._shown:
+            return
+        self._shown = facts
+        clear(self._grid)
+        for line, fact in enumerate(facts):
+            self._grid.addWidget(text(fact.name, "muted"), line, 0)
+            self._grid.addWidget(Elided(fact.value, name="mono"), line, 1)
+            self._grid.addWidget(Elided(fact.about, "muted"), line, 2)
+        self._grid.setColumnStretch(1, 2)
+        self._grid.setColumnStretch(2, 3)

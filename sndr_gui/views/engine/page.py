@@ -1,0 +1,281 @@
+"""Engine: the stages of a start, what the engine reports, its patches, and what it was started with."""
+
+from collections.abc import Callable
+
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QWidget
+
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.engine.page import EngineModel
+from sndr_gui.models.engine.readings import Value
+from sndr_gui.models.engine.trends import TREND_SECONDS
+from sndr_gui.models.window.throttle import Soon
+from sndr_gui.views.engine.cards import (
+    FactsCard,
+    LatencyCard,
+    PatchesCard,
+    SettingsCard,
+    SpeculationCard,
+    StartCard,
+)
+from sndr_gui.views.graphs.card import GraphCard, load_graphs
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.parts import GAP, EmptyState, Page, ValueCard, button, row, set_text, text
+from sndr_gui.views.widgets.problems import ProblemBox
+from sndr_gui.views.widgets.stop_button import StopButton
+
+_EMPTY = {
+    "connecting": "Starting the engine host",
+    "lost": "The engine host is away",
+    "empty": "No engine runs",
+}
+_LESSON = (
+    "Start a model, and this page shows each stage of its start, then what the engine reports: "
+    "requests, KV cache, speed, latencies and drafts."
+)
+_NARROW = 900
+_GRAPH_HEIGHT = 216
+
+
+class EngineView(Page):
+    """The page of one engine."""
+
+    def __init__(
+        self,
+        model: EngineModel,
+        open_launch: Callable[[], None],
+        open_patches: Callable[[int | None], None],
+        open_logs: Callable[[str], None],
+        open_chat: Callable[[], None],
+    ) -> None:
+        super().__init__("Engine", scrolls=True)
+        self.model = model
+        self._open_logs = open_logs
+        self._arranged: tuple[object, ...] = ()
+        self._measures = self._drafts = self._patched = False
+        self._loading = False
+        self._make_tools(open_chat)
+        self.launch = button("Choose a model", open_launch, kind="primary", icon="rocket", hint="Open Launch")
+        self._try = CommandLine("sndr run --demo", "the command that starts the demo model")
+        self._try.setFixedWidth(300)
+        self.empty = EmptyState("gauge", "", "", self.launch, self._try)
+        self.failure = ProblemBox(mend=model.actions.mend)
+        self.failure.log.show()
+        self.failure.log_wanted.connect(self._on_log)
+        self.start = StartCard(model)
+        self.cards: list[ValueCard] = []
+        self._cards, self._grid = _grid()
+        self.rates = GraphCard("Tokens a second, all streams", formats.rate)
+        self.requests = GraphCard("Requests", formats.count)
+        self.kv = GraphCard("KV cache filled, %", formats.share)
+        self.acceptance = GraphCard("Acceptance length, tokens a step", lambda value: f"{value:.2f}")
+        self.graphs = (self.rates, self.requests, self.kv, self.acceptance)
+        self.trends, self._trends = _grid()
+        for graph in self.graphs:
+            graph.setFixedHeight(_GRAPH_HEIGHT)
+        self.latencies = LatencyCard()
+        self.speculation = SpeculationCard()
+        self.patches = PatchesCard(open_patches)
+        self.facts = FactsCard()
+        self._lower_part, self._lower = _grid()
+        self.settings = SettingsCard()
+        # Where there is nothing else it has the whole page, and stands in its middle.
+        self.body.addWidget(self.empty, 1000)
+        for part in (
+            self._choice,
+            self.failure,
+            self.start,
+            self._cards,
+            self.trends,
+            self._lower_part,
+            self.settings,
+        ):
+            self.body.addWidget(part)
+        self.body.addStretch(1)
+        # Two drawings of the graphs a second are plenty.
+        self._soon = Soon(self, 500, self._draw)
+        model.changed.connect(self._on_changed)
+        self.refresh()
+
+    def _make_tools(self, open_chat: Callable[[], None]) -> None:
+        model = self.model
+        self.starts = ChoiceBox("Which engine is shown")
+        self.starts.setToolTip("Look at another engine, or at a start that failed\nsndr status")
+        # As wide as its longest line where there is room: starts of one model differ only at their ends.
+        self.starts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
+        self.starts.activated.connect(self._on_chosen)
+        self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")
+        self.log = button("Log", self._on_log, icon="terminal", hint="What the engine printed")
+        self.stop = StopButton(model.stop)
+        self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
+        self._choice = QWidget()
+        self._choice.setLayout(row(text("Start", "muted"), self.starts, None))
+        for tool in (self.log, self.chat, self.stop, self.relaunch):
+            self.tools.addWidget(tool)
+
+    def set_shown(self, shown: bool) -> None:
+        self.model.set_shown(shown)
+        if not shown:
+            return
+        if not self._loading:
+            self._loading = True
+            self.model.session.tasks.start(self._load_graphs(), "load the graphs")
+        self.refresh()
+        self._draw()
+
+    async def _load_graphs(self) -> None:
+        await load_graphs()
+        for card, scale, top in zip(self.graphs, (1, 1, 100, 1), (None, None, 100.0, None), strict=True):
+            card.make_graph(scale, top)
+        self._draw()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _on_changed(self) -> None:
+        # A page that nobody sees is drawn when it is shown.
+        if self.isVisible():
+            self.refresh()
+            self._soon.ask()
+
+    def _on_log(self) -> None:
+        engine = self.model.engine
+        self._open_logs(engine.id if engine else "host")
+
+    def _on_chosen(self, place: int) -> None:
+        self.model.choose(str(self.starts.itemData(place)))
+
+    def _arrange(self) -> None:
+        """Two cards beside each other, or one below the other in a small window; a lone one is wide."""
+        narrow = self.width() < _NARROW
+        wanted = (narrow, len(self.cards), self._measures, self._drafts, self._patched)
+        if wanted == self._arranged:
+            return
+        self._arranged = wanted
+        columns = 1 if narrow else 2
+        measured: list[QWidget] = [self.latencies] if self._measures else []
+        measured += [self.speculation] if self._measures and self._drafts else []
+        measured += [self.patches] if self._patched else []
+        graphs = self.graphs if self._drafts else self.graphs[:-1]
+        for grid, parts in ((self._trends, graphs), (self._lower, (*measured, self.facts))):
+            for place, part in enumerate(parts):
+                alone = place == len(parts) - 1 and place % columns == 0
+                grid.addWidget(part, *divmod(place, columns), 1, columns if alone else 1)
+            grid.setColumnStretch(0, 1)
+            grid.setColumnStretch(1, columns - 1)
+        self.acceptance.setVisible(self._drafts)
+        self.latencies.setVisible(self._measures)
+        self.speculation.setVisible(self._measures and self._drafts)
+        self.patches.setVisible(self._patched)
+        # A line holds four cards, or three in a small window; the last two then share one.
+        for place, card in enumerate(self.cards):
+            line, across, wide = (*divmod(place, 4), 1)
+            if narrow:
+                line, across, wide = (place // 3, place % 3 * 2, 2) if place < 6 else (2, place % 2 * 3, 3)
+            self._grid.addWidget(card, line, across, 1, wide)
+        for place in range(6):
+            self._grid.setColumnStretch(place, 1 if narrow or place < 4 else 0)
+
+    def refresh(self) -> None:
+        """Show the state of now."""
+        model, mode = self.model, self.model.mode
+        set_text(self.subtitle, model.subtitle)
+        self._refresh_tools(mode)
+        there = mode not in _EMPTY
+        running = mode in ("running", "stopping")
+        self.empty.setVisible(not there)
+        for part in (self.start, self._lower_part, self.settings):
+            part.setVisible(there)
+        self.failure.setVisible(mode == "failed")
+        for part in (self._cards, self.trends):
+            part.setVisible(running)
+        if not there:
+            set_text(self.empty.heading, _EMPTY[mode])
+            self.empty.sentence.setText(_LESSON if mode == "empty" else model.session.link.sentence)
+            for part in (self.launch, self._try):
+                part.setVisible(mode == "empty")
+            return
+        self.start.refresh(mode)
+        self._refresh_failure(mode)
+        self._show_cards(model.cards() if running else ())
+        self._measures, self._drafts = running, model.speculation() is not None
+        self._patched = model.has_overlay
+        self.latencies.show_rows(model.latencies(), model.latency_source)
+        self.speculation.refresh(model)
+        self.patches.refresh(model)
+        self.facts.show_facts(model.facts(), model.command, model.argv)
+        self.settings.show_facts(model.settings())
+        self._arrange()
+
+    def _draw(self) -> None:
+        """Draw the graphs."""
+        model = self.model
+        if not self.trends.isVisible():
+            return
+        if self.requests.graph is not None and model.engine is not None:
+            self.requests.graph.least = float(model.engine.plan.streams)
+        for card, names in (
+            (self.rates, ("decode_rate", "prefill_rate")),
+            (self.requests, ("requests.running", "requests.waiting")),
+            (self.kv, ("kv.share",)),
+            (self.acceptance, ("acceptance_length",)),
+        ):
+            card.show_lines(card.title.text(), model.lines(*names), TREND_SECONDS)
+
+    def _refresh_tools(self, mode: str) -> None:
+        model = self.model
+        engines = model.engines()
+        titles = [model.title_of(engine) for engine in engines]
+        if titles != [self.starts.itemText(place) for place in range(self.starts.count())]:
+            self.starts.clear()
+            for engine, title in zip(engines, titles, strict=True):
+                self.starts.addItem(title, engine.id)
+        if model.engine is not None:
+            self.starts.setCurrentIndex(self.starts.findData(model.engine.id))
+            self.log.setToolTip(f"What the engine printed\nsndr logs {model.engine.id}")
+        self._choice.setVisible(len(engines) > 1)
+        running = mode in ("running", "stopping")
+        connected = model.session.link.connected
+        self._refresh_stop(mode == "stopping" or model.actions.pending("stop"))
+        self.stop.setVisible(running)
+        relaunching = model.actions.pending("relaunch")
+        question = model.stopping.relaunch_question
+        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
+        self.relaunch.setVisible(running or (mode == "failed" and model.newest))
+        self.relaunch.setEnabled(connected and not relaunching)
+        self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{model.command}"))
+        self.chat.setVisible(mode == "running")
+        self.log.setVisible(mode not in _EMPTY)
+
+    def _refresh_stop(self, stopping: bool) -> None:
+        model = self.model
+        self.stop.show_state(model.stopping.question, stopping, model.session.link.connected)
+        if model.engine is not None:
+            self.stop.show_twin(f"sndr stop {model.engine.name}")
+
+    def _refresh_failure(self, mode: str) -> None:
+        engine, problem = self.model.engine, self.model.problem()
+        if mode != "failed" or engine is None:
+            return
+        if problem is not None:
+            self.failure.show_problem(problem, engine.last_lines)
+        else:
+            self.failure.show_sentence(f"{engine.name} ended.", "", engine.last_lines)
+
+    def _show_cards(self, values: tuple[Value, ...]) -> None:
+        while len(self.cards) < len(values):
+            self.cards.append(ValueCard(""))
+        for card, value in zip(self.cards, values, strict=False):
+            card.show_value(value.caption, value.value, value.note, value.why)
+
+
+def _grid() -> tuple[QWidget, QGridLayout]:
+    """A part of the page whose cards stand in a grid."""
+    part = QWidget()
+    grid = QGridLayout(part)
+    grid.setContentsMargins(0, 0, 0, 0)
+    grid.setSpacing(GAP)
+    return part, grid

@@ -1,0 +1,114 @@
+"""The stages of a start with their durations, and the progress of a job."""
+
+from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QWidget
+
+from engine_host.protocol import Job, JobState
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.home.page import StageRow
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
+
+_ICONS = {
+    "done": ("circle-check", "good"),
+    "running": ("loader", "accent"),
+    "failed": ("circle-alert", "bad"),
+}
+
+
+class StageList(QWidget):
+    """One line a stage: what it is, a detail, and how long it took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(10)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(2, 1)
+        self._lines: list[tuple[Picture, QLabel, QLabel, QLabel]] = []
+        self._shown: tuple[StageRow, ...] = ()
+
+    def show_stages(self, stages: tuple[StageRow, ...]) -> None:
+        """Show these stages; the lines stay, so that only what changed is drawn."""
+        if stages == self._shown:
+            return
+        if len(stages) < len(self._shown):
+            clear(self._grid)
+            self._lines.clear()
+        self._shown = stages
+        for place, stage in enumerate(stages):
+            if place == len(self._lines):
+                labels = (Picture("loader", "accent", 16), text(""), Elided("", "muted"), text("", "muted"))
+                for number, label in enumerate(labels):
+                    self._grid.addWidget(label, place, number)
+                self._lines.append(labels)
+            picture, name, detail, time = self._lines[place]
+            picture.set_picture(*_ICONS[stage.state])
+            set_text(name, stage.name)
+            set_text(detail, stage.detail)
+            set_text(time, stage.time)
+            time.setToolTip(plain_tip(f"How long “{stage.name}” took"))
+            time.setAccessibleName(f"{stage.name} took {stage.time}")
+
+
+class JobView(QWidget):
+    """A job: its title, its step, how far it is, and Cancel; or how it ended."""
+
+    def __init__(self, what: str) -> None:
+        super().__init__()
+        self._title = text("", name="h2", wrap=True)
+        self._step = text("", "muted", wrap=True)
+        self.command = CommandLine(what="the command that mends it", wraps=True)
+        self._bar = QProgressBar()
+        self._bar.setTextVisible(False)
+        self._bar.setRange(0, 1000)
+        self._bar.setAccessibleName(f"Progress of the {what}")
+        self.cancel = button("Cancel", hint=f"Cancel the {what}")
+        self.cancel.setAccessibleName(f"Cancel the {what}")
+        body = QVBoxLayout(self)
+        body.setContentsMargins(0, 0, 0, 0)
+        body.setSpacing(8)
+        body.addLayout(row(self._title, self.cancel))
+        body.addWidget(self._step)
+        body.addWidget(self.command)
+        body.addWidget(self._bar)
+
+    def show_job(self, job: Job, cancelling: bool) -> None:
+        """Show where the job is."""
+        set_text(self._title, job.title)
+        self.cancel.setVisible(not job.ended)
+        self.cancel.setEnabled(not cancelling)
+        set_text_of_button = "Cancelling…" if cancelling else "Cancel"
+        if self.cancel.text() != set_text_of_button:
+            self.cancel.setText(set_text_of_button)
+        set_text(self._step, formats.unmarked(_story(job)))
+        set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
+        fix = job.error.fix if job.error is not None else None
+        self.command.set_content((fix.command if fix else None) or "")
+        self.command.setVisible(bool(fix and fix.command))
+        self._bar.setVisible(not job.ended)
+        step = job.step
+        if step is None or job.state is JobState.QUEUED:
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(0)
+        else:
+            done = (step.number - 1 + (step.progress or 0.0)) / max(1, step.of)
+            self._bar.setRange(0, 1000)
+            self._bar.setValue(round(1000 * done))
+
+
+def _story(job: Job) -> str:
+    if job.state is JobState.QUEUED:
+        return f"Waits for {job.behind}." if job.behind else "Waits for its turn."
+    if job.state is JobState.FAILED:
+        return job.error.sentence() if job.error else "It failed."
+    if job.state is JobState.CANCELLED:
+        return " ".join(part for part in ("Cancelled.", job.undone, job.left) if part)
+    if job.state is JobState.DONE:
+        return "Done."
+    if job.step is None:
+        return "Starting…"
+    detail = f" · {job.step.detail}" if job.step.detail else ""
+    share = f" · {job.step.progress:.0%}" if job.step.progress is not None else ""
+    return f"Step {job.step.number} of {job.step.of}: {job.step.name}{detail}{share}"

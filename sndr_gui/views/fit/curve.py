@@ -1,0 +1,56 @@
+"""The curve on Fit: what is needed over the context, against the room; the graph library is read late."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from engine_host.protocol import FitReport
+from sndr_gui.kit import formats
+from sndr_gui.views.widgets.parts import Card, set_text, text
+
+if TYPE_CHECKING:
+    from sndr_gui.views.graphs.plots import Curve
+
+
+class CurveCard(Card):
+    """One curve with the room as a line; said in words below for whoever cannot see it."""
+
+    def __init__(self) -> None:
+        super().__init__("Needed over the context, GiB")
+        self.curve: Curve | None = None
+        self.note = text("", "muted", wrap=True)
+        self._report: FitReport | None = None
+        self.body.addWidget(self.note)
+        self.body.setSpacing(6)
+
+    def make_curve(self) -> None:
+        """Make the graph once its library is there."""
+        from sndr_gui.views.graphs.plots import Curve
+
+        if self.curve is None:
+            self.curve = Curve("Memory that is needed over the context")
+            self.curve.setFixedHeight(220)
+            self.body.insertWidget(1, self.curve)
+            self.show_report(self._report)
+
+    def show_report(self, report: FitReport | None) -> None:
+        """Show the curve of an answer."""
+        self._report = report
+        points = report.curve if report else ()
+        self.setVisible(bool(points))
+        if report is None or not points:
+            return
+        if self.curve is not None:
+            gib = 2**30
+            self.curve.show_points(
+                [point.context for point in points],
+                [point.needed / gib for point in points],
+                points[-1].room / gib,
+                report.context,
+            )
+        first, last = points[0], points[-1]
+        said = (
+            f"The line is the room, {formats.size(last.room)}. {first.context:,} tokens need "
+            f"{formats.size(first.needed)}, {last.context:,} need {formats.size(last.needed)}."
+        )
+        set_text(self.note, said)

@@ -1,0 +1,387 @@
+"""What is asked on Fit: the model, the hardware and the settings."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from PySide6.QtCore import Qt, Signal
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import (
+    QCompleter,
+    QFileDialog,
+    QGridLayout,
+    QLineEdit,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from engine_host.protocol import EngineKind
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.fit.form import Source, Where
+from sndr_gui.models.fit.page import FitModel
+from sndr_gui.models.window.throttle import Soon
+from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
+from sndr_gui.views.widgets.parts import Card, button, column, row, set_text, text, tip
+from sndr_gui.views.widgets.problems import ProblemBox
+
+_TYPING_MS = 350
+_TWO_COLUMNS = 520
+_SOURCES = (
+    ("Model of this machine", Source.HERE),
+    ("Model of the catalogue", Source.CATALOGUE),
+    ("Preset", Source.PRESET),
+    ("File, folder or config.json", Source.FILE),
+    ("Hugging Face", Source.HUB),
+)
+_PLACES = (
+    ("This machine", Where.HERE),
+    ("GPUs of the catalogue", Where.CARD),
+    ("GPUs with figures of my own", Where.FREE),
+    ("The processor alone", Where.CPU),
+)
+_ENGINES = (
+    ("by the model's format", EngineKind.AUTO),
+    ("llama.cpp", EngineKind.LLAMA_CPP),
+    ("vLLM", EngineKind.VLLM),
+)
+_KINDS: dict[str, type[Source | Where | EngineKind]] = {
+    "source": Source,
+    "where": Where,
+    "engine": EngineKind,
+}
+_YES_NO = (("usual", None), ("yes", True), ("no", False))
+_COUNTS = tuple((f"{count}", count) for count in range(1, 9))
+_FILES = "Models (*.gguf config.json *.json);;All files (*)"
+
+
+class FitInputs(QWidget):
+    """The left side of Fit.
+
+    Signals:
+        edit_requested: the chosen preset is to be edited, with the settings that were set here
+    """
+
+    edit_requested = Signal(str, object)
+
+    def __init__(self, model: FitModel) -> None:
+        super().__init__()
+        self.setObjectName("canvas")
+        self._model = model
+        self._filling = False
+        self._waiting: dict[str, object] = {}
+        self._soon = Soon(self, _TYPING_MS, self._commit)
+        self.boxes: dict[str, ChoiceBox] = {}
+        self.numbers: dict[str, NumberField] = {}
+        self._cards = (self._model_card(), self._hardware_card(), self._settings_card())
+        self._columns = 0
+        self._grid = QGridLayout()
+        self._grid.setSpacing(14)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 4, 0)
+        outer.addLayout(self._grid)
+        outer.addStretch(1)
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        columns = 2 if self.width() >= _TWO_COLUMNS else 1
+        if columns == self._columns:
+            return
+        self._columns = columns
+        model, hardware, settings = self._cards
+        wide = columns == 2
+        self._grid.addWidget(model, 0, 0)
+        self._grid.addWidget(hardware, 1, 0)
+        self._grid.addWidget(settings, 0 if wide else 2, 1 if wide else 0, 2 if wide else 1, 1)
+        for number in range(2):
+            self._grid.setColumnStretch(number, 1 if number < columns else 0)
+
+    # The parts.
+
+    def _box(self, name: str, spoken: str) -> ChoiceBox:
+        made = ChoiceBox(spoken)
+        made.setMinimumContentsLength(6)
+        made.activated.connect(partial(self._on_box, name))
+        self.boxes[name] = made
+        return made
+
+    def _number(self, name: str, spoken: str, low: float, high: float) -> NumberField:
+        made = NumberField(spoken, low, high, partial(self._on_number, name))
+        self.numbers[name] = made
+        return made
+
+    def _cell(self, caption: str, control: QWidget) -> QWidget:
+        label = text(caption, "muted")
+        label.setBuddy(control)
+        made = QWidget()
+        made.setLayout(column(label, control, None, spacing=4))
+        return made
+
+    def _beside(self, *cells: QWidget) -> QWidget:
+        made = QWidget()
+        line = row(*cells, spacing=12)
+        for place in range(len(cells)):
+            line.setStretch(place, 1)
+        made.setLayout(line)
+        return made
+
+    def _model_card(self) -> Card:
+        card = Card("Model")
+        self._box("source", "Where the model is known from")
+        self.edit = button(
+            "Make a preset of it…",
+            self._on_edit,
+            icon="bookmark",
+            hint="Open it in the editor of presets, with the settings from here",
+        )
+        here, catalogue = (
+            self._box("model", "Model of this machine"),
+            self._box("catalogue", "Model of the catalogue"),
+        )
+        variant, preset = self._box("variant", "Weights of the model"), self._box("preset", "Preset")
+        self.path = self._line(
+            "path", "Path of a GGUF file, a folder or a config.json", "/models/config.json"
+        )
+        browse = button("Browse…", self._on_browse, hint="Choose a GGUF file or a config.json")
+        folder = button("Folder…", self._on_folder, hint="Choose a folder with weights")
+        self.repository = self._line("repository", "Model on Hugging Face", "organisation/model")
+        self.hub_note = text("", "muted", wrap=True)
+        self.read = button("Read config.json from Hugging Face", self._model.read_from_hub)
+        self.hub_problem = ProblemBox("warning")
+        self.hub_problem.hide()
+        self.sources = QStackedWidget()
+        for parts in (
+            (here,),
+            (catalogue, self._cell("Weights", variant)),
+            (preset, row(self.edit, None)),
+            (self.path, row(browse, folder, None)),
+            (self.repository, self.hub_note, row(self.read, None)),
+        ):
+            side = QWidget()
+            side.setLayout(column(*parts, None, spacing=8))
+            self.sources.addWidget(side)
+        card.body.addWidget(self.boxes["source"])
+        card.body.addWidget(self.sources)
+        card.body.addStretch(1)
+        return card
+
+    def _line(self, name: str, spoken: str, example: str) -> QLineEdit:
+        edit = QLineEdit()
+        edit.setAccessibleName(spoken)
+        edit.setPlaceholderText(example)
+        edit.textEdited.connect(partial(self._on_line, name))
+        edit.editingFinished.connect(self._commit)
+        return edit
+
+    def _hardware_card(self) -> Card:
+        card = Card("Hardware")
+        self._box("where", "Hardware")
+        gpu, count = self._box("card", "GPU of the catalogue"), self._box("count", "How many GPUs")
+        self.here = text("", "muted", wrap=True)
+        self.count_cell = self._cell("How many", count)
+        self.card_cell = self._cell("GPU", gpu)
+        total = self._number("total", "Memory of each GPU in GiB", 0.5, 2048.0)
+        taken = self._number("taken", "GiB that others hold", 0.0, 2048.0)
+        bandwidth = self._number("bandwidth", "Bandwidth in GB/s", 1.0, 20000.0)
+        taken.edit.setPlaceholderText("nothing")
+        bandwidth.edit.setPlaceholderText("not known")
+        self.free = QWidget()
+        self.free.setLayout(
+            column(
+                self._beside(self._cell("Memory, GiB", total), self._cell("Taken, GiB", taken)),
+                self._cell("Bandwidth, GB/s", bandwidth),
+                spacing=8,
+            )
+        )
+        for part in (self.boxes["where"], self.here, self.card_cell, self.free, self.count_cell):
+            card.body.addWidget(part)
+        card.body.addStretch(1)
+        return card
+
+    def _settings_card(self) -> Card:
+        self.reset = button(
+            "Reset", self._model.reset, kind="flat", icon="undo-2", hint="Leave every setting to the engine"
+        )
+        card = Card("Settings", self.reset)
+        context = self._number("context", "Context, tokens for one stream", 128, 10_000_000)
+        streams = self._number("streams", "Streams answered in parallel", 1, 4096)
+        kind, engine = self._box("kv", "KV cache type"), self._box("engine", "Engine")
+        self.engine_cell = self._cell("Engine", engine)
+        for part in (
+            self._beside(self._cell("Context", context), self._cell("Streams", streams)),
+            self._cell("KV cache type", kind),
+            self.engine_cell,
+        ):
+            card.body.addWidget(part)
+        share = self._number("gpu_memory", "Share of the VRAM, 0 to 1", 0.05, 1.0)
+        chunk = self._number("batched_tokens", "Tokens of one step", 16, 1_000_000)
+        gpus = self._number("tensor_parallel", "GPUs that share each layer", 1, 64)
+        draft = self._number("draft_tokens", "Tokens drafted a step", 1, 64)
+        bits = self._number("bits", "Bits of a weight, for a config without files", 1.0, 32.0)
+        drafting, eager = (
+            self._box("speculation", "The model's own drafting"),
+            self._box("eager", "Eager, without CUDA graphs"),
+        )
+        self.more_part = QWidget()
+        self.more_part.setLayout(
+            column(
+                self._beside(self._cell("Share of the VRAM", share), self._cell("Tokens a step", chunk)),
+                self._beside(self._cell("GPUs a layer", gpus), self._cell("Bits a weight", bits)),
+                self._beside(self._cell("Drafting", drafting), self._cell("Draft tokens", draft)),
+                self._cell("Eager", eager),
+                spacing=8,
+            )
+        )
+        self.more_part.hide()
+        self.more = button("More settings", self._on_more, kind="flat")
+        self.more.setCheckable(True)
+        card.body.addWidget(self.more_part)
+        card.body.addLayout(row(self.more, None))
+        card.body.addStretch(1)
+        return card
+
+    # What the person does.
+
+    def _on_more(self) -> None:
+        self.more_part.setVisible(self.more.isChecked())
+        self.more.setText("Fewer settings" if self.more.isChecked() else "More settings")
+
+    def _on_box(self, name: str, *_place: object) -> None:
+        if not self._filling:
+            data = self.boxes[name].currentData()
+            # Qt gives the words of an enumeration back as plain text.
+            kind = _KINDS.get(name)
+            self._model.set_values(**{name: data if kind is None else kind(data)})
+
+    def _on_number(self, name: str, *_content: object) -> None:
+        field = self.numbers[name]
+        if self._filling or field.error:
+            self._waiting.pop(name, None)
+            return
+        whole = name in ("context", "streams", "batched_tokens", "tensor_parallel", "draft_tokens")
+        self._waiting[name] = field.count if whole else field.value
+        self._soon.ask()
+
+    def _on_line(self, name: str, content: str) -> None:
+        self._waiting[name] = content
+        self._soon.ask()
+
+    def _commit(self) -> None:
+        values, self._waiting = self._waiting, {}
+        if values:
+            self._model.set_values(**values)
+
+    def _on_edit(self) -> None:
+        if self._model.form.preset:
+            self.edit_requested.emit(self._model.form.preset, self._model.preset_settings())
+
+    def _on_browse(self) -> None:
+        dialog = QFileDialog(self, "Choose a model", self.path.text(), _FILES)
+        dialog.setFileMode(QFileDialog.FileMode.ExistingFile)
+        self._ask_for(dialog)
+
+    def _on_folder(self) -> None:
+        dialog = QFileDialog(self, "Choose a folder with weights", self.path.text())
+        dialog.setFileMode(QFileDialog.FileMode.Directory)
+        dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        self._ask_for(dialog)
+
+    def _ask_for(self, dialog: QFileDialog) -> None:
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        dialog.fileSelected.connect(self._on_picked)
+        dialog.open()
+
+    def _on_picked(self, path: str) -> None:
+        self._model.set_values(path=path)
+
+    # What is shown.
+
+    def refresh(self) -> None:
+        """Show the form of now; what is typed just now stays."""
+        model, form = self._model, self._model.form
+        self._filling = True
+        offered: dict[str, list[tuple[str, object]]] = {
+            "source": list(_SOURCES),
+            "model": model.model_choices(),
+            "catalogue": model.catalogue_choices(),
+            "variant": model.variant_choices(),
+            "preset": [("Choose a preset", ""), *model.preset_choices()],
+            "where": list(_PLACES),
+            "card": model.card_choices(),
+            "count": list(_COUNTS),
+            "kv": model.kv_choices(),
+            "engine": list(_ENGINES),
+            "speculation": list(_YES_NO),
+            "eager": list(_YES_NO),
+        }
+        for name, choices in offered.items():
+            self._offer(name, choices)
+        for name, field in self.numbers.items():
+            if name not in self._waiting and not (field.edit.hasFocus() and field.edit.isModified()):
+                value = getattr(form, name)
+                content = "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)
+                if field.edit.text() != content and (not field.error or value is not None):
+                    field.edit.setText(content)
+        for name, edit in (("path", self.path), ("repository", self.repository)):
+            if name not in self._waiting and edit.text() != getattr(form, name):
+                edit.setText(getattr(form, name))
+        self._filling = False
+        self.sources.setCurrentIndex([source for _, source in _SOURCES].index(form.source))
+        side = self.sources.currentWidget()
+        self.sources.setFixedHeight(max(40, side.sizeHint().height() if side else 40))
+        set_text(self.here, model.here)
+        self.here.setVisible(form.where is Where.HERE)
+        self.card_cell.setVisible(form.where is Where.CARD)
+        self.free.setVisible(form.where is Where.FREE)
+        self.count_cell.setVisible(form.where in (Where.CARD, Where.FREE))
+        self.engine_cell.setVisible(form.asks_engine)
+        self.edit.setEnabled(bool(form.preset))
+        self._refresh_hub()
+
+    def _offer(self, name: str, choices: list[tuple[str, object]]) -> None:
+        # An open list must not move under the person who chooses from it.
+        if not self.boxes[name].view().isVisible():
+            self.boxes[name].fill(choices, getattr(self._model.form, name))
+            self.boxes[name].setToolTip(plain_tip(self.boxes[name].currentText()))
+
+    def _refresh_hub(self) -> None:
+        model = self._model
+        set_text(self.hub_note, model.hub_note)
+        words = "Read again" if model.hub_known else "Read config.json"
+        self.read.setText("Reading…" if model.reading else words)
+        name = model.form.repository.strip()
+        self.read.setAccessibleName("Read config.json from Hugging Face")
+        self.read.setEnabled(bool(name) and not model.reading)
+        said = f"Two requests to {model.hub_name}: config.json and the list of files"
+        self.read.setToolTip(tip(said, "", f"sndr fit {name or 'organisation/model'} --online"))
+        known = sorted({one.repository for one in (model.hub.models if model.hub else ())})
+        if known and self.repository.property("known") != known:
+            self.repository.setProperty("known", known)
+            completer = QCompleter(known, self.repository)
+            completer.setCaseSensitivity(Qt.CaseSensitivity.CaseInsensitive)
+            self.repository.setCompleter(completer)
+
+    def refresh_planned(self) -> None:
+        """Show what the answer says of the values that are left open."""
+        report = self._model.report
+        self._filling = True
+        self._offer("kv", self._model.kv_choices())
+        self._filling = False
+        for name, value in (
+            ("context", report.context if report else None),
+            ("streams", report.streams if report else None),
+            ("tensor_parallel", report.tensor_parallel if report else None),
+        ):
+            self.numbers[name].edit.setPlaceholderText("usual" if value is None else f"{value}")
+        usual = {
+            "gpu_memory": "0.9",
+            "draft_tokens": "3",
+            "batched_tokens": "usual",
+            "bits": "as the model says",
+        }
+        for name, said in usual.items():
+            self.numbers[name].edit.setPlaceholderText(said)

@@ -1,0 +1,155 @@
+"""What a fit report says beside its bars: changes that make it fit, the advisor, ceilings of speed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from engine_host.protocol.fit import Advice, Change, FitReport, Roofline
+from sndr_gui.kit import formats
+from sndr_gui.views.widgets.parts import Card, Picture, badge, button, clear, column, row, rule, text
+
+_ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
+
+
+def saved_words(change: Change) -> str:
+    """What a change brings, and whether it is enough."""
+    return f"saves {formats.size(change.saves)}" + (", then it fits" if change.fits else ", not enough alone")
+
+
+def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tuple[str, ...]:
+    """The ceilings in words, and the measured speed beside them where one is measured."""
+    lines = []
+    if roofline.decode is not None:
+        lines.append(f"At most {formats.rate(roofline.decode)} for one stream")
+    if streams > 1 and roofline.decode_all_streams is not None:
+        many = formats.plural(streams, "stream")
+        lines.append(f"At most {formats.rate(roofline.decode_all_streams)} for {many} together")
+    if roofline.prefill is not None:
+        lines.append(f"Prompts are read at {formats.rate(roofline.prefill)} at most")
+    lines.append(f"{formats.size(roofline.bytes_per_step)} are read in each step")
+    lines.append(
+        f"Measured now: {formats.rate(measured)}" if measured is not None else "Not measured here yet"
+    )
+    return tuple(lines)
+
+
+class ChangesCard(Card):
+    """What to change so that it fits, the cheapest first; a click makes the change."""
+
+    def __init__(self, apply: Callable[[Change], object], can: Callable[[Change], bool]) -> None:
+        super().__init__("To make it fit")
+        self._apply, self._can = apply, can
+        self._shown: tuple[Change, ...] = ()
+        self.buttons: dict[str, QWidget] = {}
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(8)
+        self.body.addWidget(
+            text("The cheapest first. Each alone; a click makes the change.", "muted", wrap=True)
+        )
+        self.body.addLayout(self._lines)
+        self.hide()
+
+    def show_changes(self, changes: tuple[Change, ...]) -> None:
+        """Show these changes."""
+        self.setVisible(bool(changes))
+        if changes == self._shown:
+            return
+        self._shown = changes
+        clear(self._lines)
+        self.buttons = {}
+        for change in changes:
+            self._lines.addLayout(self._line(change))
+
+    def _line(self, change: Change) -> QHBoxLayout:
+        what = text(change.text, wrap=True)
+        saves = text(saved_words(change), "good" if change.fits else "muted", wrap=True)
+        parts: list[QWidget] = []
+        if self._can(change):
+            made = button("Apply", partial(self._on_apply, change), hint=change.text, command=change.option)
+            made.setAccessibleName(f"Apply: {change.text}")
+            self.buttons[change.id] = made
+            parts.append(made)
+        made_line = row(column(what, saves, spacing=1), *parts, spacing=12)
+        made_line.setStretch(0, 1)
+        return made_line
+
+    def _on_apply(self, change: Change, *_checked: object) -> None:
+        self._apply(change)
+
+
+class AdviceCard(Card):
+    """The advisor's rules that apply, the gravest first, each with what shows it."""
+
+    def __init__(self) -> None:
+        super().__init__("Good to know")
+        self._shown: tuple[Advice, ...] = ()
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(10)
+        self.body.addLayout(self._lines)
+        self.hide()
+
+    def show_advice(self, advice: tuple[Advice, ...]) -> None:
+        """Show these rules."""
+        self.setVisible(bool(advice))
+        if advice == self._shown:
+            return
+        self._shown = advice
+        clear(self._lines)
+        for number, one in enumerate(advice):
+            if number:
+                self._lines.addWidget(rule())
+            self._lines.addLayout(self._line(one))
+
+    @staticmethod
+    def _line(one: Advice) -> QHBoxLayout:
+        icon, tone = _ICONS[one.severity.value]
+        evidence = text(f"Shown by: {one.evidence}", "muted", wrap=True)
+        name = badge(one.id)
+        name.setToolTip("The advisor's rule")
+        parts = [text(one.message, wrap=True)]
+        if one.fix:
+            parts.append(text(one.fix, "accent", wrap=True))
+        body = column(*parts, evidence, row(name, None), spacing=3)
+        side = column(Picture(icon, tone, 18), None)
+        made = row(side, body, spacing=12)
+        made.setStretch(1, 1)
+        return made
+
+
+class SpeedCard(Card):
+    """The ceilings that the hardware sets, beside what is measured."""
+
+    def __init__(self) -> None:
+        super().__init__("Speed")
+        self._shown: object = None
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(3)
+        self.body.addLayout(self._lines)
+        self.hide()
+
+    def show_report(self, report: FitReport | None, measured: float | None) -> None:
+        """Show the ceilings of a report."""
+        roofline = report.roofline if report is not None else None
+        self.setVisible(roofline is not None)
+        known = (roofline, report.streams if report else 0, measured)
+        if roofline is None or report is None or known == self._shown:
+            return
+        self._shown = known
+        clear(self._lines)
+        for number, line in enumerate(speed_lines(roofline, report.streams, measured)):
+            self._lines.addWidget(text(line, "" if number == 0 else "muted", wrap=True))
+        if roofline.why:
+            why = roofline.why[:1].upper() + roofline.why[1:]
+            self._lines.addWidget(text(why, "muted", wrap=True))
+        for part in report.corrections:
+            starts = formats.plural(part.n, "start")
+            self._lines.addWidget(
+                text(f"Learnt from {starts} here: {part.part} × {part.factor:.2f}", "muted")
+            )
+        if report.unknown:
+            self._lines.addWidget(
+                text(f"The files do not say: {', '.join(report.unknown)}", "muted", wrap=True)
+            )

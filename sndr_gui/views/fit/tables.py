@@ -1,0 +1,186 @@
+"""Comparisons on Fit: types of the KV cache, contexts against streams, speeds, and what was learnt."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout
+
+from engine_host.protocol import FitReport
+from engine_host.protocol.fit import Verdict
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.models.fit.page import bound
+from sndr_gui.views.widgets.parts import Card, badge, clear, set_text, set_tone, text
+
+# Short, because there are many; never a colour alone.
+_LETTERS = {
+    Verdict.FITS: "fits",
+    Verdict.TIGHT: "tight",
+    Verdict.UNKNOWN: "?",
+    Verdict.DOES_NOT_FIT: "no",
+    Verdict.CANNOT_RUN: "never",
+}
+
+
+def _right(label: QLabel) -> QLabel:
+    label.setAlignment(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter)
+    return label
+
+
+class KvCard(Card):
+    """The types of the KV cache: what a token costs, how far each goes, and whether it fits."""
+
+    def __init__(self) -> None:
+        super().__init__("Types of the KV cache")
+        self._shown: object = None
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(18)
+        self._grid.setVerticalSpacing(7)
+        self._grid.setColumnStretch(4, 1)
+        self.body.addLayout(self._grid)
+
+    def show_report(self, report: FitReport | None) -> None:
+        """Show the types of an answer."""
+        choices = report.kv_choices if report else ()
+        self.setVisible(bool(choices))
+        known = (choices, report.kv if report else "")
+        if known == self._shown or report is None:
+            return
+        self._shown = known
+        clear(self._grid)
+        for place, title in enumerate(("Type", "A token", "Longest context", "Here", "")):
+            label = text(title, "muted")
+            self._grid.addWidget(_right(label) if place in (1, 2) else label, 0, place)
+        for number, choice in enumerate(choices, start=1):
+            word, tone = VERDICTS[choice.verdict]
+            name = text(choice.kv + ("  (chosen)" if choice.kv == report.kv else ""))
+            note = text(choice.note, "muted", wrap=True)
+            longest = bound(choice.largest_context)
+            cells = (
+                name,
+                _right(text(formats.size(choice.bytes_per_token))),
+                _right(text(longest)),
+                badge(word, tone),
+                note,
+            )
+            said = f"{choice.kv}: {formats.size(choice.bytes_per_token)} a token, {word}"
+            name.setAccessibleName(f"{said}, longest context {longest}")
+            for place, cell in enumerate(cells):
+                self._grid.addWidget(cell, number, place)
+
+
+class GridCard(Card):
+    """The verdict for every pair of context and streams, in words and colours."""
+
+    def __init__(self) -> None:
+        super().__init__("Contexts and streams")
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(6)
+        self._grid.setVerticalSpacing(6)
+        self.cells: dict[tuple[int, int], QLabel] = {}
+        lesson = "Every stream at full length; tight: they start, and may wait for one another."
+        self.body.addWidget(text(lesson, "muted", wrap=True))
+        self.body.addLayout(self._grid)
+
+    def show_report(self, report: FitReport | None) -> None:
+        """Show the grid of an answer."""
+        grid = report.grid if report else ()
+        self.setVisible(bool(grid))
+        places = {(cell.context, cell.streams) for cell in grid}
+        if places != set(self.cells):
+            self._build(places)
+        for cell in grid:
+            made = self.cells[cell.context, cell.streams]
+            many, (word, tone) = formats.plural(cell.streams, "stream"), VERDICTS[cell.verdict]
+            said = f"{many} of {cell.context:,} tokens: {word}"
+            set_text(made, _LETTERS[cell.verdict])
+            set_tone(made, tone)
+            made.setToolTip(plain_tip(said))
+            made.setAccessibleName(said)
+
+    def _build(self, places: set[tuple[int, int]]) -> None:
+        clear(self._grid)
+        self.cells.clear()
+        contexts = sorted({context for context, _ in places})
+        streams = sorted({count for _, count in places})
+        self._grid.addWidget(text("Streams", "muted"), 0, 0)
+        for place, context in enumerate(contexts, start=1):
+            head = text(f"{context:,}", "muted")
+            head.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            self._grid.addWidget(head, 0, place)
+            self._grid.setColumnStretch(place, 1)
+        for line, count in enumerate(streams, start=1):
+            self._grid.addWidget(_right(text(f"{count}", "muted")), line, 0)
+        for context, count in places:
+            made = badge("")
+            made.setAlignment(Qt.AlignmentFlag.AlignCenter)
+            made.setFixedWidth(52)
+            self.cells[context, count] = made
+            line, place = streams.index(count) + 1, contexts.index(context) + 1
+            self._grid.addWidget(made, line, place, Qt.AlignmentFlag.AlignCenter)
+
+
+class ReportedCard(Card):
+    """Speeds that were measured or published for this model, each with machine, version and source."""
+
+    def __init__(self) -> None:
+        super().__init__("Speeds in the catalogue")
+        self._shown: object = None
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(6)
+        self.body.addLayout(self._lines)
+
+    def show_speeds(self, speeds: tuple[tuple[str, str, str], ...]) -> None:
+        """Show these speeds: value, conditions, whose."""
+        self.setVisible(bool(speeds))
+        if speeds == self._shown:
+            return
+        self._shown = speeds
+        clear(self._lines)
+        for value, what, whose in speeds:
+            self._lines.addWidget(text(value, name="h2"))
+            self._lines.addWidget(text(f"{what}  ·  {whose}", "muted", wrap=True))
+
+
+class KnownCard(Card):
+    """What was learnt from starts here, and what the model's files do not say."""
+
+    def __init__(self) -> None:
+        super().__init__("How sure it is")
+        self._learnt = text("", wrap=True)
+        self._unknown = text("", wrap=True)
+        self._where = text("", "muted", wrap=True)
+        for part in (self._learnt, self._unknown, self._where):
+            self.body.addWidget(part)
+
+    def show_report(self, report: FitReport | None) -> None:
+        """Show what an answer says of itself."""
+        self.setVisible(report is not None)
+        if report is None:
+            return
+        learnt = [
+            f"{one.part} × {one.factor:.2f} from {formats.plural(one.n, 'start')} here"
+            for one in report.corrections
+        ]
+        set_text(
+            self._learnt,
+            f"Learnt: {'; '.join(learnt)}."
+            if learnt
+            else "Nothing was learnt for this hardware yet: no start of this engine was compared on it.",
+        )
+        set_text(self._unknown, f"Not known: {'; '.join(report.unknown)}." if report.unknown else "")
+        self._unknown.setVisible(bool(report.unknown))
+        sources = {part.source.value for device in report.devices for part in device.parts}
+        words = {
+            "files": "sizes of the files",
+            "catalogue": "what the catalogue tells of files that are not here",
+            "hub": "what Hugging Face tells of its files",
+            "formula": "formulas",
+            "measured": "measurements",
+            "estimate": "estimates with a band",
+        }
+        set_text(
+            self._where,
+            f"Its parts are from {', '.join(words[one] for one in sorted(sources))}." if sources else "",
+        )

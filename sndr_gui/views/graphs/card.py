@@ -1,0 +1,111 @@
+"""A card with one live graph; the graph library is read when the first one is looked at."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+from typing import TYPE_CHECKING
+
+from PySide6.QtGui import QColor, QPainter, QPaintEvent
+from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+
+from sndr_gui.kit import formats, theme
+from sndr_gui.models.monitor import Line
+from sndr_gui.views.widgets.parts import Card, Dot, EmptyState, clear, row, set_text, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from sndr_gui.views.graphs.plots import Graph
+
+
+async def load_graphs() -> None:
+    """Read the graph library in a thread: it takes half a second, and the window answers meanwhile."""
+    await asyncio.to_thread(importlib.import_module, "pyqtgraph")
+
+
+class _SeriesDot(Dot):
+    """The colour of one line of a graph."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__("accent", 9)
+        self._number = number
+
+    def paintEvent(self, event: QPaintEvent) -> None:
+        colours = theme.current().series
+        painter = QPainter(self)
+        painter.setRenderHint(QPainter.RenderHint.Antialiasing)
+        painter.setPen(QColor(0, 0, 0, 0))
+        painter.setBrush(QColor(colours[self._number % len(colours)]))
+        painter.drawEllipse(1, 1, 7, 7)
+        painter.end()
+
+
+class GraphCard(Card):
+    """One graph with its title, its legend with newest values, and the reading under the pointer."""
+
+    def __init__(self, title: str, word: Callable[[float], str]) -> None:
+        self._legend_host = QWidget()
+        self._legend = QHBoxLayout(self._legend_host)
+        self._legend.setContentsMargins(0, 0, 0, 0)
+        self._legend.setSpacing(14)
+        # A small window cuts the legend rather than widening the page.
+        self._legend_host.setMinimumWidth(1)
+        super().__init__(title)
+        self.body.addWidget(self._legend_host)
+        self._word = word
+        self._reading = text("", "muted")
+        self._reading.setMinimumWidth(10)
+        self._stack = QStackedWidget()
+        self._note = EmptyState("activity", "", "Loading the graphs…")
+        self._note.sentence.set_width(260)
+        self._note.heading.hide()
+        self._stack.addWidget(self._note)
+        self.body.addWidget(self._stack, 1)
+        self.body.setSpacing(4)
+        self._stack.setMinimumHeight(130)
+        self.graph: Graph | None = None
+        self._names: tuple[str, ...] = ()
+        self._values: list[tuple[Line, object]] = []
+
+    def make_graph(self, scale: float, top: float | None) -> None:
+        """Make the graph, when it is first looked at."""
+        from sndr_gui.views.graphs.plots import Graph
+
+        self.graph = Graph(self.title.text(), scale, top, self._word)
+        self.graph.on_reading(self._on_reading)
+        self._stack.addWidget(self.graph)
+
+    def _on_reading(self, sentence: str) -> None:
+        self.setToolTip(sentence)
+
+    def show_lines(self, title: str, lines: list[Line], seconds: float) -> None:
+        """Draw the lines, or say that there are none."""
+        set_text(self.title, title)
+        measured = [line for line in lines if any(value is not None for value in line.values)]
+        self._show_legend(measured)
+        if self.graph is None:
+            return
+        self._note.sentence.setText("Nothing was measured in this time.")
+        self._stack.setCurrentIndex(1 if measured else 0)
+        if measured:
+            self.graph.show_lines(measured, seconds)
+
+    def _show_legend(self, lines: list[Line]) -> None:
+        names = tuple(line.name for line in lines)
+        if names != self._names:
+            self._names = names
+            clear(self._legend)
+            self._values = []
+            for number, line in enumerate(lines):
+                name = text(line.title, "muted")
+                name.setToolTip(f"Measured by: {line.source}")
+                value = text("")
+                self._values.append((line, value))
+                entry = QWidget()
+                entry.setLayout(row(_SeriesDot(number), name, value, spacing=6))
+                self._legend.addWidget(entry)
+            self._legend.addStretch(1)
+        for line, (_old, label) in zip(lines, self._values, strict=True):
+            shown = formats.UNMEASURED if line.latest is None else self._word(line.latest)
+            set_text(label, shown)  # type: ignore[arg-type]

@@ -1,0 +1,156 @@
+"""The plan on Launch: findings, patches, the exact command line, and every setting with its layer."""
+
+import shlex
+
+from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.launch.fixes import LaunchMending
+from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.patches import PatchLine, summary
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import (
+    Card,
+    Elided,
+    badge,
+    button,
+    clear,
+    column,
+    row,
+    set_text,
+    set_tone,
+    text,
+)
+from sndr_gui.views.widgets.problems import Findings, ProblemBox
+
+
+class PlanCard(Card):
+    """The plan: findings, the exact command line, and every setting with the layer that set it."""
+
+    def __init__(self, model: LaunchModel, mending: LaunchMending) -> None:
+        self._making = text("", "muted")
+        super().__init__("Plan", self._making)
+        self._model = model
+        self.problem = ProblemBox(mend=mending.mend, can=mending.can_mend)
+        self.findings = Findings(mending.mend, mending.can_mend)
+        self.patches = PatchesOfStart(model)
+        self._changes = text("", "muted", wrap=True)
+        self._argv = CommandLine(what="the engine's command line", wraps=True)
+        self._caption = text("The engine's own command line", "muted")
+        self._settings = QFrame()
+        self._grid = QGridLayout(self._settings)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(6)
+        self._grid.setColumnStretch(1, 2)
+        self._grid.setColumnStretch(3, 3)
+        self._shown: object = None
+        for part in (self.problem, self.findings, self._changes, self.patches, self._settings):
+            self.body.addWidget(part)
+        self.body.addWidget(self._caption)
+        self.body.addWidget(self._argv)
+
+    def refresh_age(self) -> None:
+        """Say when what is shown is not the plan of what is set."""
+        set_text(self._making, "Making the plan…" if self._model.planning else self._model.behind)
+
+    def refresh(self) -> None:
+        """Show the plan of now; an older one stays in sight while the next is made."""
+        model, plan = self._model, self._model.plan
+        self.refresh_age()
+        # What is missing has a card of its own, with the button that mends it.
+        told, rows = model.told, model.setting_rows()
+        self.setVisible(bool(rows) or (model.missing is None and not told))
+        set_text(self.title, "Plan" if plan is not None or not rows else "Settings and patches of the preset")
+        self.problem.setVisible(model.problem is not None and not told)
+        if model.problem is not None:
+            self.problem.show_problem(model.problem)
+        self.patches.refresh()
+        for part in (self._argv, self._caption):
+            part.setVisible(plan is not None)
+        self._settings.setVisible(bool(rows))
+        self.findings.show_findings(plan.findings if plan else ())
+        changes = plan.changes if plan else ()
+        set_text(self._changes, "Against what runs now: " + "; ".join(changes) if changes else "")
+        self._changes.setVisible(bool(changes))
+        if plan is not None:
+            self._argv.set_content(shlex.join(plan.argv))
+        if rows == self._shown:
+            return
+        self._shown = rows
+        clear(self._grid)
+        for place, entry in enumerate(rows):
+            value = Elided(entry.value)
+            value.setToolTip(plain_tip(entry.value))
+            why = Elided(entry.why, "muted")
+            layer = badge(entry.layer)
+            set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
+            for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):
+                self._grid.addWidget(label, place, number)
+
+
+class PatchesOfStart(QWidget):
+    """How many patches this start gets; opened, each of them with its reason and a tick to leave it out."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__()
+        self._model = model
+        self._shown: tuple[PatchLine, ...] = ()
+        self.summary = text("", name="h2")
+        self.open = button("Show", self._on_open, kind="flat", hint="Which patches, and why not the others")
+        self.open.setCheckable(True)
+        self.open.setAccessibleName("Show the patches of this start")
+        self.ticks: dict[str, QCheckBox] = {}
+        self._list = QWidget()
+        self._list.hide()
+        self._lines = QVBoxLayout(self._list)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(6)
+        self.setLayout(column(row(self.summary, None, self.open), self._list, spacing=6))
+
+    def _on_open(self) -> None:
+        self._list.setVisible(self.open.isChecked())
+        self.open.setText("Hide" if self.open.isChecked() else "Show")
+
+    def refresh(self) -> None:
+        """Show the patches of the plan of now."""
+        planned, lines = self._model.known_patches, self._model.patch_lines()
+        self.setVisible(bool(lines))
+        if planned is not None:
+            set_text(self.summary, summary(planned))
+        if lines == self._shown:
+            return
+        focused = next((name for name, tick in self.ticks.items() if tick.hasFocus()), "")
+        clear(self._lines)
+        self.ticks = {}
+        for line in sorted(lines, key=lambda entry: entry.patch):
+            self._lines.addLayout(self._line(line))
+        self._shown = lines
+        if focused in self.ticks:
+            self.ticks[focused].setFocus()
+
+    def _line(self, line: PatchLine) -> QHBoxLayout:
+        tick = QCheckBox()
+        tick.setChecked(line.chosen)
+        tick.setEnabled(line.can_change)
+        tick.setAccessibleName(f"{line.title}: in this start")
+        flag = "--without" if line.chosen else "--with"
+        said = f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
+        tick.setToolTip(plain_tip(said))
+        tick.setProperty("patch", line.patch)
+        tick.clicked.connect(self._on_ticked)
+        self.ticks[line.patch] = tick
+        title = text(line.title, "" if line.chosen else "muted", wrap=True)
+        title.setToolTip(plain_tip(line.patch))
+        why = text(line.why, "muted", wrap=True)
+        if not line.why:
+            # Shown by its parent: a label that is told to show itself before it has one is a window.
+            why.hide()
+        made = row(column(tick, None), column(title, why, spacing=1), spacing=8)
+        made.setStretch(1, 1)
+        return made
+
+    def _on_ticked(self, wanted: bool) -> None:
+        tick = self.sender()
+        if isinstance(tick, QCheckBox):
+            self._model.include(str(tick.property("patch")), wanted)

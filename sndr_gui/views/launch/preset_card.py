@@ -1,0 +1,276 @@
+"""The card of a preset: what it is, what to beware of, what is missing for it, and what it stands on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
+
+from engine_host.protocol import Evidence, PresetDetail, PresetEntry, Variant
+from engine_host.protocol.catalog import NotFor
+from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.subject import ENGINE_NAMES
+from sndr_gui.models.presets.rows import STATUS_MEANS, STATUS_TONES, PresetRow, workload_words
+from sndr_gui.views.widgets.flow import Flow
+from sndr_gui.views.widgets.parts import (
+    Card,
+    Picture,
+    badge,
+    button,
+    clear,
+    column,
+    row,
+    rule,
+    set_text,
+    text,
+)
+from sndr_gui.views.widgets.problems import Findings
+
+_NOT_KNOWN = "not known"
+_INSTALLED_BELOW = ("engine.missing", "engine.build")
+
+
+class PresetHead(Card):
+    """The preset's name, status, verdict and caveats, what is missing for it, and where else to open it."""
+
+    def __init__(
+        self, model: LaunchModel, open_fit: Callable[[str], object], edit: Callable[[str], object]
+    ) -> None:
+        super().__init__()
+        self._model, self._open_fit, self._edit = model, open_fit, edit
+        self._shown: object = None
+        self.name = text("", name="big", wrap=True)
+        self.summary = text("", wrap=True)
+        self.badges = Flow(spacing=6)
+        self._caveats = QVBoxLayout()
+        self._caveats.setSpacing(6)
+        self.why = text("", "bad", wrap=True)
+        self.missing = Findings(model.actions.mend)
+        self.missing.hide()
+        self.fit = button(
+            "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
+        )
+        self.edit = button("Make my own variation", self._on_edit, icon="copy")
+        for part in (self.name, self.badges, self.summary, self.why):
+            self.body.addWidget(part)
+        self.body.addLayout(self._caveats)
+        self.body.addWidget(Flow(self.edit, self.fit))
+        self.body.addWidget(self.missing)
+
+    @property
+    def _preset(self) -> str:
+        row = self._model.presets.row
+        return row.item.preset.id if row is not None else ""
+
+    def _on_fit(self) -> None:
+        self._open_fit(self._preset)
+
+    def _on_edit(self) -> None:
+        self._edit(self._preset)
+
+    def refresh(self) -> None:
+        """Show the chosen preset."""
+        chosen = self._model.presets.row
+        if chosen is None:
+            return
+        self._show_missing(chosen)
+        if chosen == self._shown:
+            return
+        self._shown = chosen
+        preset = chosen.item.preset
+        set_text(self.name, preset.title)
+        set_text(self.summary, preset.summary)
+        self._show_badges(chosen)
+        verdict = chosen.verdict
+        told = [finding.message for finding in verdict.missing] if verdict is not None else []
+        why = verdict.why if verdict is not None and not chosen.works and verdict.why not in told else ""
+        set_text(self.why, why)
+        self.why.setVisible(bool(why))
+        clear(self._caveats)
+        for caveat in preset.card.caveats:
+            line = row(
+                column(Picture("triangle-alert", "warn", 16), None), text(caveat, wrap=True), spacing=8
+            )
+            line.setStretch(1, 1)
+            self._caveats.addLayout(line)
+        own = chosen.item.origin is EntryOrigin.USER
+        self.edit.setText("Edit…" if own else "Make my own variation")
+        what = "Change it" if own else "Make it your own and change it"
+        self.edit.setAccessibleName(what)
+        self.edit.setToolTip(f"{what}\nsndr presets export {preset.id} -o FILE")
+        self.fit.setToolTip(f"What it takes on any hardware\nsndr fit --preset {preset.id}")
+
+    def _show_missing(self, chosen: PresetRow) -> None:
+        found = chosen.verdict.missing if chosen.verdict is not None else ()
+        if self._model.missing is not None:
+            # The card below installs it, with its steps and a way to cancel.
+            found = tuple(finding for finding in found if finding.id not in _INSTALLED_BELOW)
+        self.missing.show_findings(found)
+
+    def _show_badges(self, chosen: PresetRow) -> None:
+        preset = chosen.item.preset
+        status = preset.card.status
+        word, tone = chosen.here
+        made = [
+            (word, tone, chosen.why),
+            (status.value, STATUS_TONES.get(status, ""), STATUS_MEANS[status]),
+            (ENGINE_NAMES[preset.engine.value], "", "The engine that runs it"),
+        ]
+        if chosen.item.origin is EntryOrigin.USER:
+            made.append(("your own", "accent", chosen.item.file))
+        self.badges.clear()
+        for content, colour, hint in made:
+            label = badge(content, colour)
+            label.setToolTip(plain_tip(hint))
+            self.badges.add(label)
+
+
+class PresetFacts(Card):
+    """Everything else about the preset: for whom, what not to use it for, evidence, model and licence."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__("About this preset")
+        self._model = model
+        self._shown: object = None
+        self.links: dict[str, QWidget] = {}
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(10)
+        self.body.addLayout(self._lines)
+
+    def refresh(self) -> None:
+        """Show the chosen preset; what has to be read first is there when it was."""
+        chosen, detail = self._model.presets.row, self._model.presets.detail
+        if chosen is None or (chosen.item, detail) == self._shown:
+            return
+        self._shown = (chosen.item, detail)
+        clear(self._lines)
+        self.links = {}
+        preset = chosen.item.preset
+        self._facts(preset_facts(chosen, detail))
+        self._not_for(preset.card.do_not_use)
+        self._evidence(preset.card.evidence)
+        if preset.card.fallback:
+            self._heading("If it does not work out")
+            self._lines.addLayout(row(self._link(preset.card.fallback, "Use"), None))
+
+    def _heading(self, words: str) -> None:
+        self._lines.addWidget(rule())
+        self._lines.addWidget(text(words, name="h2"))
+
+    def _facts(self, facts: tuple[tuple[str, str], ...]) -> None:
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(14)
+        grid.setVerticalSpacing(6)
+        grid.setColumnStretch(1, 1)
+        for number, (name, value) in enumerate(facts):
+            caption = text(name, "muted")
+            grid.addWidget(caption, number, 0)
+            grid.addWidget(text(value, "muted" if value == _NOT_KNOWN else "", wrap=True), number, 1)
+            grid.setAlignment(caption, grid.alignment())
+        self._lines.addLayout(grid)
+
+    def _not_for(self, entries: tuple[NotFor, ...]) -> None:
+        if not entries:
+            return
+        self._heading("Do not use it")
+        for entry in entries:
+            words = column(
+                text(f"when {entry.when}", wrap=True),
+                text(f"because {entry.because}", "muted", wrap=True),
+                spacing=1,
+            )
+            self._lines.addLayout(words)
+            if entry.instead:
+                self._lines.addLayout(row(self._link(entry.instead, "Better:"), None))
+
+    def _evidence(self, entries: tuple[Evidence, ...]) -> None:
+        self._heading("Evidence")
+        if not entries:
+            self._lines.addWidget(text("Nobody measured it yet.", "muted"))
+        for entry in entries:
+            value = f"{entry.value:,g} {entry.unit}".strip() if entry.value is not None else ""
+            what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
+            who = "measured by us" if entry.by == "us" else "measured by others"
+            parts = (entry.machine, entry.pin, who, entry.conditions)
+            where = text("  ·  ".join(part for part in parts if part), "muted", wrap=True)
+            self._lines.addLayout(column(what, where, self._source(entry.source), spacing=1))
+
+    @staticmethod
+    def _source(source: str) -> QHBoxLayout:
+        address = source.partition(",")[0].strip()
+        if not address.startswith("https://"):
+            return row(text(source, "muted", wrap=True))
+        made = button(address.removeprefix("https://"), kind="flat", hint=f"Open {address}")
+        made.setAccessibleName(f"Open the source: {address}")
+        made.clicked.connect(partial(_open, address))
+        return row(made, None)
+
+    def _link(self, preset: str, word: str) -> QWidget:
+        found = self._model.presets.find(preset)
+        title = found.item.preset.title if found is not None else preset
+        made = button(f"{word} {title}", icon="rocket", hint=f"Show the preset {preset}")
+        made.setProperty("flat", "true")
+        made.clicked.connect(partial(self._on_link, preset))
+        made.setEnabled(found is not None)
+        self.links[preset] = made
+        return made
+
+    def _on_link(self, preset: str, *_checked: object) -> None:
+        self._model.select_preset(preset)
+
+
+def _open(address: str, *_checked: object) -> None:
+    QDesktopServices.openUrl(QUrl(address))
+
+
+def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[str, str], ...]:
+    """Names and values of what is known of a preset; what is not known says so."""
+    preset, item = chosen.item.preset, chosen.item
+    facts = [
+        ("For", preset.card.audience),
+        ("Good for", ", ".join(workload_words(entry) for entry in preset.card.good_for)),
+        ("Needs", needs_words(preset)),
+        ("Size", f"{formats.size(item.size)} of weights" if item.size is not None else _NOT_KNOWN),
+    ]
+    if detail is not None:
+        model = detail.model
+        variant = model.variant(preset.variant)
+        size = f"{formats.count(model.parameters)} parameters" if model.parameters else _NOT_KNOWN
+        if model.active_parameters:
+            size += f", {formats.count(model.active_parameters)} active"
+        facts += [
+            ("Model", f"{model.title} by {model.publisher}"),
+            ("Parameters", size),
+            ("Context", f"{model.context:,} tokens at most"),
+            ("Can do", ", ".join(task.value for task in model.tasks)),
+            ("Weights", f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
+            ("Source", (variant.repository or "came with the program") if variant else _NOT_KNOWN),
+            ("Licence", model.licence),
+            ("Profile", f"{detail.profile.title}: {detail.profile.summary}"),
+        ]
+    facts.append(("File", item.file))
+    return tuple(facts)
+
+
+def _format(variant: Variant) -> str:
+    return "GGUF" if variant.format == "gguf" else variant.format
+
+
+def needs_words(preset: PresetEntry) -> str:
+    """The least that a preset runs on."""
+    needs = preset.needs
+    gpus = formats.plural(needs.gpus, "GPU") if needs.gpus else "a processor"
+    parts = [
+        f"{gpus} of {needs.vram_gib:g} GiB" if needs.vram_gib else gpus,
+        f"compute capability {needs.sm}" if needs.sm else "",
+        f"{', '.join(needs.formats)} in its tensor cores" if needs.formats else "",
+        f"{needs.ram_gib:g} GiB of main memory" if needs.ram_gib else "",
+        "NVLink" if needs.nvlink else "",
+    ]
+    return ", ".join(part for part in parts if part)

@@ -1,0 +1,142 @@
+"""The start on Launch: the bar with the command line and the button, and how the start goes and ended."""
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QSizePolicy, QWidget
+
+from engine_host.protocol import EngineState
+from sndr_gui.kit import formats
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.views.engine.stages import StageList
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import Card, Elided, Picture, button, column, row, set_text, set_tone, text
+from sndr_gui.views.widgets.problems import ProblemBox
+
+
+class StartBar(Card):
+    """Always in sight: the command line that does the same, what the start would do, and the button."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__()
+        self._model = model
+        self.body.setContentsMargins(12, 10, 12, 10)
+        self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
+        self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
+        self.cancel = button(
+            "Cancel", model.watch.cancel, hint="Give up this start", command="sndr stop --now"
+        )
+        self.cancel.setAccessibleName("Cancel the start")
+        self.note = Elided("", "muted")
+        self.twin = CommandLine(what="the command line that does the same", wraps=True)
+        line = row(column(self.twin, self.note, spacing=4), self.cancel, self.start, spacing=12)
+        line.setStretch(0, 1)
+        self.body.addLayout(line)
+
+    def refresh(self) -> None:
+        """Show whether the plan can start, or how far its start is."""
+        model = self._model
+        engine = model.watch.starting
+        sending = model.actions.pending("start") or model.actions.pending("relaunch")
+        age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
+        self.start.setText(f"Starting…{age}" if engine or sending else "Start")
+        self.start.setEnabled(model.can_start)
+        self.start.setToolTip(plain_tip(f"Start this plan  (Ctrl+Return)\n{model.twin}".strip()))
+        self.twin.set_content(model.twin or "sndr launch PRESET")
+        self.cancel.setVisible(engine is not None)
+        cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")
+        self.cancel.setEnabled(not cancelling)
+        sentence, tone = self._sentence()
+        set_text(self.note, sentence)
+        set_tone(self.note, tone)
+
+    def _sentence(self) -> tuple[str, str]:
+        model = self._model
+        if not model.session.link.connected:
+            return "The engine host is not connected.", "bad"
+        if model.watch.starting is not None:
+            stages = model.watch.stages(time.time())
+            step = f": {stages[-1].name}" if stages else ""
+            return f"{model.watch.starting.name} is being started{step}.", "accent"
+        if model.subject is None:
+            return "Choose a preset or a model first.", "muted"
+        if model.form_error:
+            return f"{model.form_error}  The command is for the last values that can be taken.", "bad"
+        if model.missing is not None:
+            return "vLLM has to be installed first.", "warn"
+        if model.planning:
+            return "Making the plan…", "muted"
+        if model.plan is None:
+            what = "preset" if model.subject.is_preset else "model"
+            return f"This {what} cannot be started; the reason stands above.", "bad"
+        if not model.plan.startable:
+            return "Something above stops the start.", "bad"
+        if model.watch.replaces:
+            return f"Replaces {model.watch.replaces}, which runs now.", "warn"
+        return "Ready to start.", "muted"
+
+
+class OutcomeCard(Card):
+    """The named stages of a start under way, and what came of the last one; nothing while there is none."""
+
+    def __init__(
+        self, model: LaunchModel, open_chat: Callable[[], None], open_log: Callable[[str], None]
+    ) -> None:
+        super().__init__()
+        self._model, self._open_log = model, open_log
+        self.stages = StageList()
+        self.ready_text = text("", "good", wrap=True)
+        self.chat = button("Open chat", open_chat, icon="message-square", hint="Talk to the model")
+        self.ready = QWidget()
+        self.ready.setLayout(row(Picture("circle-check", "good", 18), self.ready_text, self.chat))
+        self.failure = ProblemBox(mend=model.actions.mend)
+        self.failure.log_wanted.connect(self._on_log)
+        self.failure.log.show()
+        self.again = button("Try again", self._on_again, icon="rotate-cw", hint="Start the same again")
+        self._again_row = QWidget()
+        self._again_row.setLayout(row(self.again, None))
+        self.problem = ProblemBox(mend=model.actions.mend)
+        for part in (self.stages, self.ready, self.failure, self._again_row, self.problem):
+            self.body.addWidget(part)
+        self.hide()
+
+    def _on_log(self) -> None:
+        if (engine := self._model.watch.latest) is not None:
+            self._open_log(engine.id)
+
+    def _on_again(self) -> None:
+        if (engine := self._model.watch.latest) is not None:
+            self._model.actions.relaunch(engine)
+
+    def refresh(self) -> None:
+        """Show how far the start is, or how it ended."""
+        model = self._model
+        stages = model.watch.stages(time.time())
+        self.stages.setVisible(bool(stages))
+        self.stages.show_stages(stages)
+        latest = model.watch.latest
+        failed = latest is not None and latest.state is EngineState.FAILED
+        self.ready.setVisible(latest is not None and not failed)
+        self.failure.setVisible(failed)
+        self._again_row.setVisible(failed)
+        problem = model.actions.problem
+        self.problem.setVisible(problem is not None)
+        if problem is not None:
+            self.problem.show_problem(problem)
+        self.setVisible(bool(stages) or latest is not None or problem is not None)
+        if latest is None:
+            return
+        if failed:
+            if latest.problem is not None:
+                self.failure.show_problem(latest.problem, latest.last_lines)
+            else:
+                self.failure.show_sentence(f"{latest.name} failed.", "", latest.last_lines)
+            sending = model.actions.pending("start") or model.actions.pending("relaunch")
+            self.again.setEnabled(not sending and model.session.link.connected)
+            return
+        took = latest.verified.ready_after if latest.verified else None
+        if took is None and latest.ready_at is not None:
+            took = latest.ready_at - latest.created_at
+        after = f" after {formats.duration(took)}" if took is not None else ""
+        set_text(self.ready_text, f"{latest.name}: ready{after}.")

@@ -1,0 +1,231 @@
+"""The pane of one patch: problem, what it touches, evidence, its state in every process, and its actions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QUrl
+from PySide6.QtGui import QDesktopServices
+from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
+
+from engine_host.protocol import Patch, PatchEvidence, PatchOperation, PatchResult
+from sndr_gui.kit import formats, theme
+from sndr_gui.models.engine.installations import command
+from sndr_gui.models.patches.page import PatchesModel, reason_words
+from sndr_gui.models.patches.rows import TONES
+from sndr_gui.views.patches.restart import RestartDialog
+from sndr_gui.views.widgets.copying import CommandLine, CopyButton
+from sndr_gui.views.widgets.diff_text import DiffColours
+from sndr_gui.views.widgets.flow import Flow
+from sndr_gui.views.widgets.parts import badge, button, clear, row, set_text, text
+
+_UNKNOWN = "not measured"
+
+
+class DiffText(QPlainTextEdit):
+    """A diff, in colours, to be selected and copied."""
+
+    def __init__(self, operation: PatchOperation) -> None:
+        super().__init__()
+        self.setReadOnly(True)
+        self.setAccessibleName(f"What {operation.target} becomes")
+        self.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
+        self.setFont(theme.mono_font(11))
+        self.setTabChangesFocus(True)
+        self.setPlainText(operation.diff)
+        self._colours = DiffColours(self.document())
+        lines = operation.diff.count("\n") + 1
+        self.setFixedHeight(min(320, 34 + lines * self.fontMetrics().lineSpacing()))
+
+
+class PatchPane(QWidget):
+    """Everything about the chosen patch; rebuilt when the patch or what is known of it changes."""
+
+    def __init__(self, model: PatchesModel, bisect: Callable[[], None]) -> None:
+        super().__init__()
+        self.setObjectName("canvas")
+        self.model = model
+        self._shown: object = None
+        self.title = text("", name="big", wrap=True)
+        self.switch = button("Switch off", self._on_switch)
+        self.default = button("Default", self._on_default, hint="Take your switch back")
+        self.default.setAccessibleName("Use the default switch")
+        self.probe = button(
+            "Probe now", model.probe, icon="activity", hint="Ask every process", command="sndr patches probe"
+        )
+        self.without = button("Start without…", self._on_without)
+        self.without.setAccessibleName("Start without this patch")
+        self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
+        self.twin = CommandLine("", "the command that shows this patch")
+        self.install = button("Install vLLM", self._on_install, hint="Then its source can be shown")
+        self.install.hide()
+        self._facts = QVBoxLayout()
+        self._facts.setSpacing(8)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(14, 2, 8, 8)
+        outer.setSpacing(10)
+        actions = Flow(self.switch, self.default, self.without, self.bisect, self.probe)
+        outer.addWidget(self.title)
+        outer.addWidget(actions)
+        outer.addLayout(self._facts)
+        outer.addLayout(row(self.install, None))
+        outer.addWidget(self.twin)
+        outer.addStretch(1)
+
+    def refresh(self) -> None:
+        """Show the patch of now."""
+        model, patch = self.model, self.model.patch
+        self.setVisible(patch is not None)
+        if patch is None:
+            return
+        set_text(self.title, patch.title)
+        missing = model.detail is not None and model.detail.vllm is None and model.missing is not None
+        self.install.setVisible(missing)
+        if missing and model.missing is not None:
+            self.install.setEnabled(not model.installations.busy(model.missing.id))
+            self.install.setToolTip(command("install", model.missing))
+        known = (patch, model.detail, model.in_processes())
+        if known != self._shown:
+            self._shown = known
+            clear(self._facts)
+            self._fill(patch)
+        on = patch.switch == "on"
+        switching = model.pending("switch")
+        self.switch.setText("Switching…" if switching else "Switch off" if on else "Switch on")
+        word = "off" if on else "on"
+        self.switch.setToolTip(f"For the next start\nsndr patches switch {word} {patch.id}")
+        self.switch.setEnabled(model.session.link.connected and not switching)
+        self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
+        self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
+        self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
+        self.without.setText("Starting…" if model.pending("without") else "Start without…")
+        self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
+        self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
+        self.bisect.setEnabled(model.bisection.can_start)
+        self.twin.set_content(f"sndr patches show {patch.id}")
+
+    def _on_switch(self) -> None:
+        patch = self.model.patch
+        if patch is not None:
+            self.model.switch("off" if patch.switch == "on" else "on")
+
+    def _on_without(self) -> None:
+        if (asked := self.model.restart()) is None:
+            self.model.start_without()
+        else:
+            # open() and not exec(): a nested loop would lose tasks.
+            RestartDialog(self, self.model, asked).open()
+
+    def _on_default(self) -> None:
+        self.model.switch("default")
+
+    def _on_install(self) -> None:
+        if (missing := self.model.missing) is not None:
+            self.model.installations.install(missing.id)
+
+    def _fill(self, patch: Patch) -> None:
+        add = self._facts.addWidget
+        risk = badge(f"{patch.risk} risk", {"low": "good", "medium": "warn", "high": "bad"}[patch.risk])
+        self._facts.addLayout(row(badge(patch.family), badge(f"switched {patch.switch}"), risk, None))
+        decided = f"Decided by: {patch.switched_by or 'default'}."
+        add(text(decided + (" A start fails without it." if patch.required else ""), "muted", wrap=True))
+        add(text(patch.problem, wrap=True))
+        if patch.risk_note:
+            add(text(patch.risk_note, "muted", wrap=True))
+        for title, names in (("Needs", patch.requires), ("Needed by", self.model.needed_by())):
+            if names:
+                add(text(f"{title}: {', '.join(names)}", "muted", wrap=True))
+        self._states()
+        self._evidence(patch.evidence)
+        self._operations()
+        if patch.upstream:
+            add(text("Upstream", name="h2"))
+        for address in patch.upstream:
+            add(_Link(address))
+        if patch.retire_when:
+            add(text(f"Retired when: {patch.retire_when}", "muted", wrap=True))
+
+    def _states(self) -> None:
+        results = self.model.in_processes()
+        self._facts.addWidget(text("In every process", name="h2"))
+        if not results:
+            why = self.model.why_left_out or "No process has reported this patch."
+            self._facts.addWidget(text(why, "muted", wrap=True))
+        for name, result in results:
+            self._facts.addLayout(row(text(name), badge(result.outcome, TONES[result.outcome]), None))
+            if words := _story(result):
+                self._facts.addWidget(text(words, "muted", wrap=True))
+
+    def _evidence(self, evidence: tuple[PatchEvidence, ...]) -> None:
+        self._facts.addWidget(text("Evidence", name="h2"))
+        if not evidence:
+            self._facts.addWidget(text("Not measured.", "muted"))
+            return
+        grid = QGridLayout()
+        grid.setHorizontalSpacing(12)
+        for place, title in enumerate(("", "before", "after", "n")):
+            grid.addWidget(text(title, "muted"), 0, place)
+        line = 1
+        for entry in evidence:
+            cells = (
+                entry.metric,
+                _number(entry.before, entry.unit),
+                _number(entry.after, entry.unit),
+                str(entry.n) if entry.n is not None else _UNKNOWN,
+            )
+            for place, cell in enumerate(cells):
+                grid.addWidget(text(cell, wrap=place == 0), line, place)
+            where = "  ·  ".join(part for part in (entry.machine, entry.pin) if part)
+            if where:
+                grid.addWidget(text(where, "muted", wrap=True), line + 1, 0, 1, 4)
+            if entry.command:
+                twin = CommandLine(entry.command, "the command of the measurement")
+                grid.addWidget(twin, line + 2, 0, 1, 4)
+            line += 3
+        grid.setColumnStretch(0, 1)
+        self._facts.addLayout(grid)
+
+    def _operations(self) -> None:
+        detail = self.model.detail
+        self._facts.addWidget(text("What it touches", name="h2"))
+        if detail is None:
+            self._facts.addWidget(text("Reading the source…", "muted"))
+            return
+        if detail.vllm is None:
+            lesson = "No vLLM is installed here, so there is no source to compare with."
+            self._facts.addWidget(text(lesson, "muted", wrap=True))
+        for operation in detail.operations:
+            copy = CopyButton("the change")
+            copy.set_content(operation.diff)
+            self._facts.addLayout(row(badge(operation.kind), None, copy))
+            self._facts.addWidget(text(operation.target, name="mono", wrap=True))
+            if operation.diff:
+                self._facts.addWidget(DiffText(operation))
+
+
+class _Link(QWidget):
+    """An address that is opened only when it is clicked."""
+
+    def __init__(self, address: str) -> None:
+        super().__init__()
+        self._address = address
+        short = address.removeprefix("https://").removeprefix("github.com/")
+        self.button = button(short, self._on_clicked, kind="flat", hint=f"Open {address} in the browser")
+        self.setLayout(row(self.button, None))
+
+    def _on_clicked(self) -> None:
+        QDesktopServices.openUrl(QUrl(self._address))
+
+
+def _number(value: float | None, unit: str) -> str:
+    return _UNKNOWN if value is None else f"{value:,.12g} {unit}".strip()
+
+
+def _story(result: PatchResult) -> str:
+    parts = [reason_words(result.reason, result.detail)]
+    probe = result.probe
+    if probe is not None:
+        hits = f", used {formats.plural(probe.hits, 'time')}" if probe.hits is not None else ""
+        why = f" ({probe.why})" if probe.why else ""
+        parts.append(f"probed: {'live' if probe.live else 'not live'}{hits}{why}")
+    return "  ·  ".join(part for part in parts if part)

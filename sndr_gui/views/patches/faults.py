@@ -1,0 +1,42 @@
+"""The patch folders that cannot be used, each with what is wrong with it."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+
+from engine_host.protocol import PatchFault
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import button, column, row, scrolling, text
+from sndr_gui.views.widgets.problems import ProblemBox
+
+
+class FaultsDialog(QDialog):
+    """Lists the faults; never blocks the window."""
+
+    def __init__(self, parent: QWidget, faults: tuple[PatchFault, ...]) -> None:
+        super().__init__(parent)
+        self.setWindowTitle("Patch folders that cannot be used")
+        self.resize(560, min(520, 170 + 150 * len(faults)))
+        canvas = QWidget()
+        canvas.setObjectName("canvas")
+        lines = QVBoxLayout(canvas)
+        lines.setContentsMargins(0, 0, 8, 0)
+        lines.setSpacing(12)
+        self.boxes: list[ProblemBox] = []
+        for fault in faults:
+            box = ProblemBox("warning")
+            box.show_problem(fault.problem)
+            self.boxes.append(box)
+            lines.addLayout(column(box, CommandLine(fault.folder, "the folder"), spacing=4))
+        lines.addStretch(1)
+        outer = QVBoxLayout(self)
+        outer.setSpacing(12)
+        lesson = "The other patches are not touched by these. A start is made without them."
+        outer.addWidget(text(lesson, "muted", wrap=True))
+        outer.addWidget(scrolling(canvas), 1)
+        self.close_button = button("Close", self.accept)
+        outer.addLayout(row(None, self.close_button))
+        self.finished.connect(self._on_finished)
+
+    def _on_finished(self, _result: int) -> None:
+        self.deleteLater()

@@ -1,0 +1,39 @@
+"""A menu that switches a whole family of patches, or all of them, for the next start."""
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QMenu, QWidget
+
+from sndr_gui.models.patches.page import ALL_PATCHES, PatchesModel
+
+_WAYS = (("Switch on", "on"), ("Switch off", "off"), ("Take my switch back", "default"))
+
+
+class SwitchMenu(QMenu):
+    """One submenu for all patches and one for each family; made anew whenever it opens."""
+
+    def __init__(self, parent: QWidget, model: PatchesModel) -> None:
+        super().__init__(parent)
+        self._model = model
+        self.setAccessibleName("Switch families of patches")
+        self.setToolTipsVisible(True)
+        self.aboutToShow.connect(self.fill)
+
+    def fill(self) -> None:
+        """Offer what there is now."""
+        self.clear()
+        for name, title in self._model.scopes():
+            menu = self.addMenu(title)
+            menu.setToolTipsVisible(True)
+            for words, to in _WAYS:
+                action = menu.addAction(words)
+                action.setToolTip(f"For the next start\nsndr patches switch {to} {name}")
+                action.triggered.connect(self._switcher(to, name))
+            if name == ALL_PATCHES:
+                self.addSeparator()
+
+    def _switcher(self, to: str, name: str) -> Callable[[], None]:
+        def switch() -> None:
+            self._model.switch(to, name)
+
+        return switch

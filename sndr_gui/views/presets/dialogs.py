@@ -1,0 +1,137 @@
+"""What is asked before a preset is saved, left or imported; no dialog blocks the window."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
+
+from engine_host.protocol import Severity
+from sndr_gui.models.presets.editor import PresetEditor
+from sndr_gui.models.presets.page import Arriving, PresetsModel
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.diff_text import DiffView
+from sndr_gui.views.widgets.parts import button, row, text
+from sndr_gui.views.widgets.problems import ProblemBox
+
+
+class _Dialog(QDialog):
+    """A dialog that goes away for good when it is closed."""
+
+    def __init__(self, parent: QWidget, title: str) -> None:
+        super().__init__(parent)
+        self.setWindowTitle(title)
+        self.lines = QVBoxLayout(self)
+        self.lines.setContentsMargins(20, 18, 20, 18)
+        self.lines.setSpacing(12)
+        self.finished.connect(self._on_finished)
+
+    def _on_finished(self, _result: int) -> None:
+        self.deleteLater()
+
+
+class SaveDialog(_Dialog):
+    """Shows what saving changes, as a diff, and saves."""
+
+    def __init__(self, parent: QWidget, editor: PresetEditor) -> None:
+        super().__init__(parent, f"Save {editor.target}")
+        self.resize(640, 460)
+        self._editor = editor
+        what = "A new preset of your own" if editor.is_new else "What changes in your preset"
+        self.diff = DiffView("What saving changes", "Nothing differs.")
+        self.diff.show_diff(editor.diff)
+        self.lines.addWidget(text(f"{what}: {editor.target}", name="h2"))
+        self.lines.addWidget(self.diff, 1)
+        for fault in editor.faults:
+            if fault.severity is not Severity.ERROR:
+                box = ProblemBox(fault.severity.value)
+                box.show_sentence(fault.message, fault.fix)
+                self.lines.addWidget(box)
+        self.lines.addWidget(CommandLine(editor.command, "the command that does the same", wraps=True))
+        self.save = button("Save", self._on_save, kind="primary")
+        self.save.setDefault(True)
+        self.lines.addLayout(row(None, button("Cancel", self.reject), self.save))
+        self.save.setFocus()
+
+    def _on_save(self) -> None:
+        self._editor.save()
+        self.accept()
+
+
+class LeaveDialog(_Dialog):
+    """Asks what becomes of changes that are not saved."""
+
+    def __init__(self, parent: QWidget, editor: PresetEditor, save: Callable[[], object]) -> None:
+        super().__init__(parent, "Unsaved changes")
+        self.setMinimumWidth(420)
+        self._editor, self._save = editor, save
+        self.lines.addWidget(text(f"{editor.target} has changes that are not saved.", name="h2", wrap=True))
+        lesson = "A draft stays here, also when the window closes, until you save or discard it."
+        self.lines.addWidget(text(lesson, "muted", wrap=True))
+        self.keep = button("Keep as draft", self._on_keep, kind="primary")
+        self.discard = button("Discard changes", self._on_discard, kind="danger")
+        self.save = button("Save…", self._on_save)
+        self.save.setEnabled(editor.can_save)
+        self.keep.setDefault(True)
+        self.lines.addLayout(row(button("Go on editing", self.reject), None, self.discard))
+        self.lines.addLayout(row(None, self.save, self.keep))
+        self.keep.setFocus()
+
+    def _on_keep(self) -> None:
+        self.accept()
+        self._editor.leave(keep=True)
+
+    def _on_discard(self) -> None:
+        self.accept()
+        self._editor.leave(keep=False)
+
+    def _on_save(self) -> None:
+        self.accept()
+        self._save()
+
+
+class ImportDialog(_Dialog):
+    """A file that could not be taken in as it is: why, and under another id, or in place of what is there."""
+
+    def __init__(self, parent: QWidget, model: PresetsModel, arriving: Arriving) -> None:
+        super().__init__(parent, f"Import {arriving.name}")
+        self.setMinimumWidth(520)
+        self._model, self._arriving = model, arriving
+        box = ProblemBox()
+        box.show_problem(arriving.problem)
+        self.lines.addWidget(box)
+        self.name = QLineEdit(model.free_id(arriving.taken or "imported"))
+        self.name.setAccessibleName("Id to import it under")
+        self.rename = button("Import under this id", self._on_rename, kind="primary")
+        self.replace = button("Replace mine", self._on_replace, kind="danger")
+        self.twin = CommandLine(what="the command that does the same")
+        cancel = button("Cancel", self.reject)
+        if arriving.conflict:
+            self.lines.addWidget(text("Take it in under another id", "muted"))
+            self.lines.addWidget(self.name)
+            self.lines.addWidget(self.twin)
+            self.replace.setVisible(arriving.can_replace)
+            self.lines.addLayout(row(cancel, None, self.replace, self.rename))
+            self.name.textChanged.connect(self._on_name)
+            self._on_name()
+            self.name.setFocus()
+        else:
+            faults = arriving.problem.evidence.get("faults")
+            for fault in faults[1:6] if isinstance(faults, list) else []:
+                self.lines.addWidget(text(f"Line {fault.get('line')}: {fault.get('message')}", wrap=True))
+            self.lines.addLayout(row(None, cancel))
+        self.rejected.connect(model.give_up_import)
+
+    def _on_name(self) -> None:
+        self.rename.setEnabled(bool(self.name.text().strip()))
+        words = ["sndr", "presets", "import", self._arriving.path, "--as", self.name.text().strip()]
+        self.twin.set_content(shlex.join(words))
+
+    def _on_rename(self) -> None:
+        self.accept()
+        self._model.import_text(self._arriving.path, self._arriving.text, self.name.text().strip())
+
+    def _on_replace(self) -> None:
+        self.accept()
+        self._model.import_text(self._arriving.path, self._arriving.text, replace=True)

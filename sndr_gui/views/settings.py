@@ -1,0 +1,245 @@
+"""Settings: each value with its control, where it comes from, and the way back to its default."""
+
+from __future__ import annotations
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
+
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.settings import Entry, SettingsModel
+from sndr_gui.views.engine.installations import InstallationsCard
+from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.parts import (
+    Card,
+    Page,
+    badge,
+    button,
+    clear,
+    column,
+    icon_button,
+    row,
+    rule,
+    set_text,
+    set_tone,
+    text,
+)
+from sndr_gui.views.widgets.problems import ProblemBox
+
+_THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
+_CONTROL_WIDTH = 288
+# Values that other pages name in words.
+_CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
+_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none: the one chosen above"}
+
+
+class SettingsView(Page):
+    """The page of settings."""
+
+    def __init__(self, model: SettingsModel, installations: InstallationsModel) -> None:
+        super().__init__("Settings", scrolls=True)
+        self.model = model
+        self.themes = Switcher(tuple(name for name, _ in _THEMES), "Theme")
+        for choice in self.themes.buttons:
+            choice.clicked.connect(self._on_theme)
+        look = Card("Appearance")
+        look.body.addLayout(
+            row(
+                column(text("Theme"), text("System follows your desktop.", "muted"), spacing=2),
+                None,
+                self.themes,
+            )
+        )
+        self.body.addWidget(look)
+        self._groups = QVBoxLayout()
+        self._groups.setSpacing(14)
+        self.body.addLayout(self._groups)
+        self.vllm = InstallationsCard(installations)
+        self.body.addWidget(self.vllm)
+        self.body.addStretch(1)
+        self._rows: dict[str, _SettingRow] = {}
+        model.changed.connect(self.refresh)
+        self.refresh()
+
+    def _on_theme(self) -> None:
+        self.model.set_theme(_THEMES[self.themes.place][1])
+
+    def refresh(self) -> None:
+        """Show the values of now."""
+        model = self.model
+        place = [choice for _, choice in _THEMES].index(model.theme)
+        self.themes.buttons[place].setChecked(True)
+        entries = model.entries()
+        set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
+        if list(self._rows) != [entry.name for entry in entries]:
+            self._build(entries)
+        for line in self._rows.values():
+            line.refresh()
+
+    def _build(self, entries: tuple[Entry, ...]) -> None:
+        clear(self._groups)
+        self._rows.clear()
+        cards: dict[str, Card] = {}
+        for entry in entries:
+            card = cards.get(entry.group)
+            if card is None:
+                card = cards[entry.group] = Card(entry.group)
+                self._groups.addWidget(card)
+            else:
+                card.body.addWidget(rule())
+            line = _SettingRow(self.model, entry)
+            card.body.addWidget(line)
+            self._rows[entry.name] = line
+
+
+class _SettingRow(QWidget):
+    """One setting: label and help at the left, control, provenance and reset at the right."""
+
+    def __init__(self, model: SettingsModel, entry: Entry) -> None:
+        super().__init__()
+        self._model, self._entry = model, entry
+        self._filling = False
+        self._label = text(entry.label)
+        self._layer = badge("")
+        self._reset = icon_button("undo-2", f"Back to the default: {entry.label}", self._on_reset)
+        # Hidden where there is nothing to take back; its room stays, so that the rows stay aligned.
+        policy = self._reset.sizePolicy()
+        policy.setRetainSizeWhenHidden(True)
+        self._reset.setSizePolicy(policy)
+        self._problem: ProblemBox | None = None
+        self._probe = text("", "muted", wrap=True)
+        self._probe.hide()
+        help_text = text(entry.help, "muted", wrap=True)
+        self._control, field = self._make(entry)
+        line = row(column(self._label, help_text, spacing=2), field, self._layer, self._reset, spacing=10)
+        line.setStretch(0, 1)
+        line.setAlignment(field, Qt.AlignmentFlag.AlignVCenter)
+        self._layer.setFixedWidth(108)
+        self._layer.setAlignment(Qt.AlignmentFlag.AlignCenter)
+        self._lines = QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 2, 0, 2)
+        self._lines.setSpacing(6)
+        self._lines.addLayout(line)
+        self._lines.addWidget(self._probe)
+
+    def _make(self, entry: Entry) -> tuple[QWidget, QWidget]:
+        control: QWidget
+        if entry.kind == "switch":
+            switch = QCheckBox()
+            switch.clicked.connect(self._on_switch)
+            control = switch
+        elif entry.kind == "choice":
+            combo = ChoiceBox(entry.label)
+            for choice in entry.choices:
+                combo.addItem(_CHOICES.get(choice, choice), choice)
+            combo.activated.connect(self._on_choice)
+            control = combo
+        else:
+            edit = QLineEdit()
+            edit.editingFinished.connect(self._on_edited)
+            control = edit
+        control.setAccessibleName(entry.label)
+        if entry.kind not in ("folders", "path"):
+            if entry.kind != "switch":
+                control.setFixedWidth(_CONTROL_WIDTH)
+            return control, control
+        browse = button("Add…" if entry.kind == "folders" else "Browse…", self._on_browse)
+        browse.setAccessibleName(f"{browse.text()} {entry.label}")
+        field = QWidget()
+        field.setFixedWidth(_CONTROL_WIDTH)
+        field.setLayout(row(control, browse))
+        return control, field
+
+    # What the person did.
+
+    def _on_switch(self, checked: bool) -> None:
+        self._model.put(self._entry.name, checked)
+
+    def _on_choice(self, _place: int) -> None:
+        if isinstance(self._control, QComboBox):
+            self._model.put(self._entry.name, self._control.currentData())
+
+    def _on_edited(self) -> None:
+        if not isinstance(self._control, QLineEdit) or self._filling:
+            return
+        content = self._control.text().strip()
+        if content == self._shown() or not self._control.isModified():
+            return
+        self._control.setModified(False)
+        value: object = content or None
+        if content and self._entry.kind == "number" and content.isdigit():
+            value = int(content)
+        elif self._entry.kind in ("words", "folders"):
+            value = [part.strip() for part in content.split(",") if part.strip()]
+        self._model.put(self._entry.name, value)
+
+    def _on_reset(self) -> None:
+        self._model.reset(self._entry.name)
+
+    def _on_browse(self) -> None:
+        dialog = QFileDialog(self, self._entry.label)
+        dialog.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        if self._entry.kind == "folders":
+            dialog.setFileMode(QFileDialog.FileMode.Directory)
+            dialog.setOption(QFileDialog.Option.ShowDirsOnly)
+        dialog.fileSelected.connect(self._on_picked)
+        dialog.open()
+
+    def _on_picked(self, path: str) -> None:
+        if self._entry.kind == "folders":
+            setting = self._model.setting(self._entry.name)
+            known = [str(value) for value in (setting.value if setting and setting.value else ())]
+            self._model.put(self._entry.name, [*dict.fromkeys([*known, path])])
+        else:
+            self._model.put(self._entry.name, path)
+
+    # What is shown.
+
+    def _shown(self) -> str:
+        setting = self._model.setting(self._entry.name)
+        value = setting.value if setting else None
+        if isinstance(value, list | tuple):
+            return ", ".join(map(str, value))
+        return "" if value is None else str(value)
+
+    def refresh(self) -> None:
+        """Show the value of now."""
+        name = self._entry.name
+        setting = self._model.setting(name)
+        self._filling = True
+        control = self._control
+        if isinstance(control, QCheckBox):
+            control.setChecked(bool(setting.value) if setting else False)
+        elif isinstance(control, QComboBox):
+            control.setCurrentIndex(max(0, control.findData(self._shown())))
+        elif isinstance(control, QLineEdit) and not (control.hasFocus() and control.isModified()):
+            control.setText(self._shown())
+            control.setPlaceholderText(_LEFT_OPEN.get(self._entry.kind, "Automatic"))
+        self._filling = False
+        saving = name in self._model.saving
+        set_text(self._layer, "saving…" if saving else self._model.provenance(name))
+        self._layer.setToolTip(plain_tip(setting.why) if setting else "")
+        command = self._model.command(name)
+        self._label.setToolTip(plain_tip(f"{name}\n{command}"))
+        self._control.setToolTip(plain_tip(f"{self._entry.help}\n{command}".strip()))
+        default = self._model.is_default(name)
+        set_tone(self._layer, "" if default else "accent")
+        self._reset.setVisible(not default)
+        self._reset.setEnabled(not saving)
+        self.setEnabled(self._model.session.link.connected)
+        problem = self._model.problems.get(name)
+        if problem is not None and self._problem is None:
+            self._problem = ProblemBox()
+            self._lines.addWidget(self._problem)
+        if self._problem is not None:
+            self._problem.setVisible(problem is not None)
+        if self._problem is not None and problem is not None:
+            self._problem.show_problem(problem)
+        if name == "engine.own_server":
+            sentence, tone = self._model.own_server()
+            set_text(self._probe, sentence)
+            set_tone(self._probe, tone)
+            self._probe.setVisible(bool(sentence))

@@ -1,0 +1,163 @@
+"""Texts to copy: command lines, addresses and programs, each with a button that says it did it."""
+
+from PySide6.QtCore import QPointF, QSize, Qt, QTimer
+from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QTextLayout, QTextOption
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
+
+from sndr_gui.kit import theme
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.views.widgets.parts import Elided
+
+
+def copy(content: str) -> None:
+    """Put a text on the clipboard."""
+    QGuiApplication.clipboard().setText(content)
+
+
+class CopyButton(QPushButton):
+    """Copies a text and shows for a moment that it did."""
+
+    def __init__(self, what: str, label: str = "") -> None:
+        super().__init__(label)
+        self._name = f"Copy {what}"
+        self._content = ""
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setProperty("flat", "true")
+        if not label:
+            self.setProperty("square", "true")
+        self.setAccessibleName(self._name)
+        self.setToolTip(self._name)
+        self._icon = theme.ButtonIcon(self, "copy", "muted")
+        self._back = QTimer(self)
+        self._back.setSingleShot(True)
+        self._back.setInterval(1400)
+        self._back.timeout.connect(self._on_back)
+        self.clicked.connect(self._on_clicked)
+
+    def set_content(self, content: str) -> None:
+        """What a click copies."""
+        self._content = content
+        self.setEnabled(bool(content))
+
+    def _on_clicked(self) -> None:
+        copy(self._content)
+        self._icon.show_icon("check", "good")
+        self.setToolTip("Copied")
+        self._back.start()
+
+    def _on_back(self) -> None:
+        self._icon.show_icon("copy", "muted")
+        self.setToolTip(self._name)
+
+
+class _Wrapped(QLabel):
+    """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks."""
+
+    def __init__(self, content: str) -> None:
+        super().__init__(content)
+        self.setTextFormat(Qt.TextFormat.PlainText)
+        self.setObjectName("mono")
+        self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
+        self.setMinimumWidth(60)
+
+    def hasHeightForWidth(self) -> bool:
+        """Always: QLabel takes it out of the size policy with each text."""
+        return True
+
+    def _layout(self, content: str, width: int) -> tuple[QTextLayout, float]:
+        # An option must not be torn from its hyphens; the joiner that keeps it together is drawn as nothing.
+        made = QTextLayout(content.replace("-", "-\u2060"), self.font())
+        option = QTextOption()
+        option.setWrapMode(QTextOption.WrapMode.WrapAtWordBoundaryOrAnywhere)
+        made.setTextOption(option)
+        made.beginLayout()
+        height = 0.0
+        while (line := made.createLine()).isValid():
+            line.setLineWidth(max(1, width))
+            line.setPosition(QPointF(0, height))
+            height += line.height()
+        made.endLayout()
+        return made, height
+
+    def heightForWidth(self, width: int) -> int:
+        heights = (self._layout(part, width)[1] for part in self.text().split("\n"))
+        return round(sum(heights) + 0.5)
+
+    def sizeHint(self) -> QSize:
+        return QSize(200, self.heightForWidth(max(60, self.width())))
+
+    def minimumSizeHint(self) -> QSize:
+        return QSize(60, self.fontMetrics().lineSpacing())
+
+    def paintEvent(self, _event: QPaintEvent) -> None:
+        painter = QPainter(self)
+        painter.setPen(self.palette().color(self.foregroundRole()))
+        # One line stands in the middle beside its button, several begin at the top.
+        top = max(0.0, (self.height() - self.heightForWidth(self.width())) / 2)
+        for part in self.text().split("\n"):
+            made, height = self._layout(part, self.width())
+            made.draw(painter, QPointF(0, top))
+            top += height
+        painter.end()
+
+
+class CommandLine(QFrame):
+    """A command line on a soft ground, with a button that copies it."""
+
+    def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
+        super().__init__()
+        self.setObjectName("inset")
+        self._label: QLabel = _Wrapped(content) if wraps else Elided(content, name="mono")
+        self._copy = CopyButton(what)
+        self._copy.set_content(content)
+        line = QHBoxLayout(self)
+        line.setContentsMargins(12, 6, 6, 6)
+        line.setSpacing(8)
+        line.addWidget(self._label, 1)
+        line.addWidget(self._copy, 0, Qt.AlignmentFlag.AlignTop)
+
+    @property
+    def label(self) -> QLabel:
+        """The label that shows the text."""
+        return self._label
+
+    def set_content(self, content: str) -> None:
+        """Show and copy another text."""
+        if content != self._label.text():
+            self._label.setText(content)
+            self._label.updateGeometry()
+            self._label.setToolTip(plain_tip(content) if "\n" not in content else "")
+            self._copy.set_content(content)
+
+
+class Switcher(QWidget):
+    """A few flat buttons of which one is down."""
+
+    def __init__(self, names: tuple[str, ...], what: str) -> None:
+        super().__init__()
+        self.setAccessibleName(what)
+        self._buttons: list[QPushButton] = []
+        line = QHBoxLayout(self)
+        line.setContentsMargins(0, 0, 0, 0)
+        line.setSpacing(2)
+        for name in names:
+            made = QPushButton(name)
+            made.setProperty("flat", "true")
+            made.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            made.setCheckable(True)
+            made.setAutoExclusive(True)
+            made.setAccessibleName(f"{what}: {name}")
+            self._buttons.append(made)
+            line.addWidget(made)
+        if self._buttons:
+            self._buttons[0].setChecked(True)
+
+    @property
+    def buttons(self) -> list[QPushButton]:
+        """The buttons, in order."""
+        return self._buttons
+
+    @property
+    def place(self) -> int:
+        """Which one is down."""
+        return next((place for place, entry in enumerate(self._buttons) if entry.isChecked()), 0)

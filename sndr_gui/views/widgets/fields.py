@@ -1,0 +1,99 @@
+"""Fields that say below themselves what is wrong with what was typed, and choices."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
+
+from sndr_gui.kit.numbers import decimal, whole
+from sndr_gui.views.widgets.parts import restyle, set_text, text
+
+_WIDEST_POPUP = 420
+
+
+class ChoiceBox(QComboBox):
+    """A choice whose list is as wide as its entries, and that a wheel does not change by accident."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__()
+        self.setAccessibleName(name)
+        # Qt's default gives the box the focus when the wheel turns over it, and then the wheel changes it.
+        self.setFocusPolicy(Qt.FocusPolicy.StrongFocus)
+        self.setSizeAdjustPolicy(QComboBox.SizeAdjustPolicy.AdjustToMinimumContentsLengthWithIcon)
+        self.setMinimumContentsLength(8)
+
+    def fill(self, entries: Sequence[tuple[str, object]], value: object) -> None:
+        """Offer these entries with their values, and show the one that is chosen; else the first."""
+        if [self.itemData(place) for place in range(self.count())] != [data for _, data in entries]:
+            self.clear()
+            for label, data in entries:
+                self.addItem(label, data)
+        for number, (label, _data) in enumerate(entries):
+            self.setItemText(number, label)
+        place = next((number for number, entry in enumerate(entries) if entry[1] == value), 0)
+        self.setCurrentIndex(place)
+
+    def showPopup(self) -> None:
+        wanted = self.view().sizeHintForColumn(0) + 16
+        self.view().setMinimumWidth(max(self.width(), min(wanted, _WIDEST_POPUP)))
+        super().showPopup()
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        if self.hasFocus():
+            super().wheelEvent(event)
+        else:
+            event.ignore()
+
+
+class NumberField(QWidget):
+    """A line for a number; what cannot be taken stays as typed, is marked and explained."""
+
+    def __init__(self, name: str, low: float, high: float, edited: Callable[[], object]) -> None:
+        super().__init__()
+        self._low, self._high = low, high
+        self.edit = QLineEdit()
+        self.edit.setAccessibleName(name)
+        self.edit.textChanged.connect(self._on_changed)
+        self.edit.textEdited.connect(edited)
+        self.wrong = text("", "bad", wrap=True)
+        self.wrong.hide()
+        self.setFocusProxy(self.edit)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(0, 0, 0, 0)
+        lines.setSpacing(4)
+        lines.addWidget(self.edit)
+        lines.addWidget(self.wrong)
+
+    def _read(self) -> tuple[float | None, str]:
+        if isinstance(self._low, int) and isinstance(self._high, int):
+            return whole(self.edit.text(), self._low, self._high)
+        return decimal(self.edit.text(), self._low, self._high)
+
+    @property
+    def value(self) -> float | None:
+        """The number, or None where the field is empty or wrong."""
+        return self._read()[0]
+
+    @property
+    def count(self) -> int | None:
+        """The number of a field for whole numbers."""
+        value = self.value
+        return None if value is None else int(value)
+
+    @property
+    def error(self) -> str:
+        """What is allowed, when something else was typed."""
+        return self._read()[1]
+
+    def _on_changed(self) -> None:
+        error = self.error
+        set_text(self.wrong, error)
+        self.wrong.setVisible(bool(error))
+        self.edit.setAccessibleDescription(error)
+        marked = "true" if error else ""
+        if (self.edit.property("invalid") or "") != marked:
+            self.edit.setProperty("invalid", marked)
+            restyle(self.edit)

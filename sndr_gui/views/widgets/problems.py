@@ -1,0 +1,147 @@
+"""A failure in three parts: what happened, why, and the next thing to do, as a button and as a command."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import Signal
+from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
+
+from engine_host.protocol import Finding, Fix, Problem
+from sndr_gui.kit import formats
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import Picture, button, clear, restyle, row, set_text, text
+
+# A longer fix is a sentence above its button: the button would widen the page.
+_BUTTON = 30
+_ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
+
+
+def is_request(fix: Fix) -> bool:
+    """Whether a fix is a request to the host, which every page can send."""
+    return fix.action is not None
+
+
+def settings_words(fix: Fix) -> str:
+    """What a fix changes in a start, in a few words."""
+    return ", ".join(f"Set {name} to {value}" for name, value in fix.settings.items())
+
+
+class ProblemBox(QFrame):
+    """Shows one problem or finding; a click does what its fix says where `mend` is given and `can` be used.
+
+    Signals:
+        log_wanted: the person wants the log
+    """
+
+    log_wanted = Signal()
+
+    def __init__(
+        self,
+        severity: str = "error",
+        mend: Callable[[Problem | Finding], object] | None = None,
+        can: Callable[[Fix], bool] = is_request,
+    ) -> None:
+        super().__init__()
+        self._does, self._can = mend, can
+        self.setObjectName("problem")
+        self._problem: Problem | Finding | None = None
+        self._picture = Picture(*_ICONS[severity], 18)
+        self._what = text("", name="h2", wrap=True)
+        self._why = text("", "muted", wrap=True)
+        self._fix = text("", wrap=True)
+        self._command = CommandLine(what="the command that mends it")
+        self._mend = button("Do it", self._on_mend)
+        self.log = button(
+            "Open log", self.log_wanted.emit, icon="terminal", hint="Open the log at the failure"
+        )
+        self.log.hide()
+        self._lines = CommandLine(what="the last log lines", wraps=True)
+        self._lines.hide()
+        inner = QVBoxLayout()
+        inner.setSpacing(6)
+        for part in (self._what, self._why, self._fix, self._command, self._lines):
+            inner.addWidget(part)
+        inner.addLayout(row(self._mend, self.log, None))
+        outer = QHBoxLayout(self)
+        outer.setContentsMargins(14, 12, 14, 12)
+        outer.setSpacing(12)
+        side = QVBoxLayout()
+        side.addWidget(self._picture)
+        side.addStretch(1)
+        outer.addLayout(side)
+        outer.addLayout(inner, 1)
+        self.set_severity(severity)
+
+    def set_severity(self, severity: str) -> None:
+        """Show it as info, warning or error."""
+        if self.property("severity") != severity:
+            self.setProperty("severity", severity)
+            self._picture.set_picture(*_ICONS[severity])
+            restyle(self)
+
+    def show_problem(self, problem: Problem, lines: tuple[str, ...] = ()) -> None:
+        """Show a problem, and the end of a log where there is one."""
+        self._show(problem, problem.message, problem.cause, lines)
+
+    def show_finding(self, finding: Finding) -> None:
+        """Show a finding of a check."""
+        self.set_severity(finding.severity.value)
+        self._show(finding, finding.message, "", ())
+
+    def show_sentence(self, what: str, why: str = "", lines: tuple[str, ...] = ()) -> None:
+        """Show a failure that has no fix of its own."""
+        self._show(None, what, why, lines)
+
+    def _show(self, problem: Problem | Finding | None, what: str, why: str, lines: tuple[str, ...]) -> None:
+        self._problem = problem
+        fix = problem.fix if problem else None
+        for label, content in ((self._what, what), (self._why, why), (self._fix, fix.text if fix else "")):
+            set_text(label, formats.unmarked(content))
+            label.setVisible(bool(content))
+        command = fix.command if fix and fix.command else ""
+        self._command.set_content(command)
+        self._command.setVisible(bool(command))
+        does = fix is not None and self._does is not None and self._can(fix)
+        self._mend.setVisible(does)
+        if fix is not None and does:
+            label_text = formats.unmarked(fix.text).rstrip(".")
+            short = settings_words(fix) if fix.action is None else label_text
+            self._mend.setText(short if len(short) < _BUTTON else "Do it")
+            self._mend.setAccessibleName(
+                f"{short}: {what}" if fix.action is None else formats.unmarked(fix.text)
+            )
+            self._fix.setVisible(fix.action is None or len(label_text) >= _BUTTON)
+        tail = "\n".join(lines[-8:])
+        self._lines.set_content(tail)
+        self._lines.setVisible(bool(tail))
+        self.setAccessibleName(formats.unmarked(f"{what} {why}".strip()))
+
+    def _on_mend(self) -> None:
+        if self._problem is not None and self._does is not None:
+            self._does(self._problem)
+
+
+class Findings(QWidget):
+    """A list of findings, worst first."""
+
+    def __init__(
+        self, mend: Callable[[Problem | Finding], object], can: Callable[[Fix], bool] = is_request
+    ) -> None:
+        super().__init__()
+        self._mend, self._can = mend, can
+        self._shown: tuple[Finding, ...] = ()
+        self._body = QVBoxLayout(self)
+        self._body.setContentsMargins(0, 0, 0, 0)
+        self._body.setSpacing(8)
+
+    def show_findings(self, findings: tuple[Finding, ...]) -> None:
+        """Show these findings."""
+        if findings == self._shown:
+            return
+        self._shown = findings
+        clear(self._body)
+        order = {"error": 0, "warning": 1, "info": 2}
+        for finding in sorted(findings, key=lambda entry: order[entry.severity.value]):
+            box = ProblemBox(finding.severity.value, self._mend, self._can)
+            box.show_finding(finding)
+            self._body.addWidget(box)
+        self.setVisible(bool(findings))

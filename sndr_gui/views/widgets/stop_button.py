@@ -1,0 +1,30 @@
+"""The Stop button: one click drains and stops; on a busy engine it asks first."""
+
+from collections.abc import Callable
+
+from sndr_gui.views.widgets.parts import Button, restyle, tip
+
+
+class StopButton(Button):
+    """Says what a click does now: stop, stop anyway, or nothing because it stops already."""
+
+    def __init__(self, stop: Callable[[], object]) -> None:
+        super().__init__("Stop")
+        self.setAccessibleName("Stop")
+        self.setShortcut("Ctrl+Shift+S")
+        self.show_twin("sndr stop")
+        self.clicked.connect(stop)
+
+    def show_twin(self, command: str) -> None:
+        """Name the command line that does the same."""
+        self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
+
+    def show_state(self, question: str, stopping: bool, connected: bool) -> None:
+        """`question` stands in the button while it waits for a second click."""
+        label = "Stopping…" if stopping else question or "Stop"
+        if self.text() != label:
+            self.setText(label)
+            self.setAccessibleName(label)
+            self.setProperty("danger", "true" if question else "")
+            restyle(self)
+        self.setEnabled(connected and not stopping)

@@ -1,0 +1,86 @@
+"""A table view over a RowsModel, with tones and without grid lines."""
+
+from PySide6.QtCore import QItemSelection, QModelIndex, QPersistentModelIndex, Qt, Signal
+from PySide6.QtGui import QBrush, QPalette
+from PySide6.QtWidgets import (
+    QAbstractItemView,
+    QHeaderView,
+    QStyledItemDelegate,
+    QStyleOptionViewItem,
+    QTableView,
+)
+
+from sndr_gui.kit import theme
+from sndr_gui.kit.rows import TONE_ROLE, RowsModel
+
+
+class _Delegate(QStyledItemDelegate):
+    """Colours a cell's text by its tone."""
+
+    def initStyleOption(
+        self, option: QStyleOptionViewItem, index: QModelIndex | QPersistentModelIndex
+    ) -> None:
+        super().initStyleOption(option, index)
+        tone = index.data(TONE_ROLE)
+        if tone:
+            brush = QBrush(theme.color(tone))
+            palette = option.palette
+            palette.setBrush(QPalette.ColorRole.Text, brush)
+            palette.setBrush(QPalette.ColorRole.HighlightedText, brush)
+
+
+class Table(QTableView):
+    """Shows rows; one row is chosen at a time.
+
+    Signals:
+        row_chosen: the place of the chosen row
+    """
+
+    row_chosen = Signal(int)
+
+    def __init__(self, model: RowsModel[object], name: str, stretch: int, widths: dict[int, int]) -> None:
+        super().__init__()
+        self.setModel(model)
+        self.setAccessibleName(name)
+        self.setItemDelegate(_Delegate(self))
+        self.setShowGrid(False)
+        self.setSelectionBehavior(QAbstractItemView.SelectionBehavior.SelectRows)
+        self.setSelectionMode(QAbstractItemView.SelectionMode.SingleSelection)
+        self.setEditTriggers(QAbstractItemView.EditTrigger.NoEditTriggers)
+        self.setHorizontalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setVerticalScrollMode(QAbstractItemView.ScrollMode.ScrollPerPixel)
+        self.setTabKeyNavigation(False)
+        self.setWordWrap(False)
+        self.setSortingEnabled(False)
+        self.verticalHeader().hide()
+        self.verticalHeader().setDefaultSectionSize(36)
+        header = self.horizontalHeader()
+        header.setHighlightSections(False)
+        header.setSectionsClickable(True)
+        header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
+        header.setMinimumSectionSize(40)
+        header.sectionClicked.connect(self._on_header)
+        for number, width in widths.items():
+            self.setColumnWidth(number, width)
+        self.selectionModel().selectionChanged.connect(self._on_selection)
+        theme.notifier.changed.connect(self.viewport().update)
+
+    def _on_header(self, section: int) -> None:
+        header = self.horizontalHeader()
+        again = header.isSortIndicatorShown() and header.sortIndicatorSection() == section
+        descending = again and header.sortIndicatorOrder() == Qt.SortOrder.AscendingOrder
+        order = Qt.SortOrder.DescendingOrder if descending else Qt.SortOrder.AscendingOrder
+        header.setSortIndicatorShown(True)
+        header.setSortIndicator(section, order)
+        self.model().sort(section, order)
+
+    def _on_selection(self, selected: QItemSelection, _deselected: QItemSelection) -> None:
+        if selected.indexes():
+            self.row_chosen.emit(selected.indexes()[0].row())
+
+    @property
+    def chosen(self) -> int:
+        """The place of the chosen row, or -1."""
+        rows = self.selectionModel().selectedRows()
+        return rows[0].row() if rows else -1

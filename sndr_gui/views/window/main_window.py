@@ -1,0 +1,348 @@
+"""The window: sidebar, pages, shortcuts, command palette, status bar; paints before the host is known."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from PySide6.QtCore import QByteArray, QEvent, QSize, Qt, Signal
+from PySide6.QtGui import QCloseEvent, QGuiApplication, QKeySequence, QShortcut
+from PySide6.QtWidgets import (
+    QButtonGroup,
+    QHBoxLayout,
+    QMainWindow,
+    QPushButton,
+    QStackedWidget,
+    QVBoxLayout,
+    QWidget,
+)
+
+from sndr_gui.kit import theme
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.models.window.notices import Notices
+from sndr_gui.models.window.palette import Entry
+from sndr_gui.views.widgets.parts import Dot, Page, button, row, set_text, text, tip
+from sndr_gui.views.window.focus import FocusKeeper
+from sndr_gui.views.window.palette import Palette
+from sndr_gui.views.window.toasts import Toasts
+
+if TYPE_CHECKING:
+    from sndr_gui.host.connection import Link
+    from sndr_gui.models.window.close_confirmation import Leaving
+    from sndr_gui.views.window.pages import Pages
+
+PAGES = (
+    ("home", "Home", "house"),
+    ("launch", "Launch", "rocket"),
+    ("fit", "Fit", "box"),
+    ("presets", "Presets", "bookmark"),
+    ("engine", "Engine", "gauge"),
+    ("patches", "Patches", "layers"),
+    ("chat", "Chat", "message-square"),
+    ("monitor", "Monitor", "activity"),
+    ("logs", "Logs", "terminal"),
+    ("settings", "Settings", "settings"),
+)
+_TONES = {
+    "starting": "accent",
+    "connected": "good",
+    "reconnecting": "warn",
+    "failed": "bad",
+    "mismatch": "bad",
+    "closing": "muted",
+}
+
+
+_SIZE, _LEAST = QSize(1280, 820), QSize(900, 600)
+# What a window manager draws around the window; it says so only once the window is shown.
+_FRAME = QSize(8, 40)
+
+
+def _room_for(available: QSize) -> QSize:
+    """The largest window that is on the screen as a whole, title bar and status bar included."""
+    return available - _FRAME
+
+
+class Window(QMainWindow):
+    """The program's one window.
+
+    Signals:
+        closing: the person wants to leave
+        painted: the window was painted for the first time
+    """
+
+    closing = Signal()
+    painted = Signal()
+
+    def __init__(self, file: SettingsFile, notices: Notices) -> None:
+        super().__init__()
+        self.setWindowTitle("SNDR Control Center")
+        room = _room_for(self.screen().availableGeometry().size())
+        self.resize(_SIZE.boundedTo(room))
+        self.setMinimumSize(_LEAST.boundedTo(room))
+        self._file = file
+        self._notices = notices
+        self._leaving: Leaving | None = None
+        self._pages: Pages | None = None
+        self._built: dict[str, Page] = {}
+        self._current = "home"
+        self._was_painted = False
+        self._stack = QStackedWidget()
+        self._stack.setObjectName("pages")
+        FocusKeeper(self._stack)
+        self._nav: dict[str, QPushButton] = {}
+        self._nav_icons: dict[str, theme.ButtonIcon] = {}
+        middle = QHBoxLayout()
+        middle.setContentsMargins(0, 0, 0, 0)
+        middle.setSpacing(0)
+        middle.addWidget(self._make_sidebar())
+        middle.addWidget(self._stack, 1)
+        center = QWidget()
+        outer = QVBoxLayout(center)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(0)
+        outer.addLayout(middle, 1)
+        outer.addWidget(self._make_status())
+        self._center = center
+        self.setCentralWidget(center)
+        # Nothing is marked at first; Tab goes to the first page.
+        center.setFocus()
+        self.palette_box = Palette(self, self._entries)
+        self.toasts = Toasts(self, notices)
+        self._shortcut("Ctrl+K", self.palette_box.open)
+        self._shortcut("Ctrl+F", self._on_find)
+        self._shortcut("Ctrl+Q", self.close)
+        page = file.current.page if file.current.page in self._nav else "home"
+        self._show_placeholder(page)
+        if file.current.geometry:
+            self.restoreGeometry(QByteArray(base64.b64decode(file.current.geometry)))
+            if not self.isMaximized() and not self.isFullScreen():
+                # It may come from a larger screen than the one that is here now.
+                screen = QGuiApplication.screenAt(self.geometry().center()) or self.screen()
+                self.resize(self.size().boundedTo(_room_for(screen.availableGeometry().size())))
+
+    def _make_sidebar(self) -> QWidget:
+        bar = QWidget()
+        bar.setObjectName("sidebar")
+        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        bar.setFixedWidth(208)
+        lines = QVBoxLayout(bar)
+        lines.setContentsMargins(8, 16, 8, 8)
+        lines.setSpacing(2)
+        brand = text("SNDR", name="brand")
+        brand.setContentsMargins(12, 0, 0, 0)
+        lines.addWidget(brand)
+        lines.addSpacing(18)
+        group = QButtonGroup(bar)
+        for number, (name, title, icon) in enumerate(PAGES, start=1):
+            entry = QPushButton(f"  {title}")
+            entry.setObjectName("nav")
+            entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+            entry.setCheckable(True)
+            entry.setAccessibleName(title)
+            entry.setToolTip(tip(title, f"Ctrl+{number % 10}"))
+            entry.setProperty("page", name)
+            self._nav_icons[name] = theme.ButtonIcon(entry, icon, "muted", 18)
+            entry.clicked.connect(self._on_nav)
+            group.addButton(entry)
+            lines.addWidget(entry)
+            self._nav[name] = entry
+            # The tenth page has the key of the zero.
+            shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
+            shortcut.activated.connect(entry.click)
+        lines.addStretch(1)
+        return bar
+
+    def _make_status(self) -> QWidget:
+        bar = QWidget()
+        bar.setObjectName("statusbar")
+        bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
+        bar.setFixedHeight(30)
+        self._dot = Dot("accent")
+        self._status = text("Starting the engine host…")
+        self._status.setMinimumWidth(10)
+        self._commands = button(
+            "Commands  Ctrl+K", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)"
+        )
+        self._commands.setAccessibleName("Commands")
+        line = row(self._dot, self._status, None, self._commands, spacing=8)
+        line.setContentsMargins(12, 0, 8, 0)
+        bar.setLayout(line)
+        return bar
+
+    def _shortcut(self, keys: str, run: object) -> None:
+        QShortcut(QKeySequence(keys), self).activated.connect(run)
+
+    # Pages.
+
+    def _show_placeholder(self, name: str) -> None:
+        title = next(title for key, title, _ in PAGES if key == name)
+        placeholder = Page(title)
+        set_text(placeholder.subtitle, "Starting the engine host…")
+        placeholder.body.addStretch(1)
+        self._stack.addWidget(placeholder)
+        self._current = name
+        self._mark(name)
+
+    def attach(self, pages: Pages) -> None:
+        """Show real pages from now on."""
+        from sndr_gui.models.window.close_confirmation import (
+            Leaving,  # Knows the host's client, which the first picture does without.
+        )
+
+        self._pages = pages
+        self._leaving = Leaving(pages.session)
+        placeholder = self._stack.currentWidget()
+        pages.session.link.changed.connect(self._on_link)
+        for changed in (
+            pages.session.state.host_changed,
+            pages.session.state.settings_changed,
+            pages.session.state.engines_changed,
+        ):
+            changed.connect(self._on_link)
+        pages.settings.theme_changed.connect(theme.choose)
+        self.go(self._current)
+        if placeholder is not None:
+            self._stack.removeWidget(placeholder)
+            placeholder.deleteLater()
+        self._on_link()
+
+    @property
+    def current(self) -> str:
+        """The name of the page in front."""
+        return self._current
+
+    @property
+    def page(self) -> Page:
+        """The page in front."""
+        return self._built[self._current]
+
+    def go(self, name: str) -> None:
+        """Bring a page to the front; built when it is first shown."""
+        if self._pages is None:
+            self._current = name
+            self._mark(name)
+            return
+        before = self._built.get(self._current)
+        if name not in self._built:
+            page = self._pages.build(name)
+            self._built[name] = page
+            self._stack.addWidget(page)
+        self._current = name
+        page = self._built[name]
+        if before is not None and before is not page:
+            focused = self.focusWidget()
+            if focused is not None and before.isAncestorOf(focused):
+                # Otherwise Qt would mark whatever control comes next.
+                self._center.setFocus()
+            before.set_shown(False)
+        self._stack.setCurrentWidget(page)
+        page.set_shown(True)
+        self._mark(name)
+
+    def _mark(self, name: str) -> None:
+        for key, icon in self._nav_icons.items():
+            picture = next(icon_name for page, _, icon_name in PAGES if page == key)
+            icon.show_icon(picture, "accent" if key == name else "muted")
+        self._nav[name].setChecked(True)
+
+    def _on_nav(self) -> None:
+        entry = self.sender()
+        if isinstance(entry, QPushButton):
+            self.go(str(entry.property("page")))
+
+    def _on_find(self) -> None:
+        if self._pages is not None:
+            self.page.focus_filter()
+
+    # The palette.
+
+    def _on_commands(self) -> None:
+        self.palette_box.open()
+
+    def _entries(self) -> list[Entry]:
+        entries = [
+            Entry(title, f"Ctrl+{number % 10}", self._nav[name].click, "page go")
+            for number, (name, title, _icon) in enumerate(PAGES, start=1)
+        ]
+        for title, choice in (
+            ("Theme: follow the system", ThemeChoice.SYSTEM),
+            ("Theme: light", ThemeChoice.LIGHT),
+            ("Theme: dark", ThemeChoice.DARK),
+        ):
+            entries.append(Entry(title, "action", self._theme_setter(choice), "colours appearance"))
+        if self._pages is not None:
+            entries[len(PAGES) : len(PAGES)] = self._pages.entries()
+        return entries
+
+    def _theme_setter(self, choice: ThemeChoice) -> Callable[[], None]:
+        def choose() -> None:
+            if self._pages is not None:
+                self._pages.settings.set_theme(choice)
+
+        return choose
+
+    # The status bar.
+
+    def _on_link(self) -> None:
+        if self._pages is None:
+            return
+        link: Link = self._pages.session.link
+        host = self._pages.session.state.host
+        parts = [link.sentence]
+        if link.connected and host is not None:
+            if host.endpoint.url:
+                parts.append(f"endpoint {host.endpoint.url}")
+            else:
+                parts.append("endpoint not served")
+            parts.append(
+                "stays when this window closes"
+                if self._pages.session.state.outlives_window
+                else "ends with this window"
+            )
+        self._dot.set_token(_TONES[link.phase.value])
+        set_text(self._status, "  ·  ".join(parts))
+        self._status.setToolTip(plain_tip(self._status.text()))
+
+    # Lifetime.
+
+    def focusNextPrevChild(self, forward: bool) -> bool:
+        # Pages are built later than the status bar, and go on growing: it stays behind all of them.
+        last = self.previousInFocusChain()
+        while last is not None and last is not self and last.focusPolicy() is Qt.FocusPolicy.NoFocus:
+            last = last.previousInFocusChain()
+        if last is not None and last is not self:
+            QWidget.setTabOrder(last, self._commands)
+        return super().focusNextPrevChild(forward)
+
+    def event(self, event: QEvent) -> bool:
+        done = super().event(event)
+        if event.type() == QEvent.Type.Paint and not self._was_painted:
+            self._was_painted = True
+            self.painted.emit()
+        return done
+
+    def closeEvent(self, event: QCloseEvent) -> None:
+        event.ignore()
+        if self._leaving is not None and (question := self._leaving.question()):
+            self._notices.warning("leaving", question, action_text="Close anyway", action=self._leave)
+            return
+        self._leave()
+
+    def _leave(self) -> None:
+        # The program ends in order: the engine host first, then the loop, then this window.
+        self.hide()
+        self.closing.emit()
+
+    def put_away(self) -> None:
+        """Tell the page in front that nobody looks any more."""
+        if self._current in self._built:
+            self._built[self._current].set_shown(False)
+        self.hide()
+
+    @property
+    def geometry_text(self) -> str:
+        """Size and place, to be kept until the next start."""
+        return base64.b64encode(self.saveGeometry().data()).decode("ascii")

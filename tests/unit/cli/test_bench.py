@@ -1,0 +1,49 @@
+"""`sndr bench kernels` without a GPU: which Python is taken, and what is said."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from engine_host.cli import main
+from engine_host.cli.bench import _beside, _installed_python
+from engine_host.cli.output import Exit
+from tests.kernel_interpreter import interpreter_environment
+from tests.vllm_environment import vllm_python
+
+
+@pytest.fixture
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("SNDR_CACHE", str(tmp_path))
+    return tmp_path
+
+
+def test_without_vllm_for_cuda_it_says_how_to_get_it(cache: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["bench", "kernels"]) == Exit.NOT_FOUND
+    assert "sndr engine install vllm --build cuda" in capsys.readouterr().err
+
+
+def test_the_newest_environment_is_taken_with_what_it_has(cache: Path) -> None:
+    for name in ("0.26.0-cuda", "0.32.0-cuda", "0.9.1-cuda", "0.32.0-cpu"):
+        python = cache / "vllm-environments" / name / "bin" / "python"
+        python.parent.mkdir(parents=True)
+        python.touch()
+    python = _installed_python()
+    assert python == cache / "vllm-environments" / "0.32.0-cuda" / "bin" / "python"
+    assert _beside(python, None) == []
+    site = python.parents[2] / "lib" / "python3.11" / "site-packages"
+    (site / "vllm" / "v1" / "attention" / "ops" / "turboquant_soa").mkdir(parents=True)
+    assert _beside(python, None) == ["--vllm", str(site)]
+    flash = site / "vllm" / "vllm_flash_attn" / "_vllm_fa3_C.abi3.so"
+    flash.parent.mkdir()
+    flash.touch()
+    assert _beside(python, None) == ["--vllm", str(site), "--flash", str(flash)]
+
+
+def test_a_machine_without_a_gpu_is_told_so(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", interpreter_environment()["PYTHONPATH"].rpartition(":")[2])
+    assert main(["bench", "kernels", "--quick", "--json", "--python", str(vllm_python())]) == Exit.ENGINE
+    problem = json.loads(capsys.readouterr().out)["error"]
+    assert problem["cause"] == "There is no CUDA GPU that this Python's torch can use."

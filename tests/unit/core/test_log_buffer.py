@@ -1,0 +1,147 @@
+"""Log lines: kept by source, published together, and told by severity."""
+
+import asyncio
+import logging
+import threading
+import time
+
+import pytest
+
+from engine_host.core.log_buffer import LogBook, LogBookHandler, severity_of
+from engine_host.protocol.base import Severity
+from engine_host.protocol.events import EventBase, LogLineEvent
+from tests.unit.asynchronous import run, until
+
+
+class Published(list[EventBase]):
+    """What was published."""
+
+    def texts(self) -> list[str]:
+        return [line.text for event in self if isinstance(event, LogLineEvent) for line in event.lines]
+
+
+@pytest.mark.parametrize(
+    ("text", "severity"),
+    [
+        ("0.01.234.567 E load failed", Severity.ERROR),
+        ("0.01.234.567 I an error is mentioned here", Severity.INFO),
+        ("W low memory", Severity.WARNING),
+        ("main: error: cannot open", Severity.ERROR),
+        ("Failed to bind", Severity.ERROR),
+        ("warning: slow", Severity.WARNING),
+        ("terror and errors-free", Severity.INFO),
+        ("", Severity.INFO),
+    ],
+)
+def test_reads_how_bad_a_line_is(text: str, severity: Severity) -> None:
+    assert severity_of(text) is severity
+
+
+def test_numbers_lines_within_their_source_and_publishes_them_together() -> None:
+    async def work() -> None:
+        published = Published()
+        book = LogBook(published.append, delay=0.01)
+        book.add("a", ["one", "two"])
+        book.add("b", ["other"])
+        book.add("a", ["three"])
+        assert published == []
+        await until(lambda: published)
+        assert len(published) == 1
+        assert published.texts() == ["one", "two", "other", "three"]
+        assert [(line.number, line.text) for line in book.read("a")] == [(1, "one"), (2, "two"), (3, "three")]
+        assert book.sources() == ("a", "b")
+        book.close()
+
+    run(work())
+
+
+def test_a_flood_is_published_in_parts_and_only_the_newest_are_kept() -> None:
+    async def work() -> None:
+        published = Published()
+        book = LogBook(published.append, lines=100, delay=60)
+        book.add("a", [str(number) for number in range(1200)])
+        book.close()
+        assert [len(event.lines) for event in published if isinstance(event, LogLineEvent)] == [500, 500, 200]
+        kept = book.read("a", limit=5000)
+        assert [line.number for line in kept] == list(range(1101, 1201))
+        assert book.tail("a", 2) == ("1198", "1199")
+        assert book.tail("a", 10_000)[0] == "1100"
+        assert book.tail("unknown", 5) == ()
+
+    run(work())
+
+
+def test_reads_by_source_severity_number_and_limit() -> None:
+    async def work() -> None:
+        book = LogBook(lambda _event: None, delay=60)
+        book.add("a", ["fine", "warning: x", "error: y", "fine again"])
+        book.add("host", ["told"], Severity.WARNING)
+        assert [line.text for line in book.read("a", Severity.WARNING)] == ["warning: x", "error: y"]
+        assert [line.text for line in book.read("a", after=2)] == ["error: y", "fine again"]
+        assert [line.text for line in book.read("a", limit=1)] == ["fine again"]
+        assert book.read("a", limit=0) == []
+        assert [line.text for line in book.read(None, Severity.WARNING)] == ["warning: x", "error: y", "told"]
+        assert book.read("unknown") == []
+        book.close()
+
+    run(work())
+
+
+def test_a_clock_set_back_does_not_mix_up_the_lines_of_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def work() -> None:
+        book = LogBook(lambda _event: None, delay=60)
+        for at, text in ((100.0, "one"), (50.0, "two"), (60.0, "three")):
+            monkeypatch.setattr(time, "time", lambda at=at: at)
+            book.add("a", [text])
+        assert [line.text for line in book.read(None)] == ["one", "two", "three"]
+        book.close()
+
+    run(work())
+
+
+def test_forgets_a_source() -> None:
+    async def work() -> None:
+        book = LogBook(lambda _event: None, delay=60)
+        book.add("a", ["one"])
+        book.forget("a")
+        book.forget("a")
+        assert book.sources() == ()
+        book.close()
+
+    run(work())
+
+
+def test_takes_records_from_any_thread_with_their_traceback() -> None:
+    async def work() -> None:
+        book = LogBook(lambda _event: None, delay=60)
+        handler = LogBookHandler(book, asyncio.get_running_loop())
+        logger = logging.Logger("test", logging.DEBUG)
+        logger.addHandler(handler)
+
+        def speak() -> None:
+            logger.info("hello")
+            try:
+                raise ValueError("inner")
+            except ValueError:
+                logger.exception("outer")
+
+        thread = threading.Thread(target=speak)
+        thread.start()
+        await until(lambda: len(book.read("host")) > 3)
+        thread.join()
+        lines = book.read("host")
+        assert (lines[0].text, lines[0].severity) == ("hello", Severity.INFO)
+        assert lines[1].text == "outer"
+        assert lines[-1].text == "ValueError: inner"
+        assert {line.severity for line in lines[1:]} == {Severity.ERROR}
+        book.close()
+
+    run(work())
+
+
+def test_a_record_after_the_end_of_the_loop_is_dropped() -> None:
+    async def work() -> LogBookHandler:
+        return LogBookHandler(LogBook(lambda _event: None), asyncio.get_running_loop())
+
+    handler = run(work())
+    handler.emit(logging.LogRecord("test", logging.INFO, "file", 1, "late", None, None))

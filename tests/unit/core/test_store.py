@@ -1,0 +1,162 @@
+"""The database: migrated, safe against a kill, and clear about what is wrong with it."""
+
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.core.store import _MIGRATIONS, Store
+from engine_host.protocol.errors import Reason
+from tests.unit.full_disk import small_disk
+
+
+@pytest.fixture
+def path(home: Path) -> Path:
+    return home / "data" / "sndr.sqlite"
+
+
+def test_keeps_documents_over_a_restart(path: Path) -> None:
+    store = Store(path)
+    store.put("job", "a", 1.0, "first")
+    store.put("job", "b", 2.0, "second")
+    store.put("job", "a", 3.0, "again")
+    store.put("engine", "a", 9.0, "another kind")
+    store.close()
+    store = Store(path)
+    assert store.get("job", "a") == "again"
+    assert store.newest("job", 10) == ["again", "second"]
+    assert store.newest("job", 1) == ["again"]
+    store.remove("job", "a")
+    store.remove("job", "a")
+    assert store.get("job", "a") is None
+    assert store.get("engine", "a") == "another kind"
+    store.close()
+
+
+def test_prunes_all_but_the_newest_of_one_kind(path: Path) -> None:
+    store = Store(path)
+    for number in range(10):
+        store.put("job", str(number), float(number), str(number))
+    store.put("engine", "e", 0.0, "e")
+    store.prune("job", 3)
+    assert store.newest("job", 100) == ["9", "8", "7"]
+    assert store.get("engine", "e") == "e"
+    store.close()
+
+
+def test_a_newer_schema_is_refused_and_left_alone(path: Path) -> None:
+    Store(path, (*_MIGRATIONS, "CREATE TABLE later (x)")).close()
+    before = path.read_bytes()
+    with pytest.raises(HostError) as raised:
+        Store(path)
+    assert raised.value.reason is Reason.DATABASE_TOO_NEW
+    assert str(path) in raised.value.problem.message
+    assert path.read_bytes() == before
+
+
+def test_a_migration_keeps_what_is_there(path: Path) -> None:
+    store = Store(path)
+    store.put("job", "a", 1.0, "kept")
+    store.close()
+    store = Store(path, (*_MIGRATIONS, "ALTER TABLE document ADD COLUMN note TEXT"))
+    assert store.get("job", "a") == "kept"
+    store.close()
+
+
+def test_a_migration_that_fails_changes_nothing(path: Path) -> None:
+    Store(path).close()
+    with pytest.raises(HostError):
+        Store(path, (*_MIGRATIONS, "CREATE TABLE half (x); CREATE TABLE document (x)"))
+    database = sqlite3.connect(path)
+    assert database.execute("PRAGMA user_version").fetchone()[0] == 1
+    assert database.execute("SELECT name FROM sqlite_master WHERE name = 'half'").fetchone() is None
+    database.close()
+
+
+def test_a_file_that_is_no_database_is_named(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    path.write_bytes(b"this is a letter to a friend, not a database\n" * 100)
+    with pytest.raises(HostError) as raised:
+        Store(path)
+    assert str(path) in raised.value.problem.message
+    assert raised.value.problem.fix is not None
+
+
+def test_a_damaged_page_is_a_clear_error_when_reading(path: Path) -> None:
+    store = Store(path)
+    for number in range(200):
+        store.put("job", str(number), float(number), "x" * 500)
+    store.close()
+    with path.open("r+b") as file:
+        size = file.seek(0, os.SEEK_END)
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+    store = Store(path)
+    for attempt in (lambda: store.newest("job", 10), lambda: store.get("job", "3")):
+        with pytest.raises(HostError) as raised:
+            attempt()
+        assert str(path) in raised.value.problem.message
+    store.close()
+
+
+def test_a_full_disk_is_told_and_the_store_goes_on_afterwards(home: Path) -> None:
+    with small_disk(home / "disk") as disk:
+        store = Store(disk.folder / "s.sqlite")
+        store.put("job", "a", 1.0, "kept")
+        with disk.full(), pytest.raises(HostError) as raised:
+            store.put("job", "large", 2.0, "x" * 1_000_000)
+        if disk.real:
+            assert raised.value.reason is Reason.DISK_FULL
+        assert "kept" in store.newest("job", 200)
+        store.put("job", "b", 3.0, "after")
+        assert store.get("job", "b") == "after"
+        store.close()
+
+
+def test_opening_on_a_full_disk_is_told(home: Path) -> None:
+    with small_disk(home / "disk") as disk, disk.full(), pytest.raises(HostError) as raised:
+        Store(disk.folder / "s.sqlite")
+    if disk.real:
+        assert raised.value.reason is Reason.DISK_FULL
+
+
+def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
+    (home / "data").write_text("", encoding="utf-8")
+    with pytest.raises(HostError) as raised:
+        Store(home / "data" / "sndr.sqlite")
+    assert raised.value.reason is Reason.NOT_WRITABLE
+
+
+def test_a_kill_while_writing_loses_nothing_that_was_answered(path: Path) -> None:
+    program = (
+        "import sys; from pathlib import Path; from engine_host.core.store import Store\n"
+        "store = Store(Path(sys.argv[1]))\n"
+        "for number in range(10**6):\n"
+        "    store.put('job', str(number), float(number), 'x' * 200)\n"
+        "    print(number, flush=True)\n"
+    )
+    child = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
+    assert child.stdout is not None
+    seen = -1
+    for line in child.stdout:
+        seen = int(line)
+        if seen == 50:
+            child.send_signal(signal.SIGKILL)
+    child.stdout.close()
+    child.wait(timeout=10)
+    assert seen >= 50
+    store = Store(path)
+    assert all(store.get("job", str(number)) == "x" * 200 for number in range(seen + 1))
+    store.close()
+
+
+def test_after_close_it_says_so(path: Path) -> None:
+    store = Store(path)
+    store.close()
+    with pytest.raises(HostError):
+        store.put("job", "a", 1.0, "late")

@@ -1,0 +1,15 @@
+"""What the targets are told, word for word."""
+
+from tests.unit.deploy.targets.golden import FOLDER, REWRITE, golden_files
+
+
+def test_targets_are_told_what_they_were_told_before() -> None:
+    made = dict(golden_files())
+    kept = {
+        path.relative_to(FOLDER).as_posix(): path.read_text(encoding="utf-8")
+        for path in FOLDER.rglob("*")
+        if path.is_file()
+    }
+    assert sorted(made) == sorted(kept), f"other files than before; if that is right: {REWRITE}"
+    for name, text in made.items():
+        assert text == kept[name], f"{name} is not as before; if that is right: {REWRITE}"

@@ -1,0 +1,129 @@
+"""The command line of a start: what settings become on a given server, and what is refused."""
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.command import (
+    OWNED_FLAGS,
+    LlamaCppSettings,
+    command,
+    default_threads,
+    physical_cores,
+)
+from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import ServerChoice
+
+SOCKET = Path("/run/sndr/e1.sock")
+SERVER = ServerCapabilities(
+    command=ServerCommand(ServerChoice.BUILT, ("/opt/llama-server",), Path("/opt/llama-server")),
+    version="0.5.0-dev",
+    build=None,
+    commit="0c1e570",
+    flags=OWNED_FLAGS
+    | {"--no-ui", "--no-kv-unified", "--offline", "--log-colors", "--pooling", "--no-repack", "--mlock"},
+    kv_types=("f32", "f16", "q8_0", "q4_0"),
+    speculation=("none", "draft-mtp", "ngram-mod"),
+    devices=(),
+    has_unix_socket=True,
+)
+
+
+def argv(server: ServerCapabilities = SERVER, socket: Path = SOCKET, **changes: Any) -> list[str]:
+    chosen = LlamaCppSettings(**{"model": Path("/m/x.gguf"), "alias": "x", "context": 4096, **changes})
+    return list(command(chosen, server, socket)[0])
+
+
+def value(arguments: list[str], flag: str) -> str:
+    return arguments[arguments.index(flag) + 1]
+
+
+def refused(**changes: Any) -> HostError:
+    with pytest.raises(HostError) as caught:
+        argv(**changes)
+    return caught.value
+
+
+def test_defaults() -> None:
+    plain = argv()
+    assert plain[0] == "/opt/llama-server"
+    assert value(plain, "--host") == str(SOCKET)
+    assert value(plain, "--threads") == value(plain, "--threads-batch") == str(default_threads())
+    assert {"--slots", "--metrics", "--jinja", "--no-ui", "--no-kv-unified", "--offline"} <= set(plain)
+    for flag in ("--cache-type-k", "--spec-type", "--embeddings", "--gpu-layers", "--flash-attn"):
+        assert flag not in plain
+
+
+def test_one_core_is_left_to_others() -> None:
+    assert default_threads() == max(1, physical_cores() - 1)
+
+
+def test_the_context_is_for_each_stream() -> None:
+    assert value(argv(streams=4), "--ctx-size") == "16384"
+    assert value(argv(streams=4), "--parallel") == "4"
+
+
+def test_settings_become_flags() -> None:
+    full = argv(
+        kv_type_k="q8_0", kv_type_v="q4_0", flash_attention="on", speculation="draft-mtp", draft_tokens=2,
+        gpu_layers=-1, prompt_cache_mib=0, weight_repacking=False, extra_arguments=("--mlock",), threads=3,
+    )  # fmt: skip
+    assert value(full, "--cache-type-k") == "q8_0"
+    assert value(full, "--cache-type-v") == "q4_0"
+    assert value(full, "--flash-attn") == "on"
+    assert value(full, "--spec-type") == "draft-mtp"
+    assert value(full, "--spec-draft-n-max") == "2"
+    assert value(full, "--gpu-layers") == "all"
+    assert value(full, "--cache-ram") == "0"
+    assert value(full, "--threads") == "3"
+    assert {"--no-repack", "--mlock"} <= set(full)
+    assert "--spec-draft-n-max" not in argv(speculation="ngram-mod")
+
+
+def test_an_embedding_batch_holds_a_whole_input() -> None:
+    flags = argv(embeddings=True, pooling="last", context=2048)
+    assert value(flags, "--ubatch-size") == "2048"
+    assert value(flags, "--pooling") == "last"
+
+
+def test_a_kv_type_the_server_has_not() -> None:
+    error = refused(kv_type_k="turbo4")
+    assert error.reason is Reason.SETTING_INVALID
+    assert error.problem.evidence["setting"] == "kv_type_k"
+    assert refused(kv_type_v="turbo4").problem.evidence["setting"] == "kv_type_v"
+    assert error.problem.evidence["offered"] == ["f32", "f16", "q8_0", "q4_0"]
+    assert "q8_0" in error.problem.cause
+
+
+def test_a_speculation_the_server_has_not() -> None:
+    error = refused(speculation="draft-mtp,draft-eagle3")
+    assert error.reason is Reason.SETTING_INVALID
+    assert error.problem.evidence["setting"] == "speculation"
+    assert error.problem.evidence["offered"] == list(SERVER.speculation)
+    assert "the speculation draft-eagle3" in error.problem.message
+
+
+def test_a_quantised_v_needs_flash_attention() -> None:
+    assert refused(kv_type_v="q8_0", flash_attention="off").reason is Reason.SETTING_INVALID
+
+
+def test_what_the_server_lacks_is_said() -> None:
+    bare = replace(SERVER, flags=SERVER.flags - {"--metrics"})
+    assert refused(server=bare).reason is Reason.FLAG_UNSUPPORTED
+    assert refused(server=replace(SERVER, has_unix_socket=False)).reason is Reason.FLAG_UNSUPPORTED
+    assert refused(extra_arguments=("--unknown", "1")).reason is Reason.FLAG_UNSUPPORTED
+
+
+def test_extra_arguments_do_not_overrule() -> None:
+    for flag in ("-c", "--host", "--model=/other"):
+        assert refused(extra_arguments=(flag, "1")).reason is Reason.SETTING_INVALID
+    assert argv(extra_arguments=("--mlock", "-1"))[-1] == "-1"
+
+
+def test_socket_paths_that_llama_server_refuses() -> None:
+    assert refused(socket=Path("/run/e1")).reason is Reason.SETTING_INVALID
+    assert refused(socket=Path("/run") / ("x" * 120 + ".sock")).reason is Reason.SETTING_INVALID

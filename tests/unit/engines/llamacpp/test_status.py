@@ -1,0 +1,129 @@
+"""Readings from llama-server's metrics and slots, and the proof that it is ready."""
+
+import asyncio
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.status import parse_metrics, read_status, readings, verify_ready
+from engine_host.protocol.errors import Reason
+
+METRICS = """\
+# HELP llamacpp:prompt_tokens_total Number of prompt tokens processed, excluding cached tokens
+# TYPE llamacpp:prompt_tokens_total counter
+llamacpp:prompt_tokens_total 468
+llamacpp:tokens_predicted_total 16
+llamacpp:requests_deferred 2
+llamacpp:spec_decode_num_draft_tokens_total 36
+llamacpp:spec_decode_num_accepted_tokens_total 6
+llamacpp:spec_decode_num_drafts_total 12
+llamacpp:prompt_tokens_seconds 1443.5
+llamacpp:predicted_tokens_seconds nan
+"""
+IDLE = {"id": 0, "n_ctx": 1024, "speculative": False, "is_processing": False}
+BUSY = {
+    "id": 1,
+    "n_ctx": 1024,
+    "speculative": True,
+    "is_processing": True,
+    "n_prompt_tokens": 100,
+    "next_token": [{"n_decoded": 7}],
+}
+
+
+def test_readings() -> None:
+    now = readings(parse_metrics(METRICS), [IDLE, BUSY, {**IDLE, "n_prompt_tokens": 30}], 5.0)
+    assert (now.slots_total, now.slots_busy, now.slots_reading, now.requests_waiting) == (3, 1, 0, 2)
+    assert now.prefill_rate == 1443.5
+    assert (now.kv_tokens, now.kv_capacity) == (130, 3072)
+    assert now.prompt_tokens_total == 468
+    assert now.generated_tokens_total == 16 + 7, "what runs is not in the server's counter yet"
+    assert (now.draft_tokens_total, now.draft_accepted_total) == (36, 6)
+    assert now.acceptance_length == 1.5
+
+
+def test_what_is_not_measured_is_none() -> None:
+    now = readings({}, None, 5.0)
+    assert set(now.model_dump(exclude={"at"}).values()) == {None, ()}
+    quiet = readings(parse_metrics(METRICS), [IDLE], 5.0)
+    assert quiet.draft_tokens_total is None
+    assert quiet.acceptance_length is None
+    assert quiet.kv_tokens == 0, "an empty slot holds nothing: that is measured"
+
+
+def test_odd_metrics_do_not_break_it() -> None:
+    odd = parse_metrics('llamacpp:tokens_predicted_total inf\nllamacpp:x abc\nllamacpp:y{a="b"} 3\n')
+    assert odd["y"] == 3
+    none = parse_metrics("llamacpp:prompt_tokens_seconds 0\n")
+    assert readings(none, [], 5.0).prefill_rate is None, "no prompt since it was last asked"
+    assert readings(odd, [], 5.0).generated_tokens_total is None
+
+
+Answer = Callable[[httpx.Request], httpx.Response]
+
+
+def client(answer: Answer) -> httpx.AsyncClient:
+    return httpx.AsyncClient(transport=httpx.MockTransport(answer), base_url="http://engine")
+
+
+def verified(answer: Answer, **options: Any) -> Any:
+    async def run() -> Any:
+        async with client(answer) as connected:
+            return await verify_ready(connected, "x", started_at=0.0, **options)
+
+    return asyncio.run(run())
+
+
+def server(drafts: list[int] | None = None, tokens: int = 16, listed: str = "x") -> Answer:
+    counts = iter(drafts or [])
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": listed}]})
+        if request.url.path == "/metrics":
+            return httpx.Response(200, text=f"llamacpp:spec_decode_num_drafts_total {next(counts, 0)}\n")
+        if request.url.path == "/v1/embeddings":
+            return httpx.Response(200, json={"data": [{"embedding": [1.0]}]})
+        return httpx.Response(200, json={"usage": {"completion_tokens": tokens}})
+
+    return answer
+
+
+def test_ready() -> None:
+    assert verified(server()).speculation_moved is None
+    assert verified(server(), embeddings=True).token_generated
+    assert verified(server([3, 3, 5]), speculation="draft-mtp").speculation_moved is True
+    assert verified(server([3, *[3] * 40]), speculation="ngram-mod").speculation_moved is None
+
+
+@pytest.mark.parametrize(
+    ("answer", "speculation", "words"),
+    [
+        (server(listed="y"), "off", "It lists y, not x"),
+        (server(tokens=0), "off", "no token"),
+        (server([3, *[3] * 40]), "draft-mtp", "nothing was drafted"),
+        (lambda _request: httpx.Response(200, text="<html>"), "off", "did not answer"),
+    ],
+)
+def test_not_ready(answer: Answer, speculation: str, words: str) -> None:
+    with pytest.raises(HostError, match=words) as caught:
+        verified(answer, speculation=speculation)
+    assert caught.value.reason is Reason.ENGINE_NOT_READY
+
+
+def test_a_server_without_slots_still_gives_what_it_has() -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/metrics":
+            return httpx.Response(200, text=METRICS)
+        return httpx.Response(501, json={"error": {}})
+
+    async def run() -> None:
+        async with client(answer) as connected:
+            now = await read_status(connected)
+        assert now.slots_total is None
+        assert now.prompt_tokens_total == 468
+
+    asyncio.run(run())

@@ -1,0 +1,139 @@
+# ruff: noqa: E501 - lines of a log are as long as they are
+"""Stages and ends in vLLM's log; the lines are what vLLM 0.32 printed on a CPU and prints on a GPU."""
+
+import signal
+
+import pytest
+
+from engine_host.engines.vllm.log import VllmStageReader, explain_exit
+from engine_host.protocol.errors import Reason
+
+CPU_EAGER = """\
+(APIServer pid=2806) INFO 11-21 03:23:59 [api_utils.py:347]  version 0.32.0
+(APIServer pid=2806) INFO 11-21 03:24:17 [model.py:733] Resolved architecture: Qwen3_5ForCausalLM
+(EngineCore pid=2900) INFO 11-21 03:24:31 [core.py:133] Initializing a V1 LLM engine (v0.32.0) with config: model='m'
+(Worker pid=2940) INFO 11-21 03:24:48 [cpu_model_runner.py:68] Starting to load model /models/m...
+(Worker pid=2940) INFO 11-21 03:24:49 [default_loader.py:501] Loading weights took 0.08 seconds
+(Worker pid=2940) INFO 11-21 03:24:50 [cpu_worker.py:260] Explicitly set (1.0/19.46) GiB for KV cache on node 0.
+(EngineCore pid=2900) INFO 11-21 03:24:50 [kv_cache_utils.py:2327] CPU KV cache size: 465,920 tokens, Maximum
+(EngineCore pid=2900) INFO 11-21 03:24:53 [core.py:402] init engine (profile, create kv cache, warmup model) took 2.80 s
+(APIServer pid=2806) INFO 11-21 03:24:53 [entry.py:140] Starting vLLM server on unix:/run/e.sock
+""".splitlines()
+GPU = """\
+(APIServer pid=1) INFO 11-21 03:24:17 [model.py:733] Resolved architecture: MiMoForCausalLM
+(EngineCore pid=2) INFO 11-21 03:24:48 [gpu_model_runner.py:5040] Starting to load model /models/m...
+(EngineCore pid=2) INFO 11-21 03:24:52 [gpu_model_runner.py:5150] Model loading took 14.25 GiB memory and 3.2 seconds
+(EngineCore pid=2) INFO 11-21 03:24:59 [backends.py:1167] Dynamo bytecode transform time: 6.10 s
+(EngineCore pid=2) INFO 11-21 03:25:20 [gpu_worker.py:760] Available KV cache memory: 101.5 GiB
+(EngineCore pid=2) INFO 11-21 03:25:20 [kv_cache_utils.py:2327] GPU KV cache size: 738,112 tokens
+(EngineCore pid=2) INFO 11-21 03:25:31 [gpu_model_runner.py:6582] Graph capturing finished in 9 secs, took 0.75 GiB
+(EngineCore pid=2) INFO 11-21 03:25:31 [core.py:402] init engine (profile, create kv cache, warmup model) took 39.10 s
+""".splitlines()
+CRASH = """\
+(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] Traceback (most recent call last):
+(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063]     precopy_mamba_align_fused_kernel[grid](
+(Worker pid=7400) ERROR 11-21 03:42:36 [multiproc_executor.py:1063] TypeError: 'function' object is not subscriptable
+(EngineCore pid=6977) ERROR 11-21 03:42:36 [core.py:1500] RuntimeError: Worker failed with error, see root cause above
+(APIServer pid=6958) ERROR 11-21 03:42:36 [async_llm.py:700] EngineDeadError: EngineCore encountered an issue.
+""".splitlines()
+
+
+def stages(lines: list[str]) -> tuple[list[tuple[str, str]], dict[str, int]]:
+    """Each stage with its detail, and the sizes at the end."""
+    reader = VllmStageReader()
+    seen: dict[str, str] = {}
+    for line in lines:
+        if found := reader.feed(line):
+            seen.setdefault(found.name, found.detail)
+    return list(seen.items()), reader.buffers
+
+
+def test_stages_on_the_cpu() -> None:
+    seen, buffers = stages(CPU_EAGER)
+    assert [name for name, _ in seen] == ["Configuration", "Weights", "Warm-up", "Serving"]
+    assert dict(seen)["Warm-up"] == "465,920 tokens"
+    assert buffers == {"KV": 2**30}
+
+
+def test_stages_on_a_gpu() -> None:
+    seen, buffers = stages(GPU)
+    expected = ["Configuration", "Weights", "Memory profile", "Compile", "Graph capture", "Serving"]
+    assert [name for name, _ in seen] == expected
+    assert dict(seen)["Memory profile"] == "14.25 GiB"
+    assert set(buffers) == {"model", "KV", "CUDA graphs"}
+
+
+def test_a_copy_for_drafts_is_a_buffer_of_its_own() -> None:
+    copied = (
+        "[head.py:96] Drafts are chosen by a copy of the output matrix in 8 bits: 248320 x 5120, 1.19 GiB."
+    )
+    _, buffers = stages([*GPU[:3], f"(EngineCore pid=2) INFO 11-22 03:24:53 {copied}", *GPU[3:]])
+    assert buffers["draft head"] == round(1.19 * 2**30)
+    assert buffers["model"] == round(14.25 * 2**30)
+
+
+def test_a_stage_comes_once_and_nothing_follows_the_last() -> None:
+    reader = VllmStageReader()
+    assert all(reader.feed(line) for line in GPU)
+    assert not any(reader.feed(line) for line in GPU if "GiB" not in line)
+
+
+def test_the_first_exception_explains_the_others() -> None:
+    problem = explain_exit(1, CRASH, "m", "vLLM 0.32.0")
+    assert problem.reason is Reason.ENGINE_CRASHED
+    assert "TypeError: 'function' object is not subscriptable" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("line", "reason"),
+    [
+        ("vllm: error: unrecognized arguments: --nonsense", Reason.FLAG_UNSUPPORTED),
+        ("main.py: error: unrecognized arguments: --nonsense", Reason.FLAG_UNSUPPORTED),
+        ("vllm serve: error: argument --kv-cache-dtype: invalid choice: 'x'", Reason.SETTING_INVALID),
+        ("(EngineCore pid=2) ERROR 11-21 03:25:31 [core.py:1] torch.OutOfMemoryError: CUDA out of memory.",
+         Reason.OUT_OF_MEMORY),
+        ("ValueError: No available memory for the cache blocks. Try increasing", Reason.OUT_OF_MEMORY),
+        ("ValueError: Model architectures ['FooForCausalLM'] are not supported for now.",
+         Reason.MODEL_ARCHITECTURE_UNKNOWN),
+        ("safetensors_rust.SafetensorError: Error while deserializing header: incomplete metadata",
+         Reason.MODEL_FILE_DAMAGED),
+        ("RuntimeError: Cannot find any model weights with `/models/m`", Reason.MODEL_FILE_MISSING),
+        ("OSError: [Errno 98] Address already in use", Reason.PORT_IN_USE),
+        ("RuntimeError: Found no NVIDIA driver on your system.", Reason.ENGINE_UNUSABLE),
+    ],
+)  # fmt: skip
+def test_ends_with_a_known_cause(line: str, reason: Reason) -> None:
+    problem = explain_exit(
+        1, ["something", line, "RuntimeError: Engine core initialization failed."], "m", "0.32"
+    )
+    assert problem.reason is reason
+    assert problem.fix is not None
+    assert problem.evidence["exit_code"] == 1
+
+
+def test_a_kill_is_most_often_the_memory() -> None:
+    assert explain_exit(-signal.SIGKILL, [], "m", "0.32").reason is Reason.OUT_OF_MEMORY
+    assert explain_exit(-signal.SIGSEGV, [], "m", "0.32").reason is Reason.ENGINE_CRASHED
+    assert explain_exit(None, [], "m", "0.32").message == "vLLM ended."
+
+
+def test_a_process_of_vllm_that_was_killed_is_named() -> None:
+    dead = "(APIServer pid=1) ERROR 11-21 07:13:00 [async_llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: "
+    core = explain_exit(0, ["INFO: up", dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert (core.reason, core.evidence["exit_code"]) == (Reason.ENGINE_CRASHED, 0)
+    assert core.message == "vLLM's EngineCore ended without a word, and vLLM with it."
+    failed = '(APIServer pid=1) TypeError: can only concatenate str (not "list") to str'
+    earlier = explain_exit(0, [failed, dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert earlier.message == core.message, "a request that failed before is not why it ended"
+    line = (
+        "(EngineCore pid=2) ERROR Worker proc VllmWorker-0 died unexpectedly (exit code: -9), shutting down"
+    )
+    worker = explain_exit(1, [line, dead + "EngineCore encountered an issue."], "m", "0.32")
+    assert worker.reason is Reason.OUT_OF_MEMORY
+    assert "worker VllmWorker-0" in worker.message
+    assert worker.evidence["process_exit_code"] == -9
+
+
+def test_what_a_process_said_before_it_died_wins() -> None:
+    problem = explain_exit(0, ["ValueError: a b", "X.EngineDeadError: EngineCore encountered"], "m", "0.32")
+    assert "ValueError: a b" in problem.message

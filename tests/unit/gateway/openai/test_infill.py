@@ -1,0 +1,124 @@
+"""A completion with `suffix` becomes `/infill`, and its answer OpenAI's."""
+
+import asyncio
+import json
+from typing import Any
+
+import httpx
+import pytest
+
+from engine_host.gateway import Target
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.openai.infill import InfillAnswer, infill_request
+
+ENDED = {
+    "index": 0,
+    "content": "",
+    "stop": True,
+    "stop_type": "limit",
+    "tokens_predicted": 2,
+    "tokens_evaluated": 9,
+    "tokens_cached": 11,
+    "timings": {"cache_n": 4, "prompt_n": 5, "predicted_n": 2, "predicted_per_second": 20.0},
+}
+
+
+def frame(value: dict[str, Any]) -> bytes:
+    """One frame as `/infill` sends it."""
+    return b"data: " + json.dumps(value).encode() + b"\n\n"
+
+
+def test_the_request_is_translated() -> None:
+    body = {
+        "model": "m",
+        "prompt": ["def f("],
+        "suffix": "return x",
+        "max_tokens": 5,
+        "stop": "\n",
+        "temperature": 0,
+        "stream": True,
+        "seed": None,
+    }
+    assert json.loads(infill_request(body)) == {
+        "stop": ["\n"],
+        "temperature": 0,
+        "stream": True,
+        "n_predict": 5,
+        "input_prefix": "def f(",
+        "input_suffix": "return x",
+        "prompt": "",
+    }
+
+
+@pytest.mark.parametrize("wrong", [{"prompt": ["a", "b"]}, {"prompt": [1]}, {"echo": True}, {"n": 2}])
+def test_what_cannot_be_carried_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(EndpointError):
+        infill_request({"prompt": "a", "suffix": "b", **wrong})
+
+
+@pytest.mark.parametrize("cut", range(1, 40, 3))
+def test_a_stream_in_pieces_of_any_size(cut: int) -> None:
+    data = frame({"index": 0, "content": "wörd", "stop": False}) + frame(ENDED) + b"\n"
+    answer = InfillAnswer("r", "m", 1, include_usage=True)
+    out, firsts = b"", 0
+    for start in range(0, len(data), cut):
+        piece, first = answer.feed(data[start : start + cut])
+        out += piece
+        firsts += first
+    frames = (out + answer.end()).decode().split("\n\n")
+    assert frames[-2:] == ["data: [DONE]", ""]
+    text, finish, usage = (json.loads(one[6:]) for one in frames[:3])
+    assert text["choices"] == [{"text": "wörd", "index": 0, "logprobs": None, "finish_reason": None}]
+    assert finish["choices"][0]["finish_reason"] == "length"
+    assert usage["choices"] == []
+    assert usage["usage"] == {
+        "prompt_tokens": 9,
+        "completion_tokens": 2,
+        "total_tokens": 11,
+        "prompt_tokens_details": {"cached_tokens": 4},
+    }
+    assert firsts == 1
+    figures = answer.figures()
+    assert (figures.generated_tokens, figures.decode_rate, figures.finish) == (2, 20.0, "length")
+
+
+def test_through_the_gateway(world: Any, scripts: Any) -> None:
+    async def infill(engine: Any, body: Any, writer: asyncio.StreamWriter) -> None:
+        data = frame({"index": 0, "content": "mid", "stop": False}) + frame(ENDED)
+        writer.write(scripts.stream_head + scripts.http_chunk(data) + b"0\r\n\r\n")
+
+    async def go() -> None:
+        async with world(infill) as made, httpx.AsyncClient(base_url=made.url) as client:
+            made.running[:] = [
+                Target("e1", "m", 1, 1, 0.0, socket=made.engine.socket, fill_in_the_middle=True)
+            ]
+            body = {"model": "m", "prompt": "a", "suffix": "b", "stream": True}
+            answer = await client.post("/v1/completions", json=body)
+            assert made.engine.seen[0][0] == "/infill"
+            assert '"text":"mid"' in answer.text
+            assert answer.text.endswith("data: [DONE]\n\n")
+            assert made.gateway.book.requests()[0].generated_tokens == 2
+            # An empty suffix is an ordinary completion; older servers refuse the field itself.
+            await client.post("/v1/completions", json={**body, "suffix": ""})
+            assert made.engine.seen[1][0] == "/v1/completions"
+            assert "suffix" not in made.engine.seen[1][1]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("field", ["prompt", "suffix"])
+def test_half_an_emoji_is_refused_and_a_whole_one_passes(world: Any, field: str) -> None:
+    async def go() -> None:
+        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+            body = {"model": "m", "prompt": "a", "suffix": "b", "max_tokens": 1}
+            cut = await client.post("/v1/completions", content=json.dumps({**body, field: "x\ud83d"}))
+            error = cut.json()["error"]
+            assert (cut.status_code, error["code"], error["param"]) == (400, "invalid_json", field)
+            assert made.engine.seen == []
+            made.engine.go.set()
+            await client.post("/v1/completions", content=json.dumps({**body, field: "x\U0001f600"}))
+            ((path, asked),) = made.engine.seen
+            assert path == "/infill"
+            assert "x\U0001f600" in asked.values()
+
+    asyncio.run(go())

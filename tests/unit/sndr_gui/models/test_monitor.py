@@ -1,0 +1,45 @@
+"""Lines of graphs: peaks stay, gaps stay, and every page shows the same of the same seconds."""
+
+import math
+
+from sndr_gui.models.monitor import Line
+from sndr_gui.views.graphs.plots import drawn
+
+START = 1_795_000_000.0
+
+
+def line(peaks: bool = True) -> Line:
+    return Line("engine.prefill_rate", "tokens/s", "Prefill", "the engine", peaks)
+
+
+def test_a_peak_stays_in_its_step_and_the_newest_value_is_told() -> None:
+    made = line()
+    for at, value in ((0.1, 0.0), (0.6, 1443.0), (1.1, 0.0), (1.6, 0.0)):
+        made.add(START + at, value, 1.0)
+    assert (made.at, made.values) == ([START, START + 1], [1443.0, 0.0])
+    assert made.latest == 0.0
+    wide = line()
+    for second in range(25):
+        wide.add(START + second, 557.9 if second == 12 else 0.0, 10.0)
+    assert wide.values == [0.0, 557.9, 0.0]
+
+
+def test_a_line_without_peaks_goes_to_the_newest_value() -> None:
+    made = line(peaks=False)
+    made.add(START, 2.0, 1.0)
+    made.add(START + 0.5, 1.0, 1.0)
+    assert made.values == [1.0]
+
+
+def test_what_was_not_measured_is_a_gap_and_one_value_in_it_is_seen() -> None:
+    made = line()
+    for at, value in ((0.0, 0.0), (1.0, 0.0), (5.0, 1443.0)):
+        made.add(START + at, value, 1.0)
+    assert made.values == [0.0, 0.0, None, 1443.0]
+    xs, ys = drawn(made, START + 6, 1.0, 0.5)
+    assert xs[-2:] == [-1.0, -0.5]
+    assert ys[-2:] == [1443.0, 1443.0]
+    assert math.isnan(ys[2])
+    assert len(xs) == 5
+    made.cut(START + 2)
+    assert made.values == [None, 1443.0]

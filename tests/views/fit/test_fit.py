@@ -1,0 +1,260 @@
+"""The Fit page over the real calculator: sources of a model, hardware, changes, and the hub on request."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from PySide6.QtGui import QAccessible
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableView, QWidget
+
+from engine_host.core.package_data import resources
+from engine_host.protocol.fit import KV_TOKENS, Measured, Verdict
+from sndr_gui.models.fit.form import Source, Where
+from sndr_gui.views.fit.page import FitView
+from sndr_gui.views.widgets.copying import CommandLine
+from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
+from tests.views.conftest import Stage
+from tests.views.real_catalogue import RealCatalogue
+from tests.views.words import words
+
+CONFIG = resources() / "models" / "sndr-demo" / "config.json"
+
+
+@pytest.fixture
+def hub() -> Iterator[FakeHub]:
+    """A fake of huggingface.co."""
+    with fake_hub() as made:
+        yield made
+
+
+@pytest.fixture
+def catalogue(stage: Stage, tmp_path: Path, hub: FakeHub) -> Iterator[RealCatalogue]:
+    """The real calculator behind the host."""
+    made = RealCatalogue(stage, tmp_path / "host", hub.endpoint)
+    yield made
+    made.store.close()
+
+
+pytestmark = pytest.mark.usefixtures("catalogue")
+
+
+async def page(stage: Stage) -> FitView:
+    stage.window.go("fit")
+    view = stage.window.page
+    assert isinstance(view, FitView)
+    await stage.until(lambda: view.model.catalog is not None and view.curve.curve is not None)
+    return view
+
+
+async def answered(stage: Stage, view: FitView) -> None:
+    question = view.model.question
+    await stage.until(lambda: question.request is not None and not question.waiting)
+
+
+async def on_3090s(stage: Stage, count: int = 2) -> FitView:
+    view = await page(stage)
+    view.model.set_values(source=Source.CATALOGUE, catalogue="qwen3.6-27b")
+    view.model.set_values(variant="int4-autoround", where=Where.CARD, card="rtx-3090", count=count)
+    view.model.set_values(context=65536, streams=4)
+    await answered(stage, view)
+    return view
+
+
+async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
+    view = await on_3090s(stage)
+    report = view.model.report
+    assert report is not None
+    assert report.verdict is Verdict.FITS
+    assert view.figures[0].value.text() == "fits"
+    assert view.figures[1].value.text() == f"{report.largest_context:,}"
+    assert len(view.memory.bars.stacks) == 2
+    assert "weights" in words(view.parts)
+    assert "turboquant_k8v4" in words(view.kinds)
+    assert len(view.grid.cells) == len(report.grid)
+    assert {cell.text() for cell in view.grid.cells.values()} <= {"fits", "tight", "no", "never"}
+    assert view.advice.isVisible()
+    assert "At most" in words(view.speed)
+    assert "not measured" in words(view.speed).lower()
+    assert view.twin.label.text() == (
+        "sndr fit qwen3.6-27b/int4-autoround --hardware '2x rtx-3090' --context 65536 --streams 4"
+    )
+    assert view.subtitle.text() == "qwen3.6-27b/int4-autoround with vLLM on 2 × GeForce RTX 3090"
+
+
+async def test_the_boxes_choose_what_is_asked(stage: Stage) -> None:
+    view = await page(stage)
+    for name, value in (
+        ("source", "catalogue"),
+        ("catalogue", "qwen3-8b"),
+        ("where", "card"),
+        ("card", "l4"),
+    ):
+        box = view.inputs.boxes[name]
+        box.setCurrentIndex(box.findData(value))
+        box.activated.emit(box.currentIndex())
+    await answered(stage, view)
+    assert view.inputs.card_cell.isVisibleTo(view.inputs)
+    assert not view.inputs.here.isVisibleTo(view.inputs)
+    assert view.twin.label.text().endswith("--hardware l4")
+    assert view.model.report is not None
+    assert view.model.report.devices[0].name.startswith("L4")
+
+
+async def test_a_change_is_made_by_a_click_until_it_fits(stage: Stage) -> None:
+    view = await on_3090s(stage, count=1)
+    report = view.model.report
+    assert report is not None
+    assert report.verdict is not Verdict.FITS
+    assert view.changes.isVisible()
+    made = view.changes.buttons["gpus"]
+    assert isinstance(made, QAbstractButton)
+    made.click()
+    await answered(stage, view)
+    assert view.model.form.count == 2
+    assert view.model.report is not None
+    assert view.model.report.verdict is Verdict.FITS
+    assert view.inputs.boxes["count"].currentData() == 2
+
+
+async def test_a_config_and_figures_of_ones_own(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=Source.FILE, path=str(CONFIG), where=Where.FREE)
+    await answered(stage, view)
+    total = view.inputs.numbers["total"].edit
+    total.selectAll()
+    QTest.keyClicks(total, "8")
+    await stage.until(lambda: view.model.form.total == 8)
+    await answered(stage, view)
+    report = view.model.report
+    assert report is not None
+    assert report.devices[0].total == 8 << 30
+    assert "--gpu 8" in view.twin.label.text()
+    # What cannot be taken stays as typed and is explained; the question stays as it was.
+    total.selectAll()
+    QTest.keyClicks(total, "lots")
+    assert view.inputs.numbers["total"].error
+    assert view.model.form.total == 8
+
+
+async def test_a_preset_brings_its_own_settings(stage: Stage) -> None:
+    await page(stage)
+    stage.pages.open_fit("qwen3.6-27b-k8v4-2x24")
+    view = stage.window.page
+    assert isinstance(view, FitView)
+    view.model.set_values(where=Where.CARD, card="rtx-3090", count=2)
+    await answered(stage, view)
+    report = view.model.report
+    assert report is not None
+    assert (report.preset, report.kv, report.streams) == ("qwen3.6-27b-k8v4-2x24", "turboquant_k8v4", 4)
+    assert not view.inputs.engine_cell.isVisible()
+    assert view.model.reported_speeds()
+    assert "reported by others" in words(view.reported)
+
+
+async def test_what_was_set_becomes_a_preset_of_ones_own(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=Source.PRESET, preset="demo-llamacpp", context=2048, kv="q8_0")
+    await answered(stage, view)
+    view.inputs.edit.click()
+    editor = stage.pages.presets.editor
+    await stage.until(lambda: editor.is_open and editor.lint is not None and not editor.checking)
+    await stage.until(lambda: "kv_type_v: q8_0" in editor.text)
+    assert stage.window.current == "presets"
+    assert editor.is_new
+    assert "extends: demo-llamacpp" in editor.text
+    assert "context: 2048" in editor.text
+
+
+async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: FakeHub) -> None:
+    hub.models["org/name"] = (json.loads(CONFIG.read_text()), {"model.safetensors": 9_000_000})
+    view = await page(stage)
+    view.model.set_values(source=Source.HUB, repository="org/name", where=Where.CARD, card="l4")
+    await stage.until(lambda: view.model.unread)
+    assert view.unread.isVisible()
+    assert not view.problem.isVisible()
+    assert view.twin.label.text() == "sndr fit org/name --hardware l4 --online"
+    assert hub.asked == []
+    view.read.click()
+    assert view.read.text() == "Reading…"
+    await stage.until(lambda: view.model.report is not None)
+    assert len(hub.asked) == 2
+    assert COMMIT[:12] in view.inputs.hub_note.text()
+    assert not view.unread.isVisible()
+    view.model.set_values(context=512)
+    await answered(stage, view)
+    assert len(hub.asked) == 2
+    hub.errors["org/gated"] = (403, "GatedRepo")
+    view.model.set_values(repository="org/gated")
+    await stage.until(lambda: view.model.unread)
+    view.read.click()
+    await stage.until(lambda: view.problem.isVisible())
+    assert "gated" in words(view.problem)
+    assert view.model.report is None
+
+
+async def test_compared_starts_stand_side_by_side(stage: Stage, catalogue: RealCatalogue) -> None:
+    one = Measured(
+        at=1.0, engine="llama.cpp", version="b1", gpu="processor", patches="", model="demo", part="KV cache",
+        predicted=103, measured=100,
+    )  # fmt: skip
+    catalogue.store.put("fit", "engine-1 KV cache", one.at, one.model_dump_json())
+    view = await page(stage)
+    await stage.until(lambda: view.model.starts.total)
+    assert view.starts.isVisibleTo(view)
+    assert not view.no_starts.isVisibleTo(view)
+    found = view.model.starts.shown[0]
+    assert (found.predicted, found.measured, round(found.error, 2)) == (103, 100, 0.03)
+
+
+async def test_compared_starts_and_their_command_have_a_place_each(
+    stage: Stage, catalogue: RealCatalogue
+) -> None:
+    one = Measured(
+        at=1.0, engine="vllm", version="0.32.0", gpu="processor", patches="", model="demo", part=KV_TOKENS,
+        predicted=621_226, measured=621_226,
+    )  # fmt: skip
+    for number in range(20):
+        catalogue.store.put("fit", f"engine-{number}", one.at + number, one.model_dump_json())
+    stage.window.resize(1278, 778)
+    view = await page(stage)
+    view.model.set_values(source=Source.PRESET, preset="")
+    await stage.until(lambda: view.model.starts.total and view.model.report is None)
+    command = view.verified.findChild(CommandLine)
+    assert isinstance(command, CommandLine)
+    await stage.until(lambda: view.starts.geometry().bottom() < command.geometry().top())
+    shown = {view.starts.model().index(0, place).data() for place in (4, 5)}
+    assert shown == {"621,226"}, "tokens are counted"
+
+
+async def test_an_unknown_file_is_a_problem_and_no_figure(stage: Stage) -> None:
+    view = await page(stage)
+    view.model.set_values(source=Source.FILE, path="/nowhere/config.json")
+    await stage.until(lambda: view.model.problem is not None)
+    assert view.problem.isVisible()
+    assert {card.value.text() for card in view.figures} == {"—"}
+
+
+async def test_a_small_window_has_the_form_below_the_first_figures(stage: Stage) -> None:
+    view = await on_3090s(stage)
+    stage.window.resize(900, 600)
+    await stage.until(lambda: view._left.isHidden())
+    assert view.inputs.isVisibleTo(view)
+    stage.window.resize(1280, 820)
+    await stage.until(lambda: not view._left.isHidden())
+    assert view.inputs.isVisibleTo(view)
+
+
+async def test_every_control_has_a_name(stage: Stage) -> None:
+    view = await on_3090s(stage)
+    kinds = (QAbstractButton, QComboBox, QLineEdit, QTableView)
+    for widget in view.findChildren(QWidget):
+        if (
+            isinstance(widget, kinds)
+            and widget.isVisibleTo(view)
+            and not widget.objectName().startswith("qt_")
+        ):
+            found = QAccessible.queryAccessibleInterface(widget)
+            name = found.text(QAccessible.Text.Name)
+            assert name, f"{type(widget).__name__} {widget.objectName()} in {type(widget.parent()).__name__}"

@@ -1,0 +1,52 @@
+"""Choices and graphs leave the wheel to the page."""
+
+from PySide6.QtCore import QPoint, QPointF, Qt
+from PySide6.QtGui import QWheelEvent
+from PySide6.QtWidgets import QApplication, QComboBox, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from sndr_gui.views.widgets.fields import ChoiceBox
+from tests.views.conftest import Stage
+
+
+def turn(widget: QWidget) -> None:
+    """Turn the wheel over a widget as a mouse does: the widget may take the focus first."""
+    if widget.focusPolicy() & Qt.FocusPolicy.WheelFocus.value & ~Qt.FocusPolicy.StrongFocus.value:
+        widget.setFocus(Qt.FocusReason.MouseFocusReason)
+    place = QPointF(widget.rect().center())
+    event = QWheelEvent(
+        place,
+        QPointF(widget.mapToGlobal(place.toPoint())),
+        QPoint(),
+        QPoint(0, -120),
+        Qt.MouseButton.NoButton,
+        Qt.KeyboardModifier.NoModifier,
+        Qt.ScrollPhase.NoScrollPhase,
+        False,
+    )
+    QApplication.sendEvent(widget, event)
+
+
+def test_a_wheel_over_a_choice_does_not_change_it(qtbot: QtBot) -> None:
+    window = QWidget()
+    qtbot.addWidget(window)
+    lines = QVBoxLayout(window)
+    box = ChoiceBox("Kind")
+    box.fill((("one", 1), ("two", 2)), 1)
+    lines.addWidget(box)
+    window.show()
+    qtbot.waitExposed(window)
+    turn(box)
+    assert (box.currentIndex(), box.hasFocus()) == (0, False)
+
+
+async def test_every_choice_of_every_page_leaves_the_wheel_to_the_page(stage: Stage) -> None:
+    found = 0
+    for name in ("launch", "engine", "patches", "logs", "settings"):
+        stage.window.go(name)
+        for box in stage.window.page.findChildren(QComboBox):
+            found += 1
+            before = box.currentIndex()
+            turn(box)
+            assert box.currentIndex() == before, (name, box.accessibleName())
+    assert found > 5

@@ -1,0 +1,96 @@
+"""The keyboard's place on a page whose buttons are switched off while their work goes on."""
+
+from dataclasses import dataclass
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QGroupBox, QHBoxLayout, QPushButton, QStackedWidget, QVBoxLayout, QWidget
+from pytestqt.qtbot import QtBot
+
+from sndr_gui.views.window.focus import FocusKeeper
+
+
+@dataclass
+class Form:
+    """A sidebar, and a page with two cards."""
+
+    window: QWidget
+    area: QStackedWidget
+    side: QPushButton
+    first: QPushButton
+    build: QPushButton
+    cancel: QPushButton
+
+    @property
+    def focused(self) -> QWidget | None:
+        return self.window.focusWidget()
+
+
+@pytest.fixture
+def form(qtbot: QtBot) -> Form:
+    window, area, page = QWidget(), QStackedWidget(), QWidget()
+    side, first, build, cancel = (QPushButton(name) for name in ("side", "first", "build", "cancel"))
+    FocusKeeper(area)
+    cards = QVBoxLayout(page)
+    for members in ((first,), (cancel, build)):
+        card = QGroupBox()
+        lines = QVBoxLayout(card)
+        for one in members:
+            lines.addWidget(one)
+        cards.addWidget(card)
+    cancel.hide()
+    outer = QHBoxLayout(window)
+    outer.addWidget(side)
+    area.addWidget(page)
+    outer.addWidget(area)
+    qtbot.addWidget(window)
+    with qtbot.waitActive(window):
+        window.show()
+    build.setFocus()
+    return Form(window, area, side, first, build, cancel)
+
+
+def test_it_stays_in_the_card_and_comes_back(form: Form, qtbot: QtBot) -> None:
+    form.build.setEnabled(False)
+    form.cancel.show()
+    qtbot.waitUntil(lambda: form.focused is form.cancel)
+    form.cancel.hide()
+    form.build.setEnabled(True)
+    qtbot.waitUntil(lambda: form.focused is form.build)
+
+
+def test_with_nothing_left_in_the_card_it_stays_on_the_page(form: Form, qtbot: QtBot) -> None:
+    form.build.setEnabled(False)
+    qtbot.waitUntil(lambda: form.focused is form.first)
+    form.build.setEnabled(True)
+    qtbot.waitUntil(lambda: form.focused is form.build)
+
+
+def test_who_moved_on_is_not_called_back(form: Form, qtbot: QtBot) -> None:
+    form.build.setEnabled(False)
+    form.cancel.show()
+    qtbot.waitUntil(lambda: form.focused is form.cancel)
+    qtbot.keyClick(form.cancel, Qt.Key.Key_Backtab)
+    moved_to = form.focused
+    assert moved_to is not form.cancel
+    form.build.setEnabled(True)
+    qtbot.wait(20)
+    assert form.focused is moved_to
+
+
+def test_a_page_that_is_left_keeps_nothing(form: Form, qtbot: QtBot) -> None:
+    other = QWidget()
+    form.area.addWidget(other)
+    form.area.setCurrentWidget(other)
+    qtbot.wait(20)
+    assert form.focused not in (form.first, form.build)
+
+
+def test_a_control_that_is_gone_is_forgotten(form: Form, qtbot: QtBot) -> None:
+    form.build.setEnabled(False)
+    qtbot.waitUntil(lambda: form.focused is form.first)
+    form.build.deleteLater()
+    qtbot.wait(20)
+    form.first.setEnabled(False)
+    qtbot.wait(20)
+    assert form.focused is form.side

@@ -1,0 +1,54 @@
+"""What each page needs of the window: at its smallest nothing is cut off at the right."""
+
+import asyncio
+import time
+
+import pytest
+from PySide6.QtWidgets import QScrollArea
+
+from engine_host.protocol import EngineState, ServerChoice, SpeedComparison, SpeedRow
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
+from tests.views.window.test_window import NAMES
+
+# The window's least size, and what a small laptop leaves of its screen.
+SIZES = ((900, 600), (1024, 640))
+
+
+def measured() -> SpeedComparison:
+    """Both servers measured, with rates that take room."""
+    rows = tuple(
+        SpeedRow(
+            server=server,
+            server_version="b9001",
+            streams=1,
+            decode_rate=1234.5,
+            low=1200.0,
+            high=1260.0,
+            ttft=0.01,
+        )
+        for server in (ServerChoice.PREBUILT, ServerChoice.BUILT)
+    )
+    return SpeedComparison(at=time.time(), model="sndr-demo", repeats=3, rows=rows)
+
+
+@pytest.mark.parametrize("state", [None, EngineState.STARTING, EngineState.READY, EngineState.FAILED])
+async def test_no_page_is_wider_than_its_room(stage: Stage, state: EngineState | None) -> None:
+    if state is not None:
+        stage.host.set_engine(samples.engine(state))
+        await stage.until(lambda: stage.state.engines)
+    assert stage.state.servers is not None
+    stage.state.servers = stage.state.servers.model_copy(update={"comparison": measured()})
+    for name in NAMES:
+        stage.window.go(name)
+        for size in SIZES:
+            stage.window.resize(*size)
+            stage.window.grab()
+            # Cards beside each other go below each other only once they know their width.
+            await asyncio.sleep(0.15)
+            stage.window.grab()
+            assert (stage.window.width(), stage.window.height()) == size
+            for area in stage.window.page.findChildren(QScrollArea):
+                canvas = area.widget()
+                if canvas is not None and area.isVisible() and canvas.layout() is not None:
+                    assert canvas.width() <= area.viewport().width(), (name, size, area.accessibleName())

@@ -1,0 +1,349 @@
+"""The window around the pages: connection, reconnect, shortcuts, palette, theme, accessibility."""
+
+import asyncio
+import importlib.util
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtGui import QAccessible, QImage
+from PySide6.QtTest import QTest
+from PySide6.QtWidgets import (
+    QAbstractButton,
+    QAbstractItemView,
+    QApplication,
+    QComboBox,
+    QLineEdit,
+    QPlainTextEdit,
+    QTextEdit,
+    QWidget,
+)
+from pytestqt.qtbot import QtBot
+
+from engine_host.protocol import EngineState, JobKind, JobState, RequestState, Severity
+from engine_host.protocol.events import (
+    EngineRequestEvent,
+    HostStateEvent,
+    JobDoneEvent,
+    NoticeEvent,
+    TelemetryEvent,
+)
+from engine_host.protocol.telemetry import Sample
+from sndr_gui.host.client import USER_AGENT
+from sndr_gui.host.connection import Phase
+from sndr_gui.kit import theme
+from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.models.window.notices import Notice
+from sndr_gui.views.window.main_window import PAGES, Window
+from tests.views.conftest import Stage, opened
+from tests.views.samples import host as samples
+
+NAMES = [name for name, _, _ in PAGES]
+SHOTS = Path(__file__).resolve().parents[3] / "packaging" / "shots.py"
+
+
+async def test_snapshot_then_events(stage: Stage) -> None:
+    assert stage.link.phase is Phase.CONNECTED
+    assert stage.state.host is not None
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    stage.host.publish(TelemetryEvent(sample=Sample(at=1.0, values={"ram.used": 5.0})))
+    await stage.until(lambda: stage.state.sample)
+    assert stage.state.seq == stage.host.seq
+
+
+async def test_reconnects_and_reads_the_snapshot_again(stage: Stage) -> None:
+    await stage.host.stop()
+    await stage.until(lambda: stage.link.phase is not Phase.CONNECTED)
+    assert stage.link.lost_at is not None
+    assert stage.state.host is not None, "the last known values stay"
+    stage.host.run_id = "run-2"
+    stage.host.engines["engine-1"] = samples.engine(EngineState.READY)
+    await stage.host.start()
+    stage.link.retry()
+    await stage.until(lambda: stage.link.connected)
+    assert stage.state.run_id == "run-2"
+    assert stage.state.running is not None
+    assert stage.link.lost_at is None
+
+
+async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) -> None:
+    left: list[bool] = []
+    stage.window.closing.connect(lambda: left.append(True))
+    said: list[Notice] = []
+    stage.notices.posted.connect(said.append)
+    stage.link.owned = True
+    own = samples.request(RequestState.DECODE, 1, client=USER_AGENT)
+    stage.host.publish(EngineRequestEvent(request=own))
+    stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE, 2)))
+    await stage.until(lambda: len(stage.state.requests) == 2)
+
+    stage.window.close()
+    assert (left, stage.window.isVisible()) == ([], True)
+    assert "One request of another program" in said[-1].text
+    stage.window.close()
+    assert left == [True]
+
+    stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DONE, 2)))
+    await stage.until(lambda: stage.state.open_requests("engine-1") == 1)
+    stage.window.show()
+    stage.window.close()
+    assert left == [True, True], "its own chat is no reason to ask"
+    stage.link.owned = False
+
+
+async def test_a_host_that_was_handed_over_is_not_taken_along(stage: Stage) -> None:
+    def goes_on() -> bool:
+        return stage.state.outlives_window
+
+    assert not goes_on()
+    for stays in (True, False):
+        event = HostStateEvent(state="serving", endpoint=samples.endpoint(), ends_with_window=not stays)
+        stage.host.publish(event)
+        await stage.until(goes_on if stays else lambda: not goes_on())
+
+
+async def test_reset_reads_everything_again(stage: Stage) -> None:
+    stage.host.models = samples.models().model_copy(update={"models": ()})
+    stage.state.outdated.emit("all")
+    await stage.until(lambda: stage.state.models is not None and not stage.state.models.models)
+
+
+async def test_other_protocol_is_refused_in_a_sentence(tmp_path: Path) -> None:
+    stage = Stage(tmp_path)
+    stage.host.major = 2
+    await stage.host.start()
+    await stage.open(connect=False)
+    await stage.until(lambda: stage.link.phase is Phase.MISMATCH)
+    assert "update the window" in stage.link.sentence
+    await stage.close()
+
+
+async def test_host_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
+    async with opened(tmp_path, connect=False) as stage:
+        await stage.until(lambda: stage.link.phase is Phase.FAILED)
+        assert "exit code 1" in stage.link.sentence
+        assert stage.window.page.isVisible()
+
+
+async def test_endpoint_in_the_status_bar_follows_events(stage: Stage) -> None:
+    moved = samples.endpoint(url="http://127.0.0.1:9000/v1", port=9000)
+    stage.host.publish(HostStateEvent(state="serving", endpoint=moved))
+    await stage.until(lambda: "9000" in stage.window._status.text())
+
+
+async def test_notices_replace_each_other_by_key(stage: Stage) -> None:
+    for text in ("First.", "Second."):
+        stage.host.publish(NoticeEvent(key="port", severity=Severity.WARNING, text=text))
+    await stage.until(lambda: [notice.text for notice in stage.window.toasts.shown] == ["Second."])
+    stage.host.publish(JobDoneEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.FAILED)))
+    await stage.until(lambda: len(stage.window.toasts.shown) == 2)
+    assert "No C++ compiler" in stage.window.toasts.shown[1].text
+
+
+async def test_the_window_is_on_the_screen_as_a_whole(stage: Stage) -> None:
+    """Its title bar and its status bar too: at the first start, and with a place from a larger screen."""
+    room = stage.window.screen().availableGeometry().size()
+    stage.file.write(replace(stage.file.current, geometry=stage.window.geometry_text))
+    for _start in ("with a kept place", "the first"):
+        made = Window(stage.file, stage.notices)
+        assert made.height() <= room.height() - 40
+        assert made.width() <= room.width()
+        made.deleteLater()
+        stage.file.write(replace(stage.file.current, geometry=""))
+
+
+async def test_every_page_opens_by_its_keys(stage: Stage, qtbot: QtBot) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    for number, name in enumerate(NAMES, start=1):
+        QTest.keyClick(stage.window, Qt.Key(Qt.Key.Key_0 + number % 10), Qt.KeyboardModifier.ControlModifier)
+        assert stage.window.current == name
+        await asyncio.sleep(0.05)
+
+
+async def test_palette_finds_and_runs(stage: Stage, qtbot: QtBot) -> None:
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    QTest.keyClick(stage.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    palette = stage.window.palette_box
+    assert palette.isVisible()
+    QTest.keyClicks(palette.edit, "monit")
+    QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+    assert stage.window.current == "monitor"
+    assert not palette.isVisible()
+    palette.open()
+    QTest.keyClicks(palette.edit, "start qwen")
+    QTest.keyClick(palette.edit, Qt.Key.Key_Return)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
+    assert stage.host.sent("POST", "/v1/plans")[-1]["model"] == "qwen3-8b"
+    palette.open()
+    QTest.keyClicks(palette.edit, "no such thing")
+    assert palette.list.count() == 0
+    QTest.keyClick(palette.edit, Qt.Key.Key_Escape)
+    assert not palette.isVisible()
+
+
+async def test_palette_tells_models_of_one_name_apart(stage: Stage, qtbot: QtBot) -> None:
+    models = stage.host.models.models
+    twins = (models[0], models[0].model_copy(update={"id": "twin", "format": "safetensors"}))
+    stage.state.models = stage.host.models.model_copy(update={"models": twins})
+    found = [entry for entry in stage.pages.entries() if entry.title == f"Start {models[0].name}"]
+    assert len({entry.hint for entry in found}) == 2
+    assert any("safetensors" in entry.hint for entry in found)
+
+
+async def test_tab_goes_from_the_page_to_the_status_bar_and_round(stage: Stage, qtbot: QtBot) -> None:
+    stage.window.go("logs")
+    await asyncio.sleep(0.1)
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    commands = stage.window._commands
+    assert "Ctrl+K" in commands.text()
+    stage.window.page.focus_filter()
+    walked: list[QWidget] = []
+    while commands not in walked and len(walked) < 40:
+        focused = QApplication.focusWidget()
+        assert focused is not None
+        walked.append(focused)
+        QTest.keyClick(focused, Qt.Key.Key_Tab)
+    assert all(stage.window.page.isAncestorOf(one) for one in walked[:-1]), walked
+    assert QApplication.focusWidget() in stage.window._nav.values()
+
+
+async def test_theme_changes_colours_and_is_kept(stage: Stage) -> None:
+    stage.pages.settings.set_theme(ThemeChoice.DARK)
+    assert theme.current() is theme.DARK
+    assert stage.file.current.theme is ThemeChoice.DARK
+    for name in NAMES:
+        stage.window.go(name)
+        await asyncio.sleep(0.05)
+        picture = stage.window.grab().toImage()
+        assert picture.pixelColor(600, 30).lightness() < 60
+    stage.pages.settings.set_theme(ThemeChoice.LIGHT)
+    assert theme.current() is theme.LIGHT
+
+
+CONTROLS = (QAbstractButton, QLineEdit, QComboBox, QPlainTextEdit, QTextEdit, QAbstractItemView)
+
+
+def controls(page: QWidget) -> Iterator[QWidget]:
+    """Every control of a page that can be seen; not the parts that Qt puts into its own controls."""
+    for widget in page.findChildren(QWidget):
+        if isinstance(widget, CONTROLS) and widget.isVisible():
+            owner = widget.parentWidget()
+            inner = isinstance(owner, CONTROLS) or (
+                owner is not None and owner.inherits("QComboBoxPrivateContainer")
+            )
+            if not inner and not widget.objectName().startswith("qt_"):
+                yield widget
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("state", [None, EngineState.STARTING, EngineState.READY, EngineState.FAILED])
+async def test_every_control_has_a_name_and_a_way_by_keyboard(
+    stage: Stage, name: str, state: EngineState | None
+) -> None:
+    if state is not None:
+        stage.host.set_engine(samples.engine(state))
+        await stage.until(lambda: stage.state.engine)
+    stage.window.go(name)
+    await asyncio.sleep(0.15)
+    nameless, unreachable = [], []
+    for widget in controls(stage.window):
+        face = QAccessible.queryAccessibleInterface(widget)
+        if not (face.text(QAccessible.Text.Name) or widget.accessibleName()):
+            nameless.append(repr(widget))
+        reachable = widget.focusPolicy() & Qt.FocusPolicy.TabFocus
+        if not reachable and widget.isEnabled() and not isinstance(widget, QAbstractItemView):
+            unreachable.append(f"{widget!r} {widget.accessibleName()}")
+    assert not nameless
+    assert not unreachable
+
+
+@pytest.mark.parametrize("name", NAMES)
+async def test_tab_reaches_every_control(stage: Stage, qtbot: QtBot, name: str) -> None:
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    stage.window.go(name)
+    await asyncio.sleep(0.3)
+    with qtbot.waitActive(stage.window):
+        stage.window.activateWindow()
+    wanted = {widget for widget in controls(stage.window) if widget.isEnabled()}
+    wanted = {widget for widget in wanted if widget.focusPolicy() & Qt.FocusPolicy.TabFocus}
+    reached: set[QWidget] = set()
+    for _ in range(3 * len(wanted) + 20):
+        focused = QApplication.focusWidget()
+        if focused is not None:
+            reached.add(focused)
+            QTest.keyClick(focused, Qt.Key.Key_Tab)
+    # Of exclusive buttons one is a stop, and the arrow keys go to the others.
+    missed = {
+        widget
+        for widget in wanted - reached
+        if not (isinstance(widget, QAbstractButton) and (widget.autoExclusive() or widget.group()))
+    }
+    assert not missed, [widget.accessibleName() for widget in missed]
+
+
+def test_no_graph_library_before_monitor() -> None:
+    program = (
+        "import sys, sndr_gui.app, sndr_gui.views.window.pages, sndr_gui.views.home,"
+        " sndr_gui.views.launch.page,"
+        " sndr_gui.views.chat.page, sndr_gui.views.logs, sndr_gui.views.settings, sndr_gui.views.monitor;"
+        "sys.exit(any(name in sys.modules for name in ('pyqtgraph', 'numpy')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+def test_first_paint_needs_neither_pydantic_nor_httpx() -> None:
+    program = (
+        "import sys, sndr_gui.app;"
+        "sys.exit(any(name in sys.modules for name in ('pydantic', 'httpx', 'pyqtgraph', 'psutil')))"
+    )
+    assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
+
+
+async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
+    """No page keeps the event loop for long; the graph library is read beside it."""
+    stage.host.set_engine(samples.engine(EngineState.READY))
+    await stage.until(lambda: stage.state.running)
+    worst = {}
+    for name in NAMES:
+        # The program's own time, other threads' included: one that holds the interpreter holds the window.
+        clock, wall = time.process_time, asyncio.get_running_loop().time
+        began, before = wall(), clock()
+        stage.window.go(name)
+        longest = clock() - before
+        while wall() - began < 1.0:
+            before = clock()
+            await asyncio.sleep(0.005)
+            longest = max(longest, clock() - before)
+        worst[name] = round(longest, 3)
+    # 100 ms on a quiet machine; on a busy one the caches are cold.
+    assert max(worst.values()) < 0.25, worst
+
+
+async def test_pictures_are_taken_of_every_page_in_both_themes(stage: Stage, tmp_path: Path) -> None:
+    place = SHOTS
+    spec = importlib.util.spec_from_file_location("shots", place)
+    assert spec is not None
+    assert spec.loader is not None
+    shots = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(shots)
+    taken = await shots.shoot(stage.window, tmp_path, ["home", "settings"])
+    assert [path.name for path in taken] == [
+        "home-light.png",
+        "settings-light.png",
+        "home-dark.png",
+        "settings-dark.png",
+    ]
+    pictures = [QImage(str(path)) for path in taken]
+    assert {(picture.width(), picture.height()) for picture in pictures} == {(1280, 820)}
+    assert pictures[0] != pictures[2]
+    theme.choose(ThemeChoice.LIGHT)
