@@ -25,14 +25,14 @@ def routes(services: Services) -> list[Route]:
             raise HostError(
                 Reason.BAD_REQUEST, f"severity must be info, warning or error, not {level!r}."
             ) from error
-        found = services.log_book.read(
+        found = services.log_buffer.read(
             request.query_params.get("source") or None,
             severity,
             number(request, "after", 0),
             max(0, min(number(request, "limit", 1000), _MOST)),
         )
         return answer(
-            LogPage(seq=services.events.seq, lines=tuple(found), sources=services.log_book.sources())
+            LogPage(seq=services.events.seq, lines=tuple(found), sources=services.log_buffer.sources())
         )
 
     return [Route("/v1/logs", lines)]

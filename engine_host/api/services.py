@@ -8,7 +8,7 @@ from starlette.types import ASGIApp
 
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.planner import Planner
@@ -222,7 +222,7 @@ class Services:
     program: str
     events: EventLog
     jobs: JobRunner
-    log_book: LogBook
+    log_buffer: LogBuffer
     settings: SettingsFile
     planner: Planner
     fit: Fits

@@ -21,7 +21,7 @@ from pathlib import Path
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.installations import VllmEnvironment, VllmInstallations
 from engine_host.overlay.bundle import Bundle, write_bundle
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.selection import Circumstances, gate
 from engine_host.protocol.patches import PatchReason
@@ -62,7 +62,7 @@ def every_patch(environment: VllmEnvironment) -> list[LoadedPatch]:
     elsewhere = {PatchReason.OUT_OF_RANGE, PatchReason.WRONG_PLATFORM}
     return [
         patch
-        for patch in Catalogue.load().patches.values()
+        for patch in PatchCatalog.load().patches.values()
         if (decision := gate(patch, here)) is None or decision.reason not in elsewhere
     ]
 

@@ -29,7 +29,7 @@ def severity_of(text: str) -> Severity:
     return Severity.WARNING if _WARNING.search(text) else Severity.INFO
 
 
-class LogBook:
+class LogBuffer:
     """The newest lines of every source; new ones are published together every 100 ms."""
 
     def __init__(self, publish: Callable[[EventBase], None], lines: int = 10_000, delay: float = 0.1) -> None:
@@ -98,10 +98,10 @@ class LogBook:
             self._publish(LogLineEvent(lines=tuple(lines[start : start + 500])))
 
 
-class LogBookHandler(logging.Handler):
+class LogBufferHandler(logging.Handler):
     """Puts the host's own log records into the book, from whichever thread they come."""
 
-    def __init__(self, book: LogBook, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, book: LogBuffer, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
         self._book = book
         self._loop = loop

@@ -12,7 +12,7 @@ _PAUSE = 2.0
 """Seconds between two requests of one piece of work; a caller that is silent for longer has finished."""
 
 
-class Callers:
+class ActiveClients:
     """An application that knows which commands ask it, and waits for all but the one that ends it.
 
     Windows send no such header: they see that the host ends and start another. What is followed without an

@@ -14,7 +14,7 @@ from engine_host.daemon import lock_owner as holder
 from engine_host.protocol.errors import Fix, Reason
 
 
-class DataClaim:
+class DataLock:
     """This host's claim on a data folder: a lock on a file that says where the host is found.
 
     The file stays, so that nobody locks one that was just removed; what it says counts while it is locked.

@@ -3,12 +3,12 @@
 from engine_host.gateway.directory import Target
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.plans import EngineKind
 
 
-def target_of(engine: Engine, model: ShelvedModel | None, socket: str) -> Target:
+def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target:
     """An engine as the endpoint sees it; `model` is None where its files could not be read."""
     of_vllm = engine.engine == EngineKind.VLLM
     tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None

@@ -14,7 +14,7 @@ from engine_host.api.services import Services
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.package_data import presets, resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile, read_api_keys
@@ -30,28 +30,32 @@ from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.directory import Target
 from engine_host.gateway.gateway import Gateway, Limits
-from engine_host.launch.dependencies import Environment, Surroundings
+from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.library.hub import Hub
-from engine_host.library.index import Shelf
+from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
-from engine_host.operations.bisect import BisectService, PublicDoor
-from engine_host.operations.deploy import DeployServices
+from engine_host.operations.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.engine_patches import EnginePatchBook, EnginePatchService, remove_stale_ledgers
-from engine_host.operations.fit import FitServices
-from engine_host.operations.hub import HubServices
-from engine_host.operations.installations import InstallationJobs
+from engine_host.operations.engine_patches import (
+    EnginePatchOperations,
+    EnginePatchTracker,
+    remove_stale_ledgers,
+)
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.hub import HubOperations
+from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.patch_plan import PatchPlans
-from engine_host.operations.patches import PatchServices, read_switches
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.operations.presets.launch import PresetStarts
-from engine_host.operations.presets.verdicts import PresetVerdictServices
-from engine_host.operations.presets.verify import PresetChecks
-from engine_host.operations.servers import ServerJobs
+from engine_host.operations.patches import PatchOperations, read_switches
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.launch import PresetLaunches
+from engine_host.operations.presets.verdicts import PresetVerdictOperations
+from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.operations.servers import ServerOperations
 from engine_host.overlay.bundle import prune
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
@@ -90,7 +94,7 @@ class Host:
         folders: Folders,
         settings: SettingsFile,
         events: EventLog,
-        log_book: LogBook,
+        log_buffer: LogBuffer,
         own_files: Sequence[Path],
         quit_host: Callable[[], None],
     ) -> None:
@@ -100,7 +104,7 @@ class Host:
         self._folders = folders
         self._settings = settings
         self._events = events
-        self._log_book = log_book
+        self._log_buffer = log_buffer
         self._own_files = own_files
         self._quit = quit_host
         self._started_at: Seconds = time.time()
@@ -127,19 +131,19 @@ class Host:
             self._reaper.remove_with_host(path)
         self._jobs = JobRunner(publish, self._store)
         self._jobs.restore()
-        self.shelf = Shelf(self._scan)
+        self.model_index = ModelIndex(self._scan)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
-        self._patch_book = EnginePatchBook(self._events, self._folders.run)
+        self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
             self._folders,
             self._engine_changed,
             self._jobs,
             self._store,
-            self._log_book,
+            self._log_buffer,
             self._reaper,
             {"llama.cpp": LlamaCppAdapter(), "vllm": VllmAdapter()},
             drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
-            watcher=self._patch_book,
+            watcher=self._patch_tracker,
             gone=lambda engine: self.gateway.forget(engine),
         )
         self.gateway = Gateway(
@@ -155,17 +159,19 @@ class Host:
         self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
         self._history = History()
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
-        catalogue = PresetServices(
+        catalogue = PresetOperations(
             presets,
             self._folders.config / "presets",
             self._settings,
             self._events,
             lambda: self._gpus.read().gpus,
         )
-        checks = PresetChecks(self._jobs, self._store, catalogue, self._list_models, self._downloads)
+        checks = PresetVerifyOperations(
+            self._jobs, self._store, catalogue, self._list_models, self._downloads
+        )
         planner = Planner(
-            Surroundings(
-                find_model=self.shelf.find,
+            PlannerDependencies(
+                find_model=self.model_index.find,
                 find_server=self.servers.find,
                 find_environment=self._environment,
                 plan_patches=PatchPlans(
@@ -178,16 +184,16 @@ class Host:
                 running=self.engines.alive,
                 run_folder=self._folders.run,
                 cache_folder=self._folders.cache,
-                find_preset=PresetStarts(catalogue, self._list_models, checks, self._downloads),
+                find_preset=PresetLaunches(catalogue, self._list_models, checks, self._downloads),
                 is_preset=catalogue.known,
                 machine=self._machine_state,
                 downloads=self._downloads,
             )
         )
-        hub = HubServices(Hub(self._folders.cache / "hub", os.environ))
-        self.fit = FitServices(
-            self.shelf.find,
-            self.shelf.models,
+        hub = HubOperations(Hub(self._folders.cache / "hub", os.environ))
+        self.fit = FitOperations(
+            self.model_index.find,
+            self.model_index.models,
             catalogue,
             lambda: self._gpus.read().gpus,
             lambda: (self._machine.facts.ram_total, free_memory()),
@@ -197,19 +203,19 @@ class Host:
             hub.model,
             lambda: self.servers.find(self._settings.current.engine.server),
         )
-        self._patch_book.stage = self.engines.stage
-        installations = InstallationJobs(
-            self._folders, self._jobs, self._events, self._log_book, self.installations, self.engines.alive
+        self._patch_tracker.stage = self.engines.stage
+        installations = InstallationOperations(
+            self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )
         self.services = Services(
             program=f"sndr {__version__}",
             events=self._events,
             jobs=self._jobs,
-            log_book=self._log_book,
+            log_buffer=self._log_buffer,
             settings=self._settings,
             planner=planner,
             engines=self.engines,
-            patches=PatchServices(
+            patches=PatchOperations(
                 self._catalogue,
                 self._settings,
                 self._settings_changed,
@@ -221,35 +227,35 @@ class Host:
             hub=hub,
             presets=catalogue,
             checks=checks,
-            verdicts=PresetVerdictServices(
+            verdicts=PresetVerdictOperations(
                 catalogue,
                 self.fit,
-                self.shelf.models,
+                self.model_index.models,
                 lambda: self.servers.find(self._settings.current.engine.server),
                 self._environment,
                 self._downloads,
             ),
-            engine_patches=EnginePatchService(self._patch_book, self.engines, planner),
-            deploys=DeployServices(
+            engine_patches=EnginePatchOperations(self._patch_tracker, self.engines, planner),
+            deploys=DeployOperations(
                 catalogue,
                 planner,
                 self._catalogue,
                 lambda: read_switches(self._settings),
-                self.shelf.find,
+                self.model_index.find,
                 self.servers.find,
                 self._environment,
                 lambda: self._gpus.read().gpus,
                 resources,
                 DeployFit(catalogue, self.fit),
             ),
-            bisections=BisectService(self._jobs, self.engines, planner, self._public_door),
+            bisections=BisectOperations(self._jobs, self.engines, planner, self._endpoint_address),
             requests=self.gateway.book,
-            servers=ServerJobs(
+            servers=ServerOperations(
                 self._folders,
                 self._jobs,
                 self._store,
                 self._events,
-                self._log_book,
+                self._log_buffer,
                 self.servers,
                 self._demo_model,
                 lambda: self._settings.current.engine.server,
@@ -285,7 +291,7 @@ class Host:
         await asyncio.gather(*self._comparing, return_exceptions=True)
         await self.gateway.aclose()
         await self.engines.close()
-        await self._patch_book.close()
+        await self._patch_tracker.close()
         await self._sampler.aclose()
         self._reaper.close()
         os.environ.pop(MARK, None)
@@ -297,7 +303,7 @@ class Host:
 
     def targets(self) -> Sequence[Target]:
         """For the endpoint: the engines that answer."""
-        known, socket = self.shelf.known, self.engines.socket
+        known, socket = self.model_index.known, self.engines.socket
         return [
             target_of(engine, known(engine.plan.model_path), socket(engine))
             for engine in self.engines.serving()
@@ -365,7 +371,7 @@ class Host:
 
     async def models(self, rescan: bool) -> ModelPage:
         """The model files of this machine."""
-        found = await self.shelf.models(rescan=rescan)
+        found = await self.model_index.models(rescan=rescan)
         if rescan:
             self._events.publish(ModelsChangedEvent())
         return ModelPage(seq=self._events.seq, models=found, folders=self._settings.current.models.folders)
@@ -374,7 +380,7 @@ class Host:
         """Know what the models of engines taken up can do; who starts an engine has read its files."""
         for engine in self.engines.alive():
             try:
-                await self.shelf.find(engine.plan.model_path)
+                await self.model_index.find(engine.plan.model_path)
             except HostError as error:
                 # It serves without: its files may be gone, or on a disk that is not there now.
                 _log.warning("the model of %s cannot be read: %s", engine.name, error.problem.sentence())
@@ -434,14 +440,14 @@ class Host:
         folders = self._settings.current.models.folders
         return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
 
-    def _public_door(self) -> PublicDoor:
-        return PublicDoor(self.endpoint.describe().local_url or "", min(self._keys, default=None))
+    def _endpoint_address(self) -> EndpointAddress:
+        return EndpointAddress(self.endpoint.describe().local_url or "", min(self._keys, default=None))
 
     def _has_gpu(self) -> bool:
         return bool(self._gpus.read().gpus)
 
-    def _catalogue(self) -> Catalogue:
-        return Catalogue.load((BUILT_IN, self._folders.config / "patches"))
+    def _catalogue(self) -> PatchCatalog:
+        return PatchCatalog.load((BUILT_IN, self._folders.config / "patches"))
 
     def _scan(self) -> Sequence[FoundModel]:
         models = self._settings.current.models

@@ -14,13 +14,13 @@ from typing import Any
 from engine_host.api.app import control_app
 from engine_host.core import atomic_file
 from engine_host.core.event_log import EventLog
-from engine_host.core.log_buffer import LogBook, LogBookHandler
+from engine_host.core.log_buffer import LogBuffer, LogBufferHandler
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
-from engine_host.daemon.active_clients import Callers
+from engine_host.daemon.active_clients import ActiveClients
 from engine_host.daemon.host import Host
 from engine_host.daemon.http_server import HttpServer
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.events import HostStateEvent
 
 _log = logging.getLogger(__name__)
@@ -54,15 +54,15 @@ async def serve(options: ServeOptions) -> int:
     """
     folders = options.folders
     folders.make_run_folder()
-    instance = Instance(folders, patience=_TURN)
+    instance = RunLock(folders, patience=_TURN)
     instance.claim()
     try:
         settings = SettingsFile(folders.settings)
         settings.load()
         events = EventLog()
-        log_book = LogBook(events.publish)
-        with _logging(folders, log_book, settings.current.host.log_level):
-            await _run(options, instance, settings, events, log_book)
+        log_buffer = LogBuffer(events.publish)
+        with _logging(folders, log_buffer, settings.current.host.log_level):
+            await _run(options, instance, settings, events, log_buffer)
     finally:
         instance.release()
     return 0
@@ -70,20 +70,20 @@ async def serve(options: ServeOptions) -> int:
 
 async def _run(
     options: ServeOptions,
-    instance: Instance,
+    instance: RunLock,
     settings: SettingsFile,
     events: EventLog,
-    log_book: LogBook,
+    log_buffer: LogBuffer,
 ) -> None:
     done = asyncio.Event()
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, done.set)
-    host = Host(options.folders, settings, events, log_book, instance.files(), done.set)
+    host = Host(options.folders, settings, events, log_buffer, instance.files(), done.set)
     host.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
-        callers = Callers(control_app(host.services, instance.token))
+        callers = ActiveClients(control_app(host.services, instance.token))
         control = HttpServer(callers, instance.bind(), name="control")
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
@@ -100,7 +100,7 @@ async def _run(
     finally:
         await host.close()
         host.release()
-        log_book.close()
+        log_buffer.close()
         events.close()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             loop.remove_signal_handler(number)
@@ -154,7 +154,7 @@ async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> Asyn
 
 
 @contextlib.contextmanager
-def _logging(folders: Folders, log_book: LogBook, level: str) -> Iterator[None]:
+def _logging(folders: Folders, log_buffer: LogBuffer, level: str) -> Iterator[None]:
     """The host's own log: a file that is rotated, and the book that the window reads."""
     try:
         folders.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -164,7 +164,7 @@ def _logging(folders: Folders, log_book: LogBook, level: str) -> Iterator[None]:
     except OSError as error:
         raise atomic_file.saving_failed(folders.logs / "host.log", error) from error
     to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
-    to_book = LogBookHandler(log_book, asyncio.get_running_loop())
+    to_book = LogBufferHandler(log_buffer, asyncio.get_running_loop())
     to_book.setFormatter(logging.Formatter("%(name)s: %(message)s"))
     root = logging.getLogger()
     before = root.level

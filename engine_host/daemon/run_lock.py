@@ -12,11 +12,11 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.daemon import lock_owner as holder
-from engine_host.daemon.data_lock import DataClaim
+from engine_host.daemon.data_lock import DataLock
 from engine_host.protocol.errors import Fix, Reason
 
 
-class Instance:
+class RunLock:
     """This host's claim on a run folder, and on the data that it serves."""
 
     def __init__(self, folders: Folders, *, patience: float = 0.0) -> None:
@@ -24,7 +24,7 @@ class Instance:
         self._folders = folders
         self._patience = patience
         self._lock = -1
-        self._data = DataClaim(folders, patience=patience)
+        self._data = DataLock(folders, patience=patience)
         self.token = secrets.token_urlsafe(32)
 
     def claim(self) -> None:

@@ -21,7 +21,7 @@ from engine_host.deploy.deployment import (
 )
 from engine_host.deploy.engine_start import EngineStart, engine_start
 from engine_host.deploy.images import image_of
-from engine_host.deploy.spec import ModelSource, Wanted
+from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.engines.vllm.command import drafter_of, with_drafter
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Task
@@ -42,7 +42,7 @@ _LEAST_PATIENCE, _MOST_PATIENCE = 3, 15
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def deployment_of(wanted: Wanted) -> Deployment:
+def deployment_of(wanted: DeploySpec) -> Deployment:
     """The deployment of a start.
 
     Raises what the engine's adapter raises, HostError(not_found) for a model that is nowhere,
@@ -115,7 +115,7 @@ def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...]
     return (Mount(root, root.name),), folder.relative_to(root.parent).as_posix()
 
 
-def _with_drafter(wanted: Wanted) -> tuple[Wanted, tuple[Mount, ...]]:
+def _with_drafter(wanted: DeploySpec) -> tuple[DeploySpec, tuple[Mount, ...]]:
     """The same with a drafter of this machine where a container finds it, and what is mounted for that."""
     speculation = wanted.text("speculation", "off")
     drafter = drafter_of(speculation) if wanted.engine is PresetEngine.VLLM else None
@@ -127,7 +127,7 @@ def _with_drafter(wanted: Wanted) -> tuple[Wanted, tuple[Mount, ...]]:
     return replace(wanted, values={**wanted.values, "speculation": found}), mounts
 
 
-def _model(wanted: Wanted, inside: str) -> str:
+def _model(wanted: DeploySpec, inside: str) -> str:
     source = wanted.model
     if source.path is not None:
         return str(source.path.absolute()) if wanted.native else f"{Root.MODELS}/{inside}"
@@ -159,7 +159,7 @@ def _secrets(start: EngineStart) -> Iterator[Secret]:
         yield Secret(start.key_variable, "key that every request has to bring")
 
 
-def _check(wanted: Wanted) -> Check:
+def _check(wanted: DeploySpec) -> Check:
     tasks = wanted.model.tasks
     model = wanted.alias
     if wanted.values.get("embeddings"):
@@ -177,7 +177,7 @@ def _start_seconds(source: ModelSource) -> int:
     return _COMPILING + math.ceil(source.size / _NETWORK / 60) * 60
 
 
-def _patience(wanted: Wanted) -> int:
+def _patience(wanted: DeploySpec) -> int:
     """How many checks in a row may fail: as many as the longest prompt takes to be read, and three."""
     reading = wanted.number("context", 8192) / _SLOWEST_PREFILL
     return min(_LEAST_PATIENCE + math.floor(reading / WATCHDOG_SECONDS), _MOST_PATIENCE)
@@ -189,7 +189,7 @@ def _described(source: ModelSource) -> str:
     return f"{source.repository}@{source.revision}" if source.revision else str(source.repository)
 
 
-def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Finding]:
+def _findings(wanted: DeploySpec, start: EngineStart, image: str) -> Iterator[Finding]:
     source = wanted.model
     if not wanted.native:
         yield Finding(
@@ -246,7 +246,7 @@ def _findings(wanted: Wanted, start: EngineStart, image: str) -> Iterator[Findin
         )
 
 
-def _no_key(wanted: Wanted) -> str:
+def _no_key(wanted: DeploySpec) -> str:
     if wanted.engine is PresetEngine.SGLANG:
         return "SGLang takes one on its command line alone, where everybody on the machine reads it"
     return "this build of llama.cpp's server takes none from its environment"

@@ -8,7 +8,7 @@ from engine_host.deploy.deployment import Root
 from engine_host.deploy.images import image_of
 from engine_host.deploy.llamacpp_image import image_server
 from engine_host.deploy.sglang import arguments as sglang_arguments
-from engine_host.deploy.spec import Wanted
+from engine_host.deploy.spec import DeploySpec
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
 from engine_host.engines.llamacpp.command import LlamaCppSettings
 from engine_host.engines.llamacpp.command import serve as serve_llamacpp
@@ -41,7 +41,7 @@ class EngineStart:
     findings: tuple[Finding, ...] = ()
 
 
-def engine_start(wanted: Wanted, model: str) -> EngineStart:
+def engine_start(wanted: DeploySpec, model: str) -> EngineStart:
     """The start of an engine; `model` is what it finds the model by. Raises what its adapter raises."""
     match wanted.engine:
         case PresetEngine.VLLM:
@@ -52,7 +52,7 @@ def engine_start(wanted: Wanted, model: str) -> EngineStart:
             return _sglang(wanted, model)
 
 
-def _vllm(wanted: Wanted, model: str) -> EngineStart:
+def _vllm(wanted: DeploySpec, model: str) -> EngineStart:
     build = "cuda" if wanted.gpus.count else "cpu"
     additions = Additions(wanted.patched.argv, wanted.patched.environment) if wanted.patched else Additions()
     argv, environment = serve_vllm(
@@ -77,7 +77,7 @@ def _vllm(wanted: Wanted, model: str) -> EngineStart:
     )
 
 
-def _vllm_settings(wanted: Wanted) -> VllmSettings:
+def _vllm_settings(wanted: DeploySpec) -> VllmSettings:
     values = wanted.values
     embeddings = bool(values.get("embeddings"))
     batched = values.get("batched_tokens")
@@ -107,7 +107,7 @@ def _vllm_settings(wanted: Wanted) -> VllmSettings:
     )
 
 
-def _llamacpp(wanted: Wanted, model: str) -> EngineStart:
+def _llamacpp(wanted: DeploySpec, model: str) -> EngineStart:
     values = wanted.values
     embeddings = bool(values.get("embeddings"))
     pooled = any(word.startswith("--pooling") for word in wanted.extra())
@@ -141,7 +141,7 @@ def _llamacpp(wanted: Wanted, model: str) -> EngineStart:
     )
 
 
-def _sglang(wanted: Wanted, model: str) -> EngineStart:
+def _sglang(wanted: DeploySpec, model: str) -> EngineStart:
     arguments, findings = sglang_arguments(wanted, model)
     entry = ("-m", "sglang.launch_server")
     environment = {"PYTHONUNBUFFERED": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
@@ -158,6 +158,6 @@ def _sglang(wanted: Wanted, model: str) -> EngineStart:
     )
 
 
-def _parser(wanted: Wanted, name: str) -> str | None:
+def _parser(wanted: DeploySpec, name: str) -> str | None:
     value = wanted.values.get(name)
     return None if value in {None, "off", "none", ""} else str(value)

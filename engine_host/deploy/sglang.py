@@ -5,7 +5,7 @@ The names are those of `python -m sglang.launch_server --help` as SGLang documen
 
 from collections.abc import Mapping
 
-from engine_host.deploy.spec import Wanted
+from engine_host.deploy.spec import DeploySpec
 from engine_host.protocol.base import Severity
 from engine_host.protocol.plans import Finding
 
@@ -39,7 +39,7 @@ _SILENT = {"extra_arguments", "draft_tokens", "name", "keep"}
 _NONE = (None, "off", "auto")
 
 
-def arguments(wanted: Wanted, model: str) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
+def arguments(wanted: DeploySpec, model: str) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
     """The arguments of a start, and a finding for each setting that has no counterpart there."""
     argv = ["--model-path", model, "--served-model-name", wanted.alias]
     if wanted.model.revision and wanted.model.path is None:

@@ -40,7 +40,7 @@ class Patched:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class DeploySpec:
     """A start to write down; `values` are its resolved settings by name.
 
     `native` is for engines that run without a container; then `python` or `server` are those of this machine,

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from engine_host.core.errors import HostError, defect
 from engine_host.core.jobs import JobControl, JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.adapter import Adapter
@@ -62,7 +62,7 @@ class EngineManager:
         publish: Callable[[EventBase], None],
         jobs: JobRunner,
         store: Store,
-        log_book: LogBook,
+        log_buffer: LogBuffer,
         reaper: Reaper,
         adapters: Mapping[str, Adapter],
         drain: Drain,
@@ -74,7 +74,7 @@ class EngineManager:
         self._publish = publish
         self._jobs = jobs
         self._store = store
-        self._log_book = log_book
+        self._log_buffer = log_buffer
         self._reaper = reaper
         self._adapters = adapters
         self._drain = drain
@@ -374,7 +374,7 @@ class EngineManager:
             ),
             engine,
         )
-        running.log = lambda texts: self._log_book.add(engine_id, texts)
+        running.log = lambda texts: self._log_buffer.add(engine_id, texts)
         running.changed = lambda **update: self._change(engine_id, **update)
         running.stage_ended = lambda stage: self._publish(EngineStageEvent(engine=engine_id, stage=stage))
         running.ended = lambda problem: self._crashed(engine_id, problem)
@@ -426,7 +426,7 @@ class EngineManager:
             problem=problem,
             ended_at=time.time(),
             pid=None,
-            last_lines=self._log_book.tail(engine_id, 200),
+            last_lines=self._log_buffer.tail(engine_id, 200),
         )
 
     async def _ended(self, engine_id: str, grace: float) -> None:
@@ -477,7 +477,7 @@ class EngineManager:
         ended = [one for one in self.all() if one.state in _GONE]
         for old in ended[_KEPT_ENDED:]:
             del self._engines[old.id]
-            self._log_book.forget(old.id)
+            self._log_buffer.forget(old.id)
             self._log_file(old.id).unlink(missing_ok=True)
         return engine
 

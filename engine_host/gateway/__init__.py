@@ -3,7 +3,7 @@
 from engine_host.gateway.access.binding import Bound, bind_endpoint
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.gateway import Gateway, Limits
-from engine_host.gateway.request_log import RequestBook
+from engine_host.gateway.request_log import RequestLog
 
 __all__ = [
     "ActivityHook",
@@ -11,7 +11,7 @@ __all__ = [
     "Directory",
     "Gateway",
     "Limits",
-    "RequestBook",
+    "RequestLog",
     "Target",
     "bind_endpoint",
 ]

@@ -79,7 +79,7 @@ class Exchange:
         *,
         ping_interval: float,
         note_interval: float,
-        farewell: float,
+        close_grace: float,
         answer_limit: int,
     ) -> None:
         self._target = target
@@ -92,7 +92,7 @@ class Exchange:
         self._send = send
         self._ping_interval = ping_interval
         self._note_interval = note_interval
-        self._farewell = farewell
+        self._close_grace = close_grace
         self._answer_limit = answer_limit
         self._deadline: asyncio.Timeout | None = None
         self._upstream: Upstream | None = None
@@ -119,7 +119,7 @@ class Exchange:
         self._ticket.changed.set()
         self._admission.leave(self._ticket)
         if self._deadline is not None:
-            self._deadline.reschedule(asyncio.get_running_loop().time() + self._farewell)
+            self._deadline.reschedule(asyncio.get_running_loop().time() + self._close_grace)
 
     async def run(self) -> None:
         """Wait, ask, answer; the slot is free and the entry closed when this returns or raises."""
@@ -166,7 +166,7 @@ class Exchange:
             self._record(fault, self._meter.figures())
             return
         try:
-            async with asyncio.timeout(self._farewell):
+            async with asyncio.timeout(self._close_grace):
                 await self._refuse(fault)
         except TimeoutError:
             _log.info("%s: the client reads nothing; it was not told why its request ended.", self._entry.id)
@@ -292,7 +292,7 @@ class Exchange:
             breath = min(_LONGEST_BREATH, (now - began) * _BREATH_SHARE)
             # Stopping and starting costs as much as a piece, so a lump has to hold several.
             if now - last < breath / 4 or piece.count(b"\n\n") > 3:
-                upstream.breathe(breath)
+                upstream.coalesce_reads(breath)
             last = now
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:

@@ -33,7 +33,7 @@ from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
 from engine_host.gateway.openai.listing import find, model_entry, model_list
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
-from engine_host.gateway.request_log import Publish, RequestBook
+from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)
@@ -73,7 +73,7 @@ class Limits:
     queue: int = 64
     ping: float = 15.0
     waiting_note: float = 5.0
-    farewell: float = 1.0
+    close_grace: float = 1.0
 
 
 class Gateway:
@@ -104,7 +104,7 @@ class Gateway:
         self._none_left.set()
         self.app: ASGIApp = _Door(self._serve, trusted=False)
         self.trusted_app: ASGIApp = _Door(self._serve, trusted=True)
-        self.book = RequestBook(publish, self._admission.active, self._admission.waiting)
+        self.book = RequestLog(publish, self._admission.active, self._admission.waiting)
 
     async def drain(self, engine_id: str, timeout: float) -> bool:
         """Admit nothing new to this engine and wait for its requests; whether all ended in `timeout` s."""
@@ -125,7 +125,7 @@ class Gateway:
             exchange.stop(Stop.CLOSING)
         try:
             # Each gives its client up by itself; the host ends even if one does not.
-            async with asyncio.timeout(_FAREWELLS * self._limits.farewell):
+            async with asyncio.timeout(_FAREWELLS * self._limits.close_grace):
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
@@ -212,7 +212,7 @@ class Gateway:
                 send,
                 ping_interval=self._limits.ping,
                 note_interval=self._limits.waiting_note,
-                farewell=self._limits.farewell,
+                close_grace=self._limits.close_grace,
                 answer_limit=self._limits.answer,
             )
             await self._carry_out(exchange)

@@ -122,7 +122,7 @@ class Entry:
         self.publish(EngineRequestEvent(at=time.time(), request=self.snapshot()))
 
 
-class RequestBook:
+class RequestLog:
     """Live and recent requests, at most `limit` ended ones kept."""
 
     def __init__(

@@ -93,7 +93,7 @@ class Upstream(asyncio.Protocol):
         self._lost = True
         self._wake()
 
-    def breathe(self, seconds: float) -> None:
+    def coalesce_reads(self, seconds: float) -> None:
         """Leave what the engine sends in the socket for so long, so that it is then read in one go."""
         if self._paused or self.complete or self._lost or self._transport is None:
             return

@@ -10,7 +10,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.requested import PresetStart
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -63,7 +63,7 @@ class PatchFacts:
 
 
 @dataclass(frozen=True)
-class PatchesOfPlan:
+class PlanPatches:
     """The patches of a start, and what the engine's environment and command line need for them."""
 
     planned: PlannedPatches
@@ -81,7 +81,7 @@ async def no_presets(request: LaunchRequest) -> PresetStart:
 
 
 @dataclass(frozen=True)
-class Surroundings:
+class PlannerDependencies:
     """Asked for afresh at every plan.
 
     `find_model` takes an id, a name or a path, and the formats that are wanted where a name has several.
@@ -90,10 +90,10 @@ class Surroundings:
     model; it raises HostError for layers that contradict each other and for a model that is not here.
     """
 
-    find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]
+    find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]]
     find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
     find_environment: Callable[[str | None], Awaitable[Environment]]
-    plan_patches: Callable[[PatchFacts, PatchChoice], PatchesOfPlan]
+    plan_patches: Callable[[PatchFacts, PatchChoice], PlanPatches]
     settings: SettingsFile
     free_memory: Callable[[], int]
     total_memory: int

@@ -10,7 +10,7 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 _FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 
 
-def twin(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
+def equivalent_command(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
     """The command line that makes the same request; `verb` takes it, `replaces` what runs now."""
     if request.preset is not None:
         words = ["sndr", *(("launch",) if not verb else (*verb, "--preset")), request.preset]

@@ -10,22 +10,22 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding, LaunchPlan
 
-Marks = Mapping[str, str]
+InputFingerprints = Mapping[str, str]
 
 
 @dataclass(frozen=True)
-class Made:
+class PlanResult:
     """A plan, and what it was made from; the planner adds what every plan is made from."""
 
     plan: LaunchPlan
-    marks: Marks
+    fingerprints: InputFingerprints
 
 
 # Also a warning of these is news: what was enough is not any more.
 _MEMORY = ("memory_short", "vram_short")
 
 
-def files_mark(paths: Iterable[Path], *more: str) -> str:
+def files_fingerprint(paths: Iterable[Path], *more: str) -> str:
     """Changes when a file does. Raises OSError."""
     seen: list[object] = [*more]
     for path in paths:
@@ -34,18 +34,18 @@ def files_mark(paths: Iterable[Path], *more: str) -> str:
     return json.dumps(seen)
 
 
-def gpus_mark(gpus: Sequence[Gpu], driver: str | None) -> dict[str, str]:
+def gpus_fingerprint(gpus: Sequence[Gpu], driver: str | None) -> dict[str, str]:
     """The GPUs that are there, by their own ids, and their driver."""
     there = sorted((gpu.uuid, gpu.memory_total) for gpu in gpus)
     return {"the GPUs": json.dumps(there), "the driver": driver or ""}
 
 
-def fingerprint(marks: Marks) -> str:
+def fingerprint(fingerprints: InputFingerprints) -> str:
     """What a plan is known by."""
-    return hashlib.sha256(json.dumps(sorted(marks.items())).encode()).hexdigest()[:16]
+    return hashlib.sha256(json.dumps(sorted(fingerprints.items())).encode()).hexdigest()[:16]
 
 
-def changed(before: Marks, now: Marks) -> tuple[str, ...]:
+def changed(before: InputFingerprints, now: InputFingerprints) -> tuple[str, ...]:
     """What is not as it was."""
     return tuple(name for name in {**before, **now} if before.get(name) != now.get(name))
 

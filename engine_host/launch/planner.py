@@ -7,15 +7,22 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from engine_host.core.errors import HostError
-from engine_host.launch.dependencies import Surroundings
-from engine_host.launch.equivalent_command import twin
-from engine_host.launch.fingerprints import Made, Marks, changed, fingerprint, gpus_mark, worse
+from engine_host.launch.dependencies import PlannerDependencies
+from engine_host.launch.equivalent_command import equivalent_command
+from engine_host.launch.fingerprints import (
+    InputFingerprints,
+    PlanResult,
+    changed,
+    fingerprint,
+    gpus_fingerprint,
+    worse,
+)
 from engine_host.launch.plans.llamacpp import LlamaCppPlans
 from engine_host.launch.plans.vllm import CHECKPOINTS, VllmPlans
 from engine_host.launch.preflight.machine import ports
 from engine_host.launch.preflight.preset import other_versions
 from engine_host.launch.requested import PresetStart
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 
@@ -29,8 +36,8 @@ class EnginePlans(Protocol):
     """The plans of one kind of engine."""
 
     async def make(
-        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
-    ) -> Made:
+        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
+    ) -> PlanResult:
         """The plan of a request, without its fingerprint. Raises HostError, OSError."""
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
@@ -41,17 +48,17 @@ class EnginePlans(Protocol):
 class _Kept:
     plan: LaunchPlan
     request: LaunchRequest
-    marks: Marks
+    fingerprints: InputFingerprints
 
 
 class Planner:
     """Makes plans and keeps the newest ones."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+    def __init__(self, dependencies: PlannerDependencies) -> None:
+        self._dependencies = dependencies
         self._makers: dict[EngineKind, EnginePlans] = {
-            EngineKind.LLAMA_CPP: LlamaCppPlans(surroundings),
-            EngineKind.VLLM: VllmPlans(surroundings),
+            EngineKind.LLAMA_CPP: LlamaCppPlans(dependencies),
+            EngineKind.VLLM: VllmPlans(dependencies),
         }
         self._plans: OrderedDict[str, _Kept] = OrderedDict()
 
@@ -69,7 +76,7 @@ class Planner:
         Raises HostError when there is no such model or engine, or when the engine refuses a setting.
         """
         made = await self._make(f"plan-{secrets.token_hex(4)}", request)
-        self._plans[made.plan.id] = _Kept(made.plan, request, made.marks)
+        self._plans[made.plan.id] = _Kept(made.plan, request, made.fingerprints)
         while len(self._plans) > _KEPT:
             self._plans.popitem(last=False)
         return made.plan
@@ -89,7 +96,7 @@ class Planner:
         except OSError as error:
             # It went away between the look at it and now.
             raise _stale(plan_id, "The model or the engine is gone.") from error
-        found = changed(kept.marks, now.marks)
+        found = changed(kept.fingerprints, now.fingerprints)
         if found:
             what = " and ".join((", ".join(found[:-1]), found[-1])) if found[1:] else found[0]
             said = f"{what[:1].upper()}{what[1:]} changed since this plan was made."
@@ -98,11 +105,11 @@ class Planner:
             raise _stale(plan_id, f"Since this plan was made: {finding.message}", finding=finding.id)
         return plan
 
-    async def _make(self, plan_id: str, request: LaunchRequest) -> Made:
+    async def _make(self, plan_id: str, request: LaunchRequest) -> PlanResult:
         """A plan with everything that it is made from."""
         preset = None
         if request.preset is not None:
-            preset = await self._around.find_preset(request)
+            preset = await self._dependencies.find_preset(request)
         elif not request.model:
             raise HostError(
                 Reason.BAD_REQUEST,
@@ -116,29 +123,31 @@ class Planner:
         if kind is EngineKind.AUTO:
             kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
         made = await self._makers[kind].make(plan_id, request, model, preset)
-        gpus = await asyncio.to_thread(self._around.gpus)
-        state = await asyncio.to_thread(self._around.machine)
-        marks = {**made.marks, **gpus_mark(gpus, state.driver)}
+        gpus = await asyncio.to_thread(self._dependencies.gpus)
+        state = await asyncio.to_thread(self._dependencies.machine)
+        fingerprints = {**made.fingerprints, **gpus_fingerprint(gpus, state.driver)}
         update: dict[str, Any] = {"findings": (*made.plan.findings, *ports(state))}
         if preset is not None:
-            marks["the preset"] = preset.mark
+            fingerprints["the preset"] = preset.mark
             update["preset"] = preset.resolved.preset.id
             update["findings"] = (
                 *preset.findings,
                 *update["findings"],
                 *other_versions(preset.resolved.preset, made.plan.server_version),
             )
-        running = bool(self._around.running())
-        update["findings"] = tuple(_with_twin(one, request, replaces=running) for one in update["findings"])
-        update["fingerprint"] = fingerprint(marks)
-        return Made(made.plan.model_copy(update=update), marks)
+        running = bool(self._dependencies.running())
+        update["findings"] = tuple(
+            _with_command(one, request, replaces=running) for one in update["findings"]
+        )
+        update["fingerprint"] = fingerprint(fingerprints)
+        return PlanResult(made.plan.model_copy(update=update), fingerprints)
 
-    async def _find(self, wanted: str, kind: EngineKind, preset: PresetStart | None) -> ShelvedModel:
+    async def _find(self, wanted: str, kind: EngineKind, preset: PresetStart | None) -> IndexedModel:
         try:
-            return await self._around.find_model(wanted, _FORMATS[kind])
+            return await self._dependencies.find_model(wanted, _FORMATS[kind])
         except HostError as error:
             missing = error.reason is Reason.MODEL_FILE_MISSING and preset is None
-            if not missing or not await self._around.is_preset(wanted):
+            if not missing or not await self._dependencies.is_preset(wanted):
                 raise
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
@@ -153,13 +162,13 @@ class Planner:
         return self._plans[plan_id]
 
 
-def _with_twin(finding: Finding, request: LaunchRequest, *, replaces: bool) -> Finding:
+def _with_command(finding: Finding, request: LaunchRequest, *, replaces: bool) -> Finding:
     """The finding with the command of the start that its settings make, where it names none of its own."""
     fix = finding.fix
     if fix is None or not fix.settings or fix.command:
         return finding
     given = request.overrides.model_copy(update=fix.settings)
-    command = twin(request.model_copy(update={"overrides": given}), replaces=replaces)
+    command = equivalent_command(request.model_copy(update={"overrides": given}), replaces=replaces)
     return finding.model_copy(update={"fix": fix.model_copy(update={"command": command})})
 
 

@@ -25,7 +25,7 @@ class PresetStart:
 
 
 @dataclass(frozen=True)
-class Asked:
+class RequestedSettings:
     """Settings with the layer that each is from; the planner's own defaults lie below them."""
 
     overrides: Overrides
@@ -34,22 +34,22 @@ class Asked:
 
     def set(self, resolved: Resolution, name: str, why: str = "", value: Any = None) -> None:
         """Give a setting what was asked for it, or `value` in its stead; nothing when nothing was asked."""
-        asked = getattr(self.overrides, name)
-        if asked is None or asked == ():
+        requested = getattr(self.overrides, name)
+        if requested is None or requested == ():
             return
         told = self.layers.get(name)
         layer = Layer.OVERRIDE if told is None else told.by.layer
         reasons = [why, "" if told is None else _told(told)]
-        resolved.set(name, asked if value is None else value, layer, "; ".join(filter(None, reasons)))
+        resolved.set(name, requested if value is None else value, layer, "; ".join(filter(None, reasons)))
 
 
-def asked_of(request: LaunchRequest, preset: PresetStart | None) -> Asked:
+def requested_settings(request: LaunchRequest, preset: PresetStart | None) -> RequestedSettings:
     """What a request asks for; a preset's patches hold where the request names none."""
     if preset is None:
-        return Asked(request.overrides, request.patches)
+        return RequestedSettings(request.overrides, request.patches)
     found = preset.resolved
     patches = found.patches if request.patches == PatchChoice() else request.patches
-    return Asked(found.overrides, patches, {setting.name: setting for setting in found.settings})
+    return RequestedSettings(found.overrides, patches, {setting.name: setting for setting in found.settings})
 
 
 def _told(setting: ResolvedSetting) -> str:

@@ -191,7 +191,7 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
     )
 
 
-def files_mark(folder: Path) -> tuple[tuple[str, int, int], ...]:
+def files_fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
     """Changes when a file of the checkpoint does: name, bytes and time of change of each. Raises OSError."""
     marks = []
     for name in sorted(_names(folder)):

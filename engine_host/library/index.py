@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
-from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_mark, read_checkpoint
+from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_fingerprint, read_checkpoint
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.scan import FoundModel, hub_name
 from engine_host.protocol.errors import Reason
@@ -20,14 +20,14 @@ _ORDER = [ModelOrigin.BUNDLED, ModelOrigin.FOLDER, ModelOrigin.OTHER_PROGRAM]
 
 
 @dataclass(frozen=True)
-class ShelvedModel:
+class IndexedModel:
     """A model as the window lists it, with the metadata read from its files."""
 
     file: ModelFile
     info: ModelInfo
 
 
-class Shelf:
+class ModelIndex:
     """Every model file known here; a file is read again only when it changed."""
 
     def __init__(self, scan: Callable[[], Sequence[FoundModel]]) -> None:
@@ -49,7 +49,7 @@ class Shelf:
             sorted(self._files.values(), key=lambda file: (_ORDER.index(file.origin), file.name.lower()))
         )
 
-    async def find(self, wanted: str, formats: Collection[str] = ()) -> ShelvedModel:
+    async def find(self, wanted: str, formats: Collection[str] = ()) -> IndexedModel:
         """A model by id, name or path; of several of one name the first of these formats, if any.
 
         Raises HostError(model_file_missing), HostError(not_gguf), HostError(gguf_truncated) and whatever
@@ -72,19 +72,19 @@ class Shelf:
             )
         return await asyncio.to_thread(self._one, Path(file.path), file)
 
-    def known(self, path: str) -> ShelvedModel | None:
+    def known(self, path: str) -> IndexedModel | None:
         """What is remembered of a file, without looking at the disk."""
         remembered = self._read.get(Path(path))
         if remembered is None or isinstance(remembered[1], HostError):
             return None
         file = next((file for file in self._files.values() if file.path == path), None)
         info = remembered[1]
-        return ShelvedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
+        return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
 
-    def _at(self, path: Path) -> ShelvedModel:
+    def _at(self, path: Path) -> IndexedModel:
         return self._one(_model_path(path.expanduser()))
 
-    def _one(self, path: Path, file: ModelFile | None = None) -> ShelvedModel:
+    def _one(self, path: Path, file: ModelFile | None = None) -> IndexedModel:
         info = self._metadata(path)
         if isinstance(info, HostError):
             raise info
@@ -93,7 +93,7 @@ class Shelf:
             now = _describe(info, file.origin, file.found_in)
             file = now.model_copy(update={"id": file.id, "name": file.name})
             self._files[file.id] = file
-        return ShelvedModel(file or _describe(info, ModelOrigin.FOLDER, str(path.parent)), info)
+        return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(path.parent)), info)
 
     def _look(self) -> dict[str, ModelFile]:
         files: dict[str, ModelFile] = {}
@@ -121,7 +121,7 @@ class Shelf:
         try:
             folder = path.is_dir()
             state = path.stat()
-            mark: object = files_mark(path) if folder else (state.st_size, state.st_mtime_ns)
+            mark: object = files_fingerprint(path) if folder else (state.st_size, state.st_mtime_ns)
         except OSError as error:
             return HostError(
                 Reason.MODEL_FILE_MISSING,

@@ -11,7 +11,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.engines.manager import EngineManager
-from engine_host.launch.equivalent_command import twin
+from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
 from engine_host.operations.bisect_check import Judgement, StartCheck, Subject
 from engine_host.overlay.bisect import culprits
@@ -33,18 +33,18 @@ _SERVING = {EngineState.READY, EngineState.BUSY}
 
 
 @dataclass(frozen=True)
-class PublicDoor:
+class EndpointAddress:
     """Where a command of the person's finds the endpoint, and a key for it where keys are required."""
 
     url: str
     key: str | None = None
 
 
-class BisectService:
+class BisectOperations:
     """Starts bisections, one at a time."""
 
     def __init__(
-        self, jobs: JobRunner, engines: EngineManager, planner: Planner, door: Callable[[], PublicDoor]
+        self, jobs: JobRunner, engines: EngineManager, planner: Planner, door: Callable[[], EndpointAddress]
     ) -> None:
         self._jobs = jobs
         self._engines = engines
@@ -104,7 +104,7 @@ class _Bisection:
         jobs: JobRunner,
         engines: EngineManager,
         planner: Planner,
-        door: Callable[[], PublicDoor],
+        door: Callable[[], EndpointAddress],
         request: LaunchRequest,
         check: StartCheck,
     ) -> None:
@@ -163,7 +163,9 @@ class _Bisection:
             BisectVerdict.FOUND,
             f"The culprit{' is' if one else 's are'} {named}.{then if self._trials[-1].passed else ''}",
             culprits=found,
-            command=twin(_without(self._request, tuple(name for name in suspects if name in guilty))),
+            command=equivalent_command(
+                _without(self._request, tuple(name for name in suspects if name in guilty))
+            ),
         )
 
     def _result(
@@ -273,7 +275,7 @@ def _without(request: LaunchRequest, patches: Collection[str]) -> LaunchRequest:
 
 def _command(asked: BisectRequest) -> str:
     # No trial is kept, and the command has no word for it.
-    words = twin(asked.launch.model_copy(update={"keep": False}), ("patches", "bisect"))
+    words = equivalent_command(asked.launch.model_copy(update={"keep": False}), ("patches", "bisect"))
     if asked.check.command is not None:
         return f"{words} -- {shlex.join(asked.check.command)}"
     usual = BisectCheck.model_fields["prompt"].default

@@ -10,7 +10,7 @@ from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Gpus, Overlay, Root
-from engine_host.deploy.spec import ModelSource, Patched, Wanted
+from engine_host.deploy.spec import DeploySpec, ModelSource, Patched
 from engine_host.deploy.targets.render import NATIVE, render
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.pins import PINS
@@ -18,12 +18,12 @@ from engine_host.launch.dependencies import Environment
 from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.patch_plan import preset_circumstances
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.bundle import contents
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.selection import Switches, select
 from engine_host.protocol.base import Severity
@@ -46,17 +46,17 @@ _CPU = "cpu"
 
 
 @dataclass(frozen=True)
-class DeployServices:
+class DeployOperations:
     """Writes starts down; nothing is started, fetched or saved.
 
     `resources` is the folder of the files that ship with the program.
     """
 
-    presets: PresetServices
+    presets: PresetOperations
     planner: Planner
-    catalogue: Callable[[], Catalogue]
+    catalogue: Callable[[], PatchCatalog]
     switches: Callable[[], Switches]
-    find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]]
+    find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]]
     find_server: Callable[[ServerChoice], Awaitable[ServerCapabilities]]
     find_environment: Callable[[str | None], Awaitable[Environment]]
     gpus: Callable[[], Sequence[Gpu]]
@@ -77,14 +77,14 @@ class DeployServices:
             _refuse_errors(made)
         return made
 
-    async def wanted(self, asked: RenderRequest) -> Wanted:
+    async def wanted(self, asked: RenderRequest) -> DeploySpec:
         """What is to be written down. Raises what planning a start raises, HostError(bad_request)."""
         _check_named(asked.gpus, asked.count)
         if asked.hardware is not None:
             return await self._on_paper(asked, ())
         return await self._of_this_machine(asked)
 
-    async def _of_this_machine(self, asked: RenderRequest) -> Wanted:
+    async def _of_this_machine(self, asked: RenderRequest) -> DeploySpec:
         try:
             plan = await self.planner.plan(asked.launch)
         except HostError as error:
@@ -108,7 +108,7 @@ class DeployServices:
             update={"hardware": machine.hardware, "count": needed, "gpus": asked.gpus or uuids}
         )
 
-    async def _of_plan(self, asked: RenderRequest, plan: LaunchPlan) -> Wanted:
+    async def _of_plan(self, asked: RenderRequest, plan: LaunchPlan) -> DeploySpec:
         """What a plan says, with this machine's engine where no container brings one."""
         model = await self.find_model(plan.model_path, ())
         engine = PresetEngine(plan.engine)
@@ -123,7 +123,7 @@ class DeployServices:
         seen = await asyncio.to_thread(self.gpus)
         preset = asked.launch.preset
         title = plan.name if preset is None else (await self.presets.catalog()).preset(preset).title
-        return Wanted(
+        return DeploySpec(
             id=preset or plan.name,
             title=title,
             alias=plan.name,
@@ -141,7 +141,7 @@ class DeployServices:
             findings=(*filter(_of_the_start, plan.findings), *await self.fit.of_plan(plan)),
         )
 
-    async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> Wanted:
+    async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> DeploySpec:
         """What a preset comes to on hardware of the catalogue, without this machine's files and engines."""
         launch = asked.launch
         if launch.preset is None:
@@ -184,10 +184,10 @@ class DeployServices:
         return patched_by(found.chosen, PINS[0].version) if found.chosen else None
 
 
-def on_paper(resolved: ResolvedPreset, source: ModelSource, patched: Patched | None) -> Wanted:
+def on_paper(resolved: ResolvedPreset, source: ModelSource, patched: Patched | None) -> DeploySpec:
     """A preset for a container on the hardware that it was resolved for."""
     needs = resolved.preset.needs
-    return Wanted(
+    return DeploySpec(
         id=resolved.preset.id,
         title=resolved.preset.title,
         alias=resolved.model.id,
@@ -223,7 +223,7 @@ def _single_files(variant: Variant) -> tuple[WeightFile, ...]:
     return variant.files if variant.format == "gguf" else ()
 
 
-def _shelved(model: ShelvedModel) -> ModelSource:
+def _shelved(model: IndexedModel) -> ModelSource:
     path, info = Path(model.file.path), model.info
     parts: tuple[Path, ...] = ()
     tokenizer = True
@@ -292,7 +292,7 @@ def _check_named(uuids: Sequence[str], count: int | None) -> None:
         )
 
 
-def _check_enough(uuids: Sequence[str], wanted: Wanted) -> None:
+def _check_enough(uuids: Sequence[str], wanted: DeploySpec) -> None:
     """Raise HostError(bad_request) when fewer GPUs are named than the engine spreads the model over."""
     needed = wanted.number("tensor_parallel", 1)
     if len(uuids) >= needed:

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from engine_host.catalog.resolve import Machine
 from engine_host.core.errors import HostError
-from engine_host.operations.fit import FitServices, request_of
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.fit import FitOperations, request_of
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, question, verdict_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
@@ -22,8 +22,8 @@ _GIB = 2**30
 class DeployFit:
     """Judges starts that are written down, by the same arithmetic as every other verdict."""
 
-    presets: PresetServices
-    fit: FitServices
+    presets: PresetOperations
+    fit: FitOperations
 
     async def of_preset(self, resolved: ResolvedPreset, model: str = "") -> tuple[Finding, ...]:
         """What is known of a preset on the hardware that it was resolved for; `model` in its model's place.

@@ -51,7 +51,7 @@ class _Followed:
     told: dict[tuple[int, str], PatchResult] = field(default_factory=dict)
 
 
-class EnginePatchBook:
+class EnginePatchTracker:
     """What became of the patches of each engine, also after it ended."""
 
     def __init__(self, events: EventLog, run: Path) -> None:
@@ -188,10 +188,10 @@ class EnginePatchBook:
         )
 
 
-class EnginePatchService:
+class EnginePatchOperations:
     """What the control API says and does about an engine's patches."""
 
-    def __init__(self, book: EnginePatchBook, engines: EngineManager, planner: Planner) -> None:
+    def __init__(self, book: EnginePatchTracker, engines: EngineManager, planner: Planner) -> None:
         self._book = book
         self._engines = engines
         self._planner = planner

@@ -22,9 +22,9 @@ from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import Seen, Where, compare, corrections, start_words
 from engine_host.library.checkpoint import read_json
-from engine_host.library.index import ModelInfo, ShelvedModel
+from engine_host.library.index import IndexedModel, ModelInfo
 from engine_host.library.of_catalog import match
-from engine_host.operations.presets.catalog import HERE, PresetServices
+from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import ENGINES, judged, overrides_of, question, refuse_other_engine
 from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
 from engine_host.protocol.engines import Engine
@@ -50,14 +50,14 @@ _CPU = "processor"
 # The patch with which TurboQuant spares no layer.
 
 
-class FitServices:
+class FitOperations:
     """Answers `/v1/fit`, and learns from the starts that it is told of."""
 
     def __init__(
         self,
-        find_model: Callable[[str, Collection[str]], Awaitable[ShelvedModel]],
+        find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]],
         list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
-        presets: PresetServices,
+        presets: PresetOperations,
         gpus: Callable[[], Sequence[Gpu]],
         memory: Callable[[], tuple[int, int]],
         given_back: Callable[[], int],

@@ -11,7 +11,7 @@ from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import HubModel, HubPage, ReadFromHub
 
 
-class HubServices:
+class HubOperations:
     """Answers `/v1/fit/hub`, and hands fit the models that were read before."""
 
     def __init__(self, hub: Hub) -> None:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.environment_folder import (
     asides,
@@ -34,7 +34,7 @@ from engine_host.protocol.jobs import Job, JobKind, JobStep
 _T = TypeVar("_T")
 
 
-class InstallationJobs:
+class InstallationOperations:
     """Which environments of vLLM there are, and the jobs that make and remove them."""
 
     def __init__(
@@ -42,14 +42,14 @@ class InstallationJobs:
         folders: Folders,
         jobs: JobRunner,
         events: EventLog,
-        log_book: LogBook,
+        log_buffer: LogBuffer,
         installations: VllmInstallations,
         running: Callable[[], Sequence[Engine]],
     ) -> None:
         self._folders = folders
         self._jobs = jobs
         self._events = events
-        self._log_book = log_book
+        self._log_buffer = log_buffer
         self._installations = installations
         self._running = running
 
@@ -65,10 +65,10 @@ class InstallationJobs:
                 back = await restore(home)
             except HostError as error:
                 # Another host is at work there, or it cannot be moved; starts say that it is not there.
-                self._log_book.add("install", [error.problem.sentence()])
+                self._log_buffer.add("install", [error.problem.sentence()])
                 continue
             if back:
-                self._log_book.add("install", [f"brought back {home}: its reinstall was cut off"])
+                self._log_buffer.add("install", [f"brought back {home}: its reinstall was cut off"])
 
     def install(self, wanted: str) -> Job:
         """Install one; a running install of it is answered as it is. Raises HostError(not_found)."""
@@ -106,7 +106,7 @@ class InstallationJobs:
             control.step(step.number, step.of, step.name, step.detail, step.progress)
             if step.number != said:
                 said = step.number
-                self._log_book.add("install", [f"{step.number}/{step.of} {step.name}"])
+                self._log_buffer.add("install", [f"{step.number}/{step.of} {step.name}"])
 
         home = self._installations.home(pin)
         await self._clear_leftovers(home, control)
@@ -128,7 +128,7 @@ class InstallationJobs:
             raise
         finally:
             self._events.publish(ServersChangedEvent())
-        self._log_book.add("install", [f"installed vLLM {pin.id} in {request.home}"])
+        self._log_buffer.add("install", [f"installed vLLM {pin.id} in {request.home}"])
         shown = ("version", "build", "size", "seconds", "repaired")
         return {"folder": str(request.home), **{name: record[name] for name in shown}}
 
@@ -142,9 +142,9 @@ class InstallationJobs:
                 freed = await clear_leftovers(home)
             except HostError as error:
                 # Another host is quicker, or it stays: neither is in the way of this install.
-                self._log_book.add("install", [error.problem.sentence()])
+                self._log_buffer.add("install", [error.problem.sentence()])
                 continue
-            self._log_book.add("install", [f"freed {freed / 2**20:.1f} MiB of cut-off work in {home}"])
+            self._log_buffer.add("install", [f"freed {freed / 2**20:.1f} MiB of cut-off work in {home}"])
 
     async def _remove(self, wanted: str, control: JobControl) -> dict[str, Any]:
         pin = self._installations.pin(wanted)
@@ -155,7 +155,7 @@ class InstallationJobs:
         self._events.publish(ServersChangedEvent())
         if kept:
             raise not_deleted(f"vLLM {pin.id} is removed", home, kept)
-        self._log_book.add("install", [f"removed vLLM {pin.id} from {home}"])
+        self._log_buffer.add("install", [f"removed vLLM {pin.id} from {home}"])
         return {"removed": str(home), "freed": freed}
 
     def _refuse_used(self, wanted: str) -> None:

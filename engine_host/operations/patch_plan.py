@@ -6,9 +6,9 @@ from pathlib import Path
 
 from engine_host.engines.vllm.command import speculation_method
 from engine_host.engines.vllm.pins import PINS
-from engine_host.launch.dependencies import Environment, PatchesOfPlan, PatchFacts
+from engine_host.launch.dependencies import Environment, PatchFacts, PlanPatches
 from engine_host.overlay.bundle import PTH_LINE, PTH_NAME, write_bundle
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Circumstances, Switches, select
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.presets import ResolvedPreset
@@ -18,11 +18,11 @@ from engine_host.protocol.presets import ResolvedPreset
 class PatchPlans:
     """Plans the patches of starts; catalogue and switches are asked for at each."""
 
-    catalogue: Callable[[], Catalogue]
+    catalogue: Callable[[], PatchCatalog]
     switches: Callable[[], Switches]
     cache: Path
 
-    def __call__(self, facts: PatchFacts, choice: PatchChoice) -> PatchesOfPlan:
+    def __call__(self, facts: PatchFacts, choice: PatchChoice) -> PlanPatches:
         """The patches of one start, and what the engine needs to get them.
 
         Raises HostError: patch_unknown, patch_conflict, patch_cycle, patch_required_failed, and what writing
@@ -39,7 +39,7 @@ class PatchPlans:
         found = select(self.catalogue(), circumstances, self.switches(), choice)
         if not found.chosen:
             # Nothing enters the engine, and its caches are those of a plain vLLM.
-            return PatchesOfPlan(PlannedPatches(digest="", chosen=(), left_out=found.left_out))
+            return PlanPatches(PlannedPatches(digest="", chosen=(), left_out=found.left_out))
         bundle = write_bundle(found.chosen, facts.environment.version, self.cache)
         planned = PlannedPatches(
             digest=bundle.digest,
@@ -48,7 +48,7 @@ class PatchPlans:
             required=tuple(patch.id for patch in found.chosen if patch.file.required),
         )
         variables = bundle.environment(facts.ledger, in_own_venv=_is_ready(facts.environment))
-        return PatchesOfPlan(planned, variables, bundle.arguments)
+        return PlanPatches(planned, variables, bundle.arguments)
 
 
 def preset_circumstances(resolved: ResolvedPreset, sm: str | None) -> Circumstances:

@@ -10,7 +10,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
 from engine_host.operations.patch_plan import preset_circumstances
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.check import check, check_patch, operations
 from engine_host.overlay.selection import Switches, select, switched
 from engine_host.overlay.sources import VllmSource, open_source
@@ -28,12 +28,12 @@ from engine_host.protocol.plans import LaunchRequest
 from engine_host.protocol.presets import ResolvedPreset
 
 
-class PatchServices:
+class PatchOperations:
     """The catalogue as the window and the command line see it; it is read anew at each question."""
 
     def __init__(
         self,
-        catalogue: Callable[[], Catalogue],
+        catalogue: Callable[[], PatchCatalog],
         settings: SettingsFile,
         settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
         installations: VllmInstallations,
@@ -160,7 +160,7 @@ def read_switches(settings: SettingsFile) -> Switches:
     return Switches(off=patches.off, on=patches.on)
 
 
-def _members(catalogue: Catalogue, name: str) -> frozenset[str]:
+def _members(catalogue: PatchCatalog, name: str) -> frozenset[str]:
     """The patches that a name means; none for the switch of a patch that was retired."""
     try:
         return catalogue.named(name)
@@ -169,7 +169,7 @@ def _members(catalogue: Catalogue, name: str) -> frozenset[str]:
 
 
 def _with(
-    catalogue: Catalogue,
+    catalogue: PatchCatalog,
     now: tuple[str, ...],
     asked: SwitchPatches,
     covered: frozenset[str],

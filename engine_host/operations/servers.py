@@ -11,7 +11,7 @@ from engine_host.bench.engine_speed import REPEATS, measure
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobControl, JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.build.builder import BuildRequest, build, installed
@@ -29,7 +29,7 @@ _STREAMS = (1, 4, 8)
 _CONTEXT = 1024
 
 
-class ServerJobs:
+class ServerOperations:
     """Which servers there are, and the jobs that make and measure them."""
 
     def __init__(
@@ -38,7 +38,7 @@ class ServerJobs:
         jobs: JobRunner,
         store: Store,
         events: EventLog,
-        log_book: LogBook,
+        log_buffer: LogBuffer,
         servers: LlamaCppServers,
         demo_model: Callable[[], Path | None],
         wanted: Callable[[], ServerChoice],
@@ -48,7 +48,7 @@ class ServerJobs:
         self._jobs = jobs
         self._store = store
         self._events = events
-        self._log_book = log_book
+        self._log_buffer = log_buffer
         self._servers = servers
         self._demo_model = demo_model
         self._wanted = wanted
@@ -96,7 +96,7 @@ class ServerJobs:
             control.step(step.number, step.of, step.name, step.detail, step.progress)
             if step.number != said:
                 said = step.number
-                self._log_book.add("build", [f"{step.number}/{step.of} {step.name}"])
+                self._log_buffer.add("build", [f"{step.number}/{step.of} {step.name}"])
 
         control.left = "Downloads stay in the cache, so that the next try starts from them."
         control.undone = "The compiler was ended and its half-built files were removed."
@@ -114,7 +114,7 @@ class ServerJobs:
         if (result.folder,) != before:
             # What was measured is the build that ran before, which had the same name and version.
             self._store.remove("comparison", "llama.cpp")
-        self._log_book.add("build", [f"installed {result.version} in {result.folder}"])
+        self._log_buffer.add("build", [f"installed {result.version} in {result.folder}"])
         self._events.publish(ServersChangedEvent())
         return {
             "version": result.version,

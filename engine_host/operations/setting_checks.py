@@ -6,7 +6,7 @@ from typing import Any
 
 from engine_host.core.addresses import check_own
 from engine_host.core.errors import HostError
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.protocol.base import Severity
 from engine_host.protocol.plans import Finding
 
@@ -56,7 +56,7 @@ def doubts(values: Mapping[str, Any], own_patches: Path) -> tuple[Finding, ...]:
     ]
     names = {key: listed for key in ("patches.off", "patches.on") if (listed := _texts(values.get(key)))}
     if names:
-        catalogue = Catalogue.load((BUILT_IN, own_patches))
+        catalogue = PatchCatalog.load((BUILT_IN, own_patches))
         for key, listed in names.items():
             for name in listed:
                 try:

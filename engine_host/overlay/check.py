@@ -8,7 +8,7 @@ from typing import TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.inject.signatures import of_source
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_code import read_code
@@ -28,7 +28,7 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Operation = TypeVar("Operation", TextEdit, Rebind, Hook)
 
 
-def check(catalogue: Catalogue, source: VllmSource) -> tuple[PatchCheck, ...]:
+def check(catalogue: PatchCatalog, source: VllmSource) -> tuple[PatchCheck, ...]:
     """Preflight of the whole catalogue against one vLLM.
 
     Text edits are checked on the text that the patches before them leave, as they meet it in an engine.
@@ -38,7 +38,7 @@ def check(catalogue: Catalogue, source: VllmSource) -> tuple[PatchCheck, ...]:
 
 
 def check_patch(
-    catalogue: Catalogue, patch: LoadedPatch, source: VllmSource, texts: dict[str, str]
+    catalogue: PatchCatalog, patch: LoadedPatch, source: VllmSource, texts: dict[str, str]
 ) -> PatchCheck:
     """Preflight of one patch; `texts` holds what patches before it made of modules and gets its edits."""
     needed_by = catalogue.needed_by(patch.id)

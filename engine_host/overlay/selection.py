@@ -8,7 +8,7 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from engine_host.core.errors import HostError
-from engine_host.overlay.catalogue import ALL, Catalogue
+from engine_host.overlay.patch_catalog import ALL, PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
@@ -43,7 +43,7 @@ class Selection:
 
 
 def select(
-    catalogue: Catalogue, circumstances: Circumstances, switches: Switches, choice: PatchChoice
+    catalogue: PatchCatalog, circumstances: Circumstances, switches: Switches, choice: PatchChoice
 ) -> Selection:
     """Choose the patches of a start.
 
@@ -73,7 +73,7 @@ def select(
     return Selection(tuple(chosen.values()), tuple(left_out.values()))
 
 
-def switched(catalogue: Catalogue, switches: Switches) -> Mapping[str, tuple[bool, str]]:
+def switched(catalogue: PatchCatalog, switches: Switches) -> Mapping[str, tuple[bool, str]]:
     """Of each patch: whether it is on, and what decided; the most particular switch wins.
 
     A name in the settings that means nothing any more is passed over: the patch may have been retired.
@@ -161,11 +161,11 @@ def _decided(patch: LoadedPatch, switches: Switches) -> tuple[bool, str]:
     return patch.file.default, "default"
 
 
-def _members(catalogue: Catalogue, names: Sequence[str]) -> frozenset[str]:
+def _members(catalogue: PatchCatalog, names: Sequence[str]) -> frozenset[str]:
     return frozenset().union(*(catalogue.named(name) for name in names))
 
 
-def _closure(catalogue: Catalogue, names: frozenset[str]) -> frozenset[str]:
+def _closure(catalogue: PatchCatalog, names: frozenset[str]) -> frozenset[str]:
     """These patches and everything that they require."""
     found, waiting = set[str](), list(names)
     while waiting:

@@ -17,7 +17,7 @@ from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.models.window.live_model import LiveModel
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
 _POINTS = 600
@@ -149,7 +149,7 @@ class MonitorModel(LiveModel):
         self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
-        self._soon = Soon(self, 250, self._fill_requests)
+        self._soon = Throttle(self, 250, self._fill_requests)
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)

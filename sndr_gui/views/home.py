@@ -158,10 +158,12 @@ class _Hero(Card):
         self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
         self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
         self.retry = button("Try again now", model.session.link.retry, icon="refresh-cw")
-        self.twin = CommandLine(what="the command line that does the same")
-        self.twin.setFixedWidth(420)
+        self.equivalent_command = CommandLine(what="the command line that does the same")
+        self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
-        self._state = EmptyState("plug", "", "", row(self.start, self.choose, self.retry), self.twin)
+        self._state = EmptyState(
+            "plug", "", "", row(self.start, self.choose, self.retry), self.equivalent_command
+        )
         self._state.setMinimumHeight(270)
         self.body.addWidget(self._state)
         self.body.addWidget(self.problem)
@@ -190,8 +192,10 @@ class _Hero(Card):
         self.start.setEnabled(not pending and link.connected)
         self.choose.setVisible(mode == "empty")
         self.retry.setVisible(mode == "lost")
-        self.twin.set_content(f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL")
-        self.twin.setVisible(mode == "empty")
+        self.equivalent_command.set_content(
+            f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
+        )
+        self.equivalent_command.setVisible(mode == "empty")
         failed = link.phase in (Phase.FAILED, Phase.MISMATCH)
         self.problem.setVisible(failed)
         if failed:

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidg
 from engine_host.protocol import LogLine, Severity
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.logs import KEPT, LogsModel, line_text
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.copying import CommandLine, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text
@@ -55,7 +55,7 @@ class LogsView(Page):
         self._waiting: list[LogLine] = []
         self._count = 0
         # Lines may come by the hundred a second; they are drawn ten times a second.
-        self._soon = Soon(self, 100, self._draw_waiting)
+        self._soon = Throttle(self, 100, self._draw_waiting)
         self._typed = QTimer(self)
         self._typed.setSingleShot(True)
         self._typed.setInterval(150)

@@ -8,7 +8,7 @@ from PySide6.QtWidgets import QGridLayout
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.models.monitor import RANGES, MonitorModel
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.copying import Switcher
 from sndr_gui.views.widgets.parts import GAP, Page, button, row, set_text, set_tone, text
@@ -56,7 +56,7 @@ class MonitorView(Page):
         model.requests_changed.connect(self._on_requests)
         model.changed.connect(self._on_changed)
         # Two drawings a second are plenty; samples may come faster.
-        self._soon = Soon(self, 500, self._draw)
+        self._soon = Throttle(self, 500, self._draw)
         self._on_requests()
         self._on_changed()
 

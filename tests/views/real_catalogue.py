@@ -18,11 +18,11 @@ from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.dependencies import Environment
 from engine_host.library.hub import Hub
-from engine_host.library.index import ShelvedModel
-from engine_host.operations.fit import FitServices
-from engine_host.operations.hub import HubServices
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.operations.presets.verdicts import PresetVerdictServices
+from engine_host.library.index import IndexedModel
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.hub import HubOperations
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile
 from tests.views.conftest import Stage
@@ -35,9 +35,9 @@ class RealCatalogue:
         self.own = folder / "presets"
         self.store = Store(folder / "store.db")
         settings = SettingsFile(folder / "settings.toml")
-        self.presets = PresetServices(shipped, self.own, settings, cast(EventLog, stage.host), lambda: ())
-        self.hub = HubServices(Hub(folder / "hub", {"HF_ENDPOINT": endpoint}))
-        self.fit = FitServices(
+        self.presets = PresetOperations(shipped, self.own, settings, cast(EventLog, stage.host), lambda: ())
+        self.hub = HubOperations(Hub(folder / "hub", {"HF_ENDPOINT": endpoint}))
+        self.fit = FitOperations(
             _no_model,
             _no_models,
             self.presets,
@@ -48,7 +48,7 @@ class RealCatalogue:
             self.store,
             self.hub.model,
         )
-        self.verdicts = PresetVerdictServices(
+        self.verdicts = PresetVerdictOperations(
             self.presets, self.fit, _no_models, _no_server, _no_environment, lambda: folder / "models"
         )
         services = cast(
@@ -62,7 +62,7 @@ class RealCatalogue:
         stage.host.real_paths = ("/v1/presets", "/v1/catalog", "/v1/fit")
 
 
-async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+async def _no_model(wanted: str, _formats: Collection[str]) -> IndexedModel:
     raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
 
 

@@ -1,7 +1,8 @@
 """How fast vLLM reads prompts and decodes at a depth, with random weights: a table of docs/kernels.md.
 
 usage: python -m engine_host.bench.gpu.vllm_speed SHAPE [--kv turboquant_k8v4] [--cases 1x32768 16x32768]
-                                        [--drafts 3] [--acceptance 3.0] [--eager | --compile] [--profile] [--out FILE]
+                                        [--drafts 3] [--acceptance 3.0] [--eager | --compile]
+                                        [--profile] [--out FILE]
 
 SHAPE is a file of tests/unit/fit/shapes (mimo-7b, qwen3-8b, qwen36-27b, qwen36-35b-a3b) or the path of
 another config.json. It needs a GPU and vLLM, no weights and no network. Which patches take part is chosen

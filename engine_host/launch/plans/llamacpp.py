@@ -11,18 +11,18 @@ from engine_host.engines.llamacpp.command import LlamaCppSettings, command, defa
 from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
 from engine_host.fit.shapes.read import windowed
 from engine_host.fit.shapes.shape import ModelShape
-from engine_host.launch.dependencies import Surroundings
-from engine_host.launch.equivalent_command import twin
-from engine_host.launch.fingerprints import Made, Marks, files_mark
+from engine_host.launch.dependencies import PlannerDependencies
+from engine_host.launch.equivalent_command import equivalent_command
+from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint
 from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.preflight import llamacpp as preflight
 from engine_host.launch.preflight.preset import without_gpu
 from engine_host.launch.replacing import changes, memory_of, replaced
-from engine_host.launch.requested import Asked, PresetStart, asked_of
+from engine_host.launch.requested import PresetStart, RequestedSettings, requested_settings
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
@@ -45,39 +45,39 @@ _MEMORY_SHARE = 0.8
 class LlamaCppPlans:
     """Makes the plans of llama.cpp, and tells whether one still holds."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+    def __init__(self, dependencies: PlannerDependencies) -> None:
+        self._dependencies = dependencies
 
     async def make(
-        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
-    ) -> Made:
+        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
+    ) -> PlanResult:
         """The plan of a request. Raises HostError when there is no such server, or it refuses a setting."""
-        info, asked = _gguf(model), asked_of(request, preset)
-        _refuse_foreign(request, asked)
-        server = await self._around.find_server(self._server_choice(request))
-        gpus = await asyncio.to_thread(self._around.gpus)
+        info, requested = _gguf(model), requested_settings(request, preset)
+        _refuse_foreign(request, requested)
+        server = await self._dependencies.find_server(self._server_choice(request))
+        gpus = await asyncio.to_thread(self._dependencies.gpus)
         _refuse_processor(server, preset, gpus)
         shape = _shape(preset, request)
-        resolved = self._resolve(request, asked, model, server, shape)
+        resolved = self._resolve(request, requested, model, server, shape)
         argv, environment = command(
-            _settings_of(model, resolved, asked),
+            _settings_of(model, resolved, requested),
             server,
-            self._around.run_folder / f"{plan_id}.sock",
+            self._dependencies.run_folder / f"{plan_id}.sock",
         )
-        running = list(self._around.running())
+        running = list(self._dependencies.running())
         findings = replaced(running) + preflight.findings(
             info,
             resolved,
             server,
-            self._around.free_memory() + memory_of(running),
-            self._around.total_memory,
+            self._dependencies.free_memory() + memory_of(running),
+            self._dependencies.total_memory,
             shape,
             gpus,
         )
         if server.devices:
-            state = await asyncio.to_thread(self._around.machine)
+            state = await asyncio.to_thread(self._dependencies.machine)
             findings += preflight.video_memory(info, resolved, server, gpus, state, shape)
-        marks = await asyncio.to_thread(_marks, info, server)
+        fingerprints = await asyncio.to_thread(_fingerprints, info, server)
         plan = LaunchPlan(
             id=plan_id,
             fingerprint="",
@@ -98,9 +98,9 @@ class LlamaCppPlans:
             findings=tuple(findings),
             kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
             changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running, request.preset or ""),
-            command=twin(request, replaces=bool(running)),
+            command=equivalent_command(request, replaces=bool(running)),
         )
-        return Made(plan, marks)
+        return PlanResult(plan, fingerprints)
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
         """The request for the same server, whichever would be chosen now."""
@@ -108,18 +108,18 @@ class LlamaCppPlans:
 
     def _server_choice(self, request: LaunchRequest) -> ServerChoice:
         if request.server is ServerChoice.AUTO:
-            return self._around.settings.current.engine.server
+            return self._dependencies.settings.current.engine.server
         return request.server
 
     def _resolve(
         self,
         request: LaunchRequest,
-        asked: Asked,
-        model: ShelvedModel,
+        requested: RequestedSettings,
+        model: IndexedModel,
         server: ServerCapabilities,
         shape: ModelShape | None,
     ) -> Resolution:
-        user: EngineSettings = self._around.settings.current.engine
+        user: EngineSettings = self._dependencies.settings.current.engine
         info = _gguf(model)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
@@ -131,40 +131,40 @@ class LlamaCppPlans:
             resolved.set("server", server.choice.value, Layer.OVERRIDE)
         for name in ("kv_type_k", "kv_type_v"):
             resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
-            if kind := getattr(asked.overrides, name):
-                asked.set(resolved, name, kv_label(kind, info.head_dim, server))
+            if kind := getattr(requested.overrides, name):
+                requested.set(resolved, name, kv_label(kind, info.head_dim, server))
         resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
         if info.context and info.context < _USUAL_CONTEXT:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
         resolved.set_given("context", user.context, Layer.USER)
-        asked.set(resolved, "context")
+        requested.set(resolved, "context")
         context = int(resolved["context"])
         if context % _CONTEXT_STEP:
             rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
             resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
         resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
-        if self._around.settings.is_set("engine.streams"):
+        if self._dependencies.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
-        asked.set(resolved, "streams")
+        requested.set(resolved, "streams")
         resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
         resolved.set_given("threads", user.threads, Layer.USER)
-        asked.set(resolved, "threads")
+        requested.set(resolved, "threads")
         resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")
-        asked.set(resolved, "gpu_layers")
+        requested.set(resolved, "gpu_layers")
         resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
-        asked.set(resolved, "flash_attention")
+        requested.set(resolved, "flash_attention")
         why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
         resolved.set("speculation", "off", Layer.ENGINE, why)
-        asked.set(resolved, "speculation")
+        requested.set(resolved, "speculation")
         resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-        asked.set(resolved, "draft_tokens")
+        requested.set(resolved, "draft_tokens")
         self._limit_streams(resolved, info, server, shape)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-        asked.set(resolved, "embeddings")
+        requested.set(resolved, "embeddings")
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)
-        asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
+        requested.set(resolved, "extra_arguments", value=list(requested.overrides.extra_arguments))
         return resolved
 
     def _limit_streams(
@@ -173,8 +173,8 @@ class LlamaCppPlans:
         """Fewer streams where the KV cache of all of them would not fit beside the weights."""
         if server.devices:
             return
-        free = self._around.free_memory() + memory_of(self._around.running())
-        memory = main_memory(free, self._around.total_memory)
+        free = self._dependencies.free_memory() + memory_of(self._dependencies.running())
+        memory = main_memory(free, self._dependencies.total_memory)
         streams = int(resolved["streams"])
         while streams > 1:
             needs = llamacpp_needs(info, resolved, (memory,), server.choice, streams, shape=shape)
@@ -191,7 +191,7 @@ def _shape(preset: PresetStart | None, request: LaunchRequest) -> ModelShape | N
     return None if preset is None or request.model else windowed(preset.resolved.model.shape)
 
 
-def _gguf(model: ShelvedModel) -> GgufInfo:
+def _gguf(model: IndexedModel) -> GgufInfo:
     if isinstance(model.info, GgufInfo):
         return model.info
     raise HostError(
@@ -210,21 +210,21 @@ def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None, gp
     raise HostError(Reason.ENGINE_UNUSABLE, finding.message, fix=finding.fix, evidence=finding.evidence)
 
 
-def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
+def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> None:
     """Raise HostError(setting_invalid) for what only vLLM knows."""
-    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    given = requested.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     foreign = [name for name in VLLM_ONLY if name in given]
     if request.server is ServerChoice.VENV:
         foreign.append("server=venv")
     if request.installation is not None:
         foreign.append("installation")
-    if asked.patches != PatchChoice():
+    if requested.patches != PatchChoice():
         foreign.append("patches")
     if foreign:
         raise foreign_settings(EngineKind.LLAMA_CPP, EngineKind.VLLM, foreign)
 
 
-def _settings_of(model: ShelvedModel, resolved: Resolution, asked: Asked) -> LlamaCppSettings:
+def _settings_of(model: IndexedModel, resolved: Resolution, requested: RequestedSettings) -> LlamaCppSettings:
     return LlamaCppSettings(
         model=Path(model.file.path),
         alias=str(resolved["name"]),
@@ -241,12 +241,12 @@ def _settings_of(model: ShelvedModel, resolved: Resolution, asked: Asked) -> Lla
         # A model that was not made for embeddings does not say how to pool them, and a vector a token is
         # not what the OpenAI API answers with.
         pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
-        extra_arguments=asked.overrides.extra_arguments,
+        extra_arguments=requested.overrides.extra_arguments,
     )
 
 
-def _marks(info: GgufInfo, server: ServerCapabilities) -> Marks:
+def _fingerprints(info: GgufInfo, server: ServerCapabilities) -> InputFingerprints:
     return {
-        "the model": files_mark(info.parts),
-        "the engine": files_mark((server.command.file,), server.label),
+        "the model": files_fingerprint(info.parts),
+        "the engine": files_fingerprint((server.command.file,), server.label),
     }

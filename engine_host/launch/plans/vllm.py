@@ -18,9 +18,9 @@ from engine_host.engines.vllm.command import (
     with_drafter,
 )
 from engine_host.engines.vllm.pins import PINS, current, install_fix
-from engine_host.launch.dependencies import Environment, PatchesOfPlan, PatchFacts, Surroundings
-from engine_host.launch.equivalent_command import twin
-from engine_host.launch.fingerprints import Made, Marks, files_mark
+from engine_host.launch.dependencies import Environment, PatchFacts, PlannerDependencies, PlanPatches
+from engine_host.launch.equivalent_command import equivalent_command
+from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint
 from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.plans.vllm_defaults import Machine, resolve
 from engine_host.launch.preflight.machine import (
@@ -34,10 +34,10 @@ from engine_host.launch.preflight.machine import (
 )
 from engine_host.launch.preflight.vllm import drafter_missing, findings
 from engine_host.launch.replacing import changes, memory_of, replaced
-from engine_host.launch.requested import Asked, PresetStart, asked_of
+from engine_host.launch.requested import PresetStart, RequestedSettings, requested_settings
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import (
     LLAMA_CPP_ONLY,
@@ -54,46 +54,50 @@ CHECKPOINTS = ("safetensors", "shape")
 class VllmPlans:
     """Makes the plans of vLLM, and tells whether one still holds."""
 
-    def __init__(self, surroundings: Surroundings) -> None:
-        self._around = surroundings
+    def __init__(self, dependencies: PlannerDependencies) -> None:
+        self._dependencies = dependencies
 
     async def make(
-        self, plan_id: str, request: LaunchRequest, model: ShelvedModel, preset: PresetStart | None
-    ) -> Made:
+        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
+    ) -> PlanResult:
         """The plan of a request.
 
         Raises HostError when vLLM is not installed, when it cannot run this model or setting, and when the
         patches cannot go together.
         """
-        info, asked = _checkpoint(model), asked_of(request, preset)
-        _refuse_foreign(request, asked)
-        environment = await self._around.find_environment(request.installation)
+        info, requested = _checkpoint(model), requested_settings(request, preset)
+        _refuse_foreign(request, requested)
+        environment = await self._dependencies.find_environment(request.installation)
         _refuse_build(environment, preset)
-        running = list(self._around.running())
+        running = list(self._dependencies.running())
         machine = Machine(
-            free_memory=self._around.free_memory() + memory_of(running),
-            gpus=await asyncio.to_thread(self._around.gpus) if environment.build == "cuda" else (),
+            free_memory=self._dependencies.free_memory() + memory_of(running),
+            gpus=await asyncio.to_thread(self._dependencies.gpus) if environment.build == "cuda" else (),
             replaces=bool(running),
-            state=await asyncio.to_thread(self._around.machine),
+            state=await asyncio.to_thread(self._dependencies.machine),
         )
-        resolved = resolve(request, asked, model.file.name, info, environment, self._around.settings, machine)
+        resolved = resolve(
+            request, requested, model.file.name, info, environment, self._dependencies.settings, machine
+        )
         refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
         drafter = await self._drafter(resolved)
-        patches = await asyncio.to_thread(self._patches, plan_id, asked, info, environment, resolved, machine)
+        patches = await asyncio.to_thread(
+            self._patches, plan_id, requested, info, environment, resolved, machine
+        )
         argv, variables = command(
-            _settings_of(info, resolved, asked, machine),
+            _settings_of(info, resolved, requested, machine),
             environment.python,
             environment.build,
-            self._around.run_folder / f"{plan_id}.sock",
-            self._around.cache_folder / "vllm" / _cache_name(environment),
+            self._dependencies.run_folder / f"{plan_id}.sock",
+            self._dependencies.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
         found = replaced(running) + drafter
         found += findings(
-            info, resolved, environment, machine, self._around.total_memory, patches.planned.chosen
+            info, resolved, environment, machine, self._dependencies.total_memory, patches.planned.chosen
         )
         found += self._of_the_machine(resolved, environment, machine)
-        marks = await asyncio.to_thread(_marks, info, environment, patches.planned.digest)
+        fingerprints = await asyncio.to_thread(_fingerprints, info, environment, patches.planned.digest)
         plan = LaunchPlan(
             id=plan_id,
             fingerprint="",
@@ -113,12 +117,12 @@ class VllmPlans:
             keep=bool(resolved["keep"]),
             installation=environment.id,
             patches=patches.planned,
-            choice=asked.patches,
+            choice=requested.patches,
             findings=tuple(found),
             changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
-            command=twin(request, replaces=bool(running)),
+            command=equivalent_command(request, replaces=bool(running)),
         )
-        return Made(plan, marks)
+        return PlanResult(plan, fingerprints)
 
     async def _drafter(self, resolved: Resolution) -> list[Finding]:
         """Let a drafting model be the one of this machine: vLLM is kept from fetching it by itself."""
@@ -127,11 +131,11 @@ class VllmPlans:
         if wanted is None:
             return []
         try:
-            drafter = await self._around.find_model(wanted, CHECKPOINTS)
+            drafter = await self._dependencies.find_model(wanted, CHECKPOINTS)
         except HostError as error:
             if error.reason is not Reason.MODEL_FILE_MISSING:
                 raise
-            return [drafter_missing(wanted, self._around.downloads())]
+            return [drafter_missing(wanted, self._dependencies.downloads())]
         if isinstance(drafter.info, CheckpointInfo):
             resolved.replace("speculation", with_drafter(speculation, drafter.info.path))
         return []
@@ -144,7 +148,7 @@ class VllmPlans:
         said = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
         install = install_fix(current(environment.build), said)
         yield from version(environment.id, environment.version, versions, install)
-        yield from disk(machine.state, self._around.cache_folder)
+        yield from disk(machine.state, self._dependencies.cache_folder)
         if environment.build == "cpu":
             return
         pin = next((p for p in PINS if (p.version, p.build) == (environment.version, "cuda")), None)
@@ -164,12 +168,12 @@ class VllmPlans:
     def _patches(
         self,
         plan_id: str,
-        asked: Asked,
+        requested: RequestedSettings,
         info: CheckpointInfo,
         environment: Environment,
         resolved: Resolution,
         machine: Machine,
-    ) -> PatchesOfPlan:
+    ) -> PlanPatches:
         gpus = machine.chosen(int(resolved["tensor_parallel"]))
         facts = PatchFacts(
             environment=environment,
@@ -177,12 +181,12 @@ class VllmPlans:
             architectures=info.architectures,
             speculation=speculation_method(str(resolved["speculation"])),
             sm=tuple(gpu.compute_capability for gpu in gpus if gpu.compute_capability),
-            ledger=self._around.run_folder / "ledger" / plan_id,
+            ledger=self._dependencies.run_folder / "ledger" / plan_id,
         )
-        return self._around.plan_patches(facts, asked.patches)
+        return self._dependencies.plan_patches(facts, requested.patches)
 
 
-def _checkpoint(model: ShelvedModel) -> CheckpointInfo:
+def _checkpoint(model: IndexedModel) -> CheckpointInfo:
     if isinstance(model.info, CheckpointInfo):
         return model.info
     raise HostError(
@@ -207,9 +211,9 @@ def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
     )
 
 
-def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
+def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> None:
     """Raise HostError(setting_invalid) for what only llama.cpp knows."""
-    given = asked.overrides.model_dump(exclude_none=True, exclude_defaults=True)
+    given = requested.overrides.model_dump(exclude_none=True, exclude_defaults=True)
     foreign = [name for name in LLAMA_CPP_ONLY if name in given]
     if request.server not in {ServerChoice.AUTO, ServerChoice.VENV}:
         foreign.append(f"server={request.server.value}")
@@ -217,7 +221,9 @@ def _refuse_foreign(request: LaunchRequest, asked: Asked) -> None:
         raise foreign_settings(EngineKind.VLLM, EngineKind.LLAMA_CPP, foreign)
 
 
-def _settings_of(info: CheckpointInfo, resolved: Resolution, asked: Asked, machine: Machine) -> VllmSettings:
+def _settings_of(
+    info: CheckpointInfo, resolved: Resolution, requested: RequestedSettings, machine: Machine
+) -> VllmSettings:
     known = {setting.name: setting.value for setting in resolved.settings()}
     gpus = machine.chosen(int(known["tensor_parallel"]))
     return VllmSettings(
@@ -242,7 +248,7 @@ def _settings_of(info: CheckpointInfo, resolved: Resolution, asked: Asked, machi
         reasoning_parser=_parser(known, "reasoning_parser"),
         embeddings=bool(known["embeddings"]),
         gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
-        extra_arguments=asked.overrides.extra_arguments,
+        extra_arguments=requested.overrides.extra_arguments,
     )
 
 
@@ -259,9 +265,9 @@ def _cache_name(environment: Environment) -> str:
     return f"own-{hashlib.sha256(environment.id.encode()).hexdigest()[:12]}"
 
 
-def _marks(info: CheckpointInfo, environment: Environment, patches: str) -> Marks:
+def _fingerprints(info: CheckpointInfo, environment: Environment, patches: str) -> InputFingerprints:
     return {
-        "the model": files_mark(info.parts),
-        "the engine": files_mark((environment.record,), environment.id),
+        "the model": files_fingerprint(info.parts),
+        "the engine": files_fingerprint((environment.record,), environment.id),
         "the patches": patches,
     }

@@ -12,7 +12,7 @@ from engine_host.fit.vllm import said_cache, usual_cache
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight.machine import MachineState, free_vram
-from engine_host.launch.requested import Asked
+from engine_host.launch.requested import RequestedSettings
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.errors import Reason
@@ -53,7 +53,7 @@ class Machine:
 
 def resolve(
     request: LaunchRequest,
-    asked: Asked,
+    requested: RequestedSettings,
     name: str,
     info: CheckpointInfo,
     environment: Environment,
@@ -62,31 +62,31 @@ def resolve(
 ) -> Resolution:
     """Every setting with its layer and the reason for it. Raises HostError(setting_invalid)."""
     user = settings.current.engine
-    _check(asked.overrides, environment)
+    _check(requested.overrides, environment)
     resolved = Resolution()
     resolved.set("name", name, Layer.MODEL, "from the model")
     resolved.set_given("name", request.name, Layer.OVERRIDE)
     resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
     if request.installation is not None:
         resolved.set("installation", environment.id, Layer.OVERRIDE)
-    _capacity(resolved, info, environment, settings, asked)
+    _capacity(resolved, info, environment, settings, requested)
     resolved.set("kv_cache_dtype", "auto", Layer.ENGINE, "the type of the weights")
-    asked.set(resolved, "kv_cache_dtype")
+    requested.set(resolved, "kv_cache_dtype")
     resolved.set("dtype", "auto", Layer.ENGINE, "as the model says")
-    asked.set(resolved, "dtype")
-    _speculation(resolved, info, environment, asked)
-    _compilation(resolved, environment, asked)
-    _parsers(resolved, info, asked)
+    requested.set(resolved, "dtype")
+    _speculation(resolved, info, environment, requested)
+    _compilation(resolved, environment, requested)
+    _parsers(resolved, info, requested)
     resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-    asked.set(resolved, "embeddings")
+    requested.set(resolved, "embeddings")
     why = "there are no weights: its speed is real, its text is not" if info.shape else "it has weights"
     resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
-    asked.set(resolved, "dummy_weights")
-    _memory(resolved, info, environment, machine, asked)
+    requested.set(resolved, "dummy_weights")
+    _memory(resolved, info, environment, machine, requested)
     resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
     if request.keep:
         resolved.set("keep", True, Layer.OVERRIDE)
-    asked.set(resolved, "extra_arguments", value=list(asked.overrides.extra_arguments))
+    requested.set(resolved, "extra_arguments", value=list(requested.overrides.extra_arguments))
     return resolved
 
 
@@ -104,34 +104,36 @@ def _capacity(
     info: CheckpointInfo,
     environment: Environment,
     settings: SettingsFile,
-    asked: Asked,
+    requested: RequestedSettings,
 ) -> None:
     user: EngineSettings = settings.current.engine
     resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
     if info.context and info.context <= _USUAL_CONTEXT:
         resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
     resolved.set_given("context", user.context, Layer.USER)
-    asked.set(resolved, "context")
+    requested.set(resolved, "context")
     resolved.set("streams", _STREAMS, Layer.ENGINE, "answered in parallel, batched by vLLM")
     if environment.build == "cpu":
         resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, "more make a processor no faster")
     if settings.is_set("engine.streams"):
         resolved.set("streams", user.streams, Layer.USER)
-    asked.set(resolved, "streams")
+    requested.set(resolved, "streams")
     resolved.set("batched_tokens", None, Layer.ENGINE, "vLLM decides")
-    asked.set(resolved, "batched_tokens")
+    requested.set(resolved, "batched_tokens")
 
 
-def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Environment, asked: Asked) -> None:
+def _speculation(
+    resolved: Resolution, info: CheckpointInfo, environment: Environment, requested: RequestedSettings
+) -> None:
     resolved.set("speculation", "off", Layer.ENGINE, "measure what it gains on your prompts")
-    if asked.overrides.speculation in {"none", ""}:
-        asked.set(resolved, "speculation", value="off")
+    if requested.overrides.speculation in {"none", ""}:
+        requested.set(resolved, "speculation", value="off")
     else:
-        asked.set(resolved, "speculation")
+        requested.set(resolved, "speculation")
     resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-    asked.set(resolved, "draft_tokens")
+    requested.set(resolved, "draft_tokens")
     resolved.set("prefix_caching", None, Layer.ENGINE, "vLLM decides")
-    asked.set(resolved, "prefix_caching")
+    requested.set(resolved, "prefix_caching")
     breaks = breaks_prefix_caching(info, str(resolved["speculation"]), environment.build)
     # A profile means prefix caching in general; only a person means it here.
     meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
@@ -140,19 +142,19 @@ def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Enviro
         resolved.limit("prefix_caching", False, why)
 
 
-def _compilation(resolved: Resolution, environment: Environment, asked: Asked) -> None:
+def _compilation(resolved: Resolution, environment: Environment, requested: RequestedSettings) -> None:
     if environment.build == "cpu":
         why = "compiling takes a minute or more on a processor and gains little"
         resolved.set("eager", True, Layer.HARDWARE, why)
     else:
         resolved.set("eager", False, Layer.ENGINE, "compiled code and CUDA graphs decode faster")
-    asked.set(resolved, "eager")
+    requested.set(resolved, "eager")
     why = "faster; with it an answer does not depend on other requests, nor on drafts"
     resolved.set("batch_invariant", False, Layer.ENGINE, why)
-    asked.set(resolved, "batch_invariant")
+    requested.set(resolved, "batch_invariant")
 
 
-def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Asked) -> None:
+def _parsers(resolved: Resolution, info: CheckpointInfo, requested: RequestedSettings) -> None:
     """Parsers by what the model's own template writes; `off` switches one off."""
     template = info.chat_template if info.tokenizer else ""
     parser = next((name for marks, name in _TOOL_PARSERS if all(mark in template for mark in marks)), None)
@@ -164,8 +166,8 @@ def _parsers(resolved: Resolution, info: CheckpointInfo, asked: Asked) -> None:
     why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
     resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
     for name in ("tool_parser", "reasoning_parser"):
-        given = getattr(asked.overrides, name)
-        asked.set(resolved, name, value="off" if given in {"none", ""} else given)
+        given = getattr(requested.overrides, name)
+        requested.set(resolved, name, value="off" if given in {"none", ""} else given)
 
 
 def _memory(
@@ -173,21 +175,21 @@ def _memory(
     info: CheckpointInfo,
     environment: Environment,
     machine: Machine,
-    asked: Asked,
+    requested: RequestedSettings,
 ) -> None:
     resolved.set("tensor_parallel", 1, Layer.ENGINE, "one GPU" if environment.build == "cuda" else "")
-    asked.set(resolved, "tensor_parallel")
+    requested.set(resolved, "tensor_parallel")
     if environment.build == "cpu":
         gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
         resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
-        if (given := asked.overrides.kv_cache_gib) is not None:
+        if (given := requested.overrides.kv_cache_gib) is not None:
             whole = said_cache(given, cpu=True) // GIB
-            asked.set(
+            requested.set(
                 resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
             )
         return
     resolved.set("kv_cache_gib", None, Layer.ENGINE, "what its share of the VRAM leaves")
-    asked.set(resolved, "kv_cache_gib")
+    requested.set(resolved, "kv_cache_gib")
     resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
     wanted = machine.chosen(int(resolved["tensor_parallel"]))
     shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total)
@@ -196,7 +198,7 @@ def _memory(
     known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
     if known and 0 < share < _GPU_SHARE:
         resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
-    asked.set(resolved, "gpu_memory")
+    requested.set(resolved, "gpu_memory")
 
 
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:
@@ -211,8 +213,8 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
     return gib, "at most 4 GiB and a quarter of the free memory"
 
 
-def _check(asked: Overrides, environment: Environment) -> None:
-    speculation = asked.speculation
+def _check(requested: Overrides, environment: Environment) -> None:
+    speculation = requested.speculation
     if speculation and not speculation.startswith("{") and speculation not in {*_METHODS, "none"}:
         raise HostError(
             Reason.SETTING_INVALID,
@@ -222,7 +224,7 @@ def _check(asked: Overrides, environment: Environment) -> None:
         )
     if speculation:
         speculation_method(speculation)
-    if asked.gpu_memory is not None and environment.build == "cpu":
+    if requested.gpu_memory is not None and environment.build == "cpu":
         raise HostError(
             Reason.SETTING_INVALID,
             "gpu_memory means nothing to vLLM's CPU build.",

@@ -54,7 +54,7 @@ _OF_THE_USER = {name: f"engine.{name}" for name in ("context", "streams", "threa
 _ID: TypeAdapter[str] = TypeAdapter(Id)
 
 
-class PresetServices:
+class PresetOperations:
     """The catalogue as the window and the command line see it; changed files are read anew."""
 
     def __init__(

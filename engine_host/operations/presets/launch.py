@@ -8,9 +8,9 @@ from pathlib import Path
 from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
 from engine_host.launch.requested import PresetStart
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, not_started, other_engine
-from engine_host.operations.presets.verify import PresetChecks
+from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.presets.weights import by_name, chosen, files_finding, weights_here
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
@@ -19,14 +19,14 @@ from engine_host.protocol.plans import EngineKind, Finding, LaunchRequest
 from engine_host.protocol.presets import ResolvedPreset
 
 
-class PresetStarts:
+class PresetLaunches:
     """Finds what a request for a preset means; asked at each plan."""
 
     def __init__(
         self,
-        presets: PresetServices,
+        presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
-        checks: PresetChecks,
+        checks: PresetVerifyOperations,
         downloads: Callable[[], Path],
     ) -> None:
         """`list_models` looks for them anew when asked to; `downloads` is where fetched models belong."""

@@ -11,8 +11,8 @@ from engine_host.engines.vllm.pins import current, install_fix
 from engine_host.fit.start import Device, Model
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.preflight.preset import without_gpu
-from engine_host.operations.fit import FitServices, device_of
-from engine_host.operations.presets.catalog import HERE, PresetServices
+from engine_host.operations.fit import FitOperations, device_of
+from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import lacking, rank, verdict_of
 from engine_host.operations.presets.weights import drafter_finding, weights_finding, weights_here
 from engine_host.protocol.base import Severity
@@ -28,13 +28,13 @@ _Missing = Callable[[PresetEntry], Finding | None]
 _Engines = Mapping[PresetEngine, _Missing]
 
 
-class PresetVerdictServices:
+class PresetVerdictOperations:
     """Answers `/v1/presets/verdicts`."""
 
     def __init__(
         self,
-        presets: PresetServices,
-        fit: FitServices,
+        presets: PresetOperations,
+        fit: FitOperations,
         list_models: Callable[[], Awaitable[Sequence[ModelFile]]],
         find_server: Callable[[], Awaitable[ServerCapabilities]],
         find_environment: Callable[[str | None], Awaitable[Environment]],

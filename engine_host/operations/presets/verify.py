@@ -13,7 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.store import Store
 from engine_host.library.of_catalog import file_at
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.weights import chosen, fetch, weights_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import WeightFile
@@ -28,14 +28,14 @@ _KEPT = 2000
 _CHUNK = 8 << 20
 
 
-class PresetChecks:
+class PresetVerifyOperations:
     """Hashes the files of presets, and remembers it as long as a file is not written to."""
 
     def __init__(
         self,
         jobs: JobRunner,
         store: Store,
-        presets: PresetServices,
+        presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
         downloads: Callable[[], Path],
     ) -> None:

@@ -21,7 +21,7 @@ from sndr_gui.models.monitor import Line
 from sndr_gui.models.patches.page import REASONS, ProcessCard, process_cards, process_name
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
-from sndr_gui.models.window.stop_engine import Stopping
+from sndr_gui.models.window.stop_engine import StopEngine
 
 _SERIES = {
     "prefill_rate": "Prompt",
@@ -63,7 +63,7 @@ class EngineModel(LiveModel):
         self._chosen = ""
         self.trends = Trends(session, tuple(_SERIES), lambda: self.engine)
         self.numbers = EngineNumbers(session, self.trends)
-        self.stopping = Stopping(session, actions)
+        self.stopping = StopEngine(session, actions)
         state = session.state
         for signal in (
             state.host_changed,

@@ -29,7 +29,7 @@ from sndr_gui.models.fit.memory_stack import VERDICTS, stacks_of
 from sndr_gui.models.fit.question import FitQuestion
 from sndr_gui.models.fit.starts import start_columns, start_key
 from sndr_gui.models.launch.subject import ENGINE_NAMES
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 Choice = tuple[str, object]
 _SPEED = "tok/s"
@@ -70,7 +70,7 @@ class FitModel(QObject):
         self.hub: HubPage | None = None
         self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
         self._engine: tuple[str, str] | None = None
-        self._later = Soon(self, _SETTLED_MS, self._read_again)
+        self._later = Throttle(self, _SETTLED_MS, self._read_again)
         self.reading = False
         self.hub_problem: Problem | None = None
         self._shown = False

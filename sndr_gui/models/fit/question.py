@@ -9,7 +9,7 @@ from PySide6.QtCore import QObject, Signal
 from engine_host.protocol import FitReport, FitRequest, Problem
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 # A slider that is moved asks some thirty times a second at most; the calculator takes some milliseconds.
 _DEBOUNCE_MS = 30
@@ -39,7 +39,7 @@ class FitQuestion(QObject):
         self.sentence = ""
         self._task: asyncio.Future[None] | None = None
         self._asked: FitRequest | None = None
-        self._soon = Soon(self, _DEBOUNCE_MS, self._send)
+        self._soon = Throttle(self, _DEBOUNCE_MS, self._send)
         session.link.changed.connect(self._on_link)
 
     @property

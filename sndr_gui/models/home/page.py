@@ -27,7 +27,7 @@ from sndr_gui.kit import formats
 from sndr_gui.models.engine.readings import EngineNumbers, Value
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
-from sndr_gui.models.window.stop_engine import Stopping
+from sndr_gui.models.window.stop_engine import StopEngine
 
 SERVER_NAMES = {
     ServerChoice.PREBUILT: "Prebuilt",
@@ -108,7 +108,7 @@ class HomeModel(LiveModel):
     def __init__(self, session: Session, actions: Actions) -> None:
         super().__init__()
         self.session, self.actions = session, actions
-        self.stopping = Stopping(session, actions)
+        self.stopping = StopEngine(session, actions)
         self.stopping.changed.connect(self.changed)
         state = session.state
         for signal in (

@@ -11,7 +11,7 @@ from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.sizes import change_values
 
 
-class LaunchMending:
+class LaunchFixes:
     """Makes changes in the form of Launch; its plan, its bars and its command line follow."""
 
     def __init__(self, model: LaunchModel) -> None:

@@ -448,7 +448,7 @@ class LaunchModel(QObject):
         return self.problem is not None and self.problem.reason in [finding.reason for finding in missing]
 
     @property
-    def twin(self) -> str:
+    def equivalent_command(self) -> str:
         """The command line that does the same as Start; the plain one until the plan says more."""
         if self.plan is not None:
             command = self.plan.command

@@ -22,7 +22,7 @@ from sndr_gui.models.presets.rows import (
     preset_columns,
     preset_rows,
 )
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 # What changes the answer: files of the catalogue, models and engines that are here, and what is free.
 _PARTS = ("presets", "models", "servers", "settings", "all")
@@ -60,7 +60,7 @@ class LaunchPresets(QObject):
         self._connected = session.link.connected
         self._stale = True
         self._running: object = None
-        self._soon = Soon(self, _AGAIN_MS, self.judge)
+        self._soon = Throttle(self, _AGAIN_MS, self.judge)
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self._on_engines)
         session.link.changed.connect(self._on_link)

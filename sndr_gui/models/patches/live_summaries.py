@@ -9,7 +9,7 @@ from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 
 
-class AppliesReader(QObject):
+class SummaryReader(QObject):
     """Asks once for each engine and each connection; what happens later comes as events."""
 
     def __init__(self, session: Session) -> None:

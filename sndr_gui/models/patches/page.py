@@ -32,7 +32,7 @@ from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.models.patches.restart import Restart, restart_of
 from sndr_gui.models.patches.rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
 from sndr_gui.models.window.actions import Actions
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 # Its modules are not imported in that process, and often never will be.
 _SAID = {"pending": "not used here"}
@@ -171,7 +171,7 @@ class PatchesModel(QObject):
         self._shown = False
         self._asked = ""
         # A start reports hundreds of results in a second; the table is drawn ten times in it.
-        self._soon = Soon(self, 100, self._fill)
+        self._soon = Throttle(self, 100, self._fill)
         state = session.state
         state.applied.connect(self._soon.ask)
         state.engines_changed.connect(self._on_engine)

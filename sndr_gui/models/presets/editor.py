@@ -30,7 +30,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.models.presets.command import change_command, new_command, show_command
 from sndr_gui.models.presets.drafts import Draft, Drafts
 from sndr_gui.models.presets.form import Path, value_at
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 _CHECK_MS = 200
 _DRAFT_MS = 800
@@ -57,8 +57,8 @@ class PresetEditor(QObject):
     def __init__(self, session: Session, drafts: Drafts) -> None:
         super().__init__()
         self.session, self.drafts = session, drafts
-        self._check_soon = Soon(self, _CHECK_MS, self._check)
-        self._draft_soon = Soon(self, _DRAFT_MS, self.keep_draft)
+        self._check_soon = Throttle(self, _CHECK_MS, self._check)
+        self._draft_soon = Throttle(self, _DRAFT_MS, self.keep_draft)
         self._check_task: asyncio.Future[None] | None = None
         self._edit_task: asyncio.Future[None] | None = None
         self._waiting: dict[Path, PresetChange] = {}

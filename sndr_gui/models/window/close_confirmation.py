@@ -9,7 +9,7 @@ from sndr_gui.host.state import OPEN_REQUESTS
 _SECONDS_TO_CONFIRM = 10.0
 
 
-class Leaving:
+class CloseConfirmation:
     """Whether closing needs a second word: the first close asks, another one soon after leaves."""
 
     def __init__(self, session: Session) -> None:

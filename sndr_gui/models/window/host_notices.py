@@ -17,7 +17,7 @@ _TOLD = (
 )
 
 
-class News(QObject):
+class HostNotices(QObject):
     """Tells the person what happened without their looking at the page it happened on."""
 
     def __init__(self, state: HostState, notices: Notices) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 
 
 class LiveModel(QObject):
@@ -18,7 +18,7 @@ class LiveModel(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.soon = Soon(self, 250, self._tell)
+        self.soon = Throttle(self, 250, self._tell)
         # Durations of a running start count up, and ages grow, without any event.
         self._clock = QTimer(self)
         self._clock.setInterval(1000)

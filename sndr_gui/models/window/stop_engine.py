@@ -14,7 +14,7 @@ _SECONDS_TO_CONFIRM = 6
 _NOTICE = "stopping"
 
 
-class Stopping(QObject):
+class StopEngine(QObject):
     """One Stop and one Relaunch: the first click on a busy engine asks, the second does it.
 
     The question stands in a button, which only its page shows, and in a notice, which every page shows.

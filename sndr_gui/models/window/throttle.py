@@ -7,7 +7,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject, QTimer
 
 
-class Soon(QObject):
+class Throttle(QObject):
     """Runs its work at most once in so many milliseconds, however often it is asked."""
 
     def __init__(self, parent: QObject, milliseconds: int, work: Callable[[], object]) -> None:

@@ -141,11 +141,11 @@ class InstallCard(Card):
         self.lesson = text("", "muted", wrap=True)
         self.entry: InstallationRow | None = None
         self._place = QVBoxLayout()
-        self.twin = CommandLine(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CommandLine(what="the command line that does the same", wraps=True)
         for part in (self.heading, self.lesson):
             self.body.addWidget(part)
         self.body.addLayout(self._place)
-        self.body.addWidget(self.twin)
+        self.body.addWidget(self.equivalent_command)
 
     def show_missing(self, one: Installation | None) -> None:
         """Offer this environment; nothing when none is missing."""
@@ -164,7 +164,7 @@ class InstallCard(Card):
             self.lesson,
             "This model runs on vLLM. It gets an environment of its own; nothing else here changes.",
         )
-        self.twin.set_content(command("install", one))
+        self.equivalent_command.set_content(command("install", one))
         self.entry.refresh()
 
 

@@ -10,7 +10,7 @@ from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.models.engine.page import EngineModel
 from sndr_gui.models.engine.readings import Value
 from sndr_gui.models.engine.trends import TREND_SECONDS
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.cards import (
     FactsCard,
     LatencyCard,
@@ -95,7 +95,7 @@ class EngineView(Page):
             self.body.addWidget(part)
         self.body.addStretch(1)
         # Two drawings of the graphs a second are plenty.
-        self._soon = Soon(self, 500, self._draw)
+        self._soon = Throttle(self, 500, self._draw)
         model.changed.connect(self._on_changed)
         self.refresh()
 
@@ -254,7 +254,7 @@ class EngineView(Page):
         model = self.model
         self.stop.show_state(model.stopping.question, stopping, model.session.link.connected)
         if model.engine is not None:
-            self.stop.show_twin(f"sndr stop {model.engine.name}")
+            self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
 
     def _refresh_failure(self, mode: str) -> None:
         engine, problem = self.model.engine, self.model.problem()

@@ -20,7 +20,7 @@ from engine_host.protocol import EngineKind
 from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.models.fit.form import Source, Where
 from sndr_gui.models.fit.page import FitModel
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.parts import Card, button, column, row, set_text, text, tip
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -70,7 +70,7 @@ class FitInputs(QWidget):
         self._model = model
         self._filling = False
         self._waiting: dict[str, object] = {}
-        self._soon = Soon(self, _TYPING_MS, self._commit)
+        self._soon = Throttle(self, _TYPING_MS, self._commit)
         self.boxes: dict[str, ChoiceBox] = {}
         self.numbers: dict[str, NumberField] = {}
         self._cards = (self._model_card(), self._hardware_card(), self._settings_card())

@@ -67,8 +67,8 @@ class FitView(Page):
         split.addWidget(left)
         split.addWidget(self.answer, 1)
         self.body.addLayout(split, 1)
-        self.twin = CommandLine("", "the command that asks the same")
-        self.body.addWidget(self.twin)
+        self.equivalent_command = CommandLine("", "the command that asks the same")
+        self.body.addWidget(self.equivalent_command)
         model.changed.connect(self._on_changed)
         model.answered.connect(self._on_answered)
         model.starts_changed.connect(self._on_starts)
@@ -170,7 +170,7 @@ class FitView(Page):
 
     def _on_changed(self) -> None:
         self.inputs.refresh()
-        self.twin.set_content(self.model.command)
+        self.equivalent_command.set_content(self.model.command)
         self._subtitle()
         self._refresh_unread()
 
@@ -180,7 +180,7 @@ class FitView(Page):
     def _on_answered(self) -> None:
         model, report = self.model, self.model.report
         waiting = model.question.waiting
-        self.twin.set_content(model.command)
+        self.equivalent_command.set_content(model.command)
         self._subtitle()
         self.inputs.refresh_planned()
         for card, figure in zip(self.figures, model.figures(), strict=True):

@@ -15,9 +15,9 @@ from PySide6.QtWidgets import (
 
 from engine_host.protocol.fit import Verdict
 from sndr_gui.models.home.machine import MachineModel
-from sndr_gui.models.launch.fixes import LaunchMending
+from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel, ListKind
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.installations import InstallCard
 from sndr_gui.views.fit.notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.launch.form import FormCard, ModelHead
@@ -92,7 +92,7 @@ class LaunchView(Page):
         self.outcome = OutcomeCard(model, open_chat, open_log)
         self.install = InstallCard(model.installations)
         self.sizes = MemoryCard(model)
-        mending = LaunchMending(model)
+        mending = LaunchFixes(model)
         self.changes = ChangesCard(mending.apply_change, mending.can_change)
         self.advice = AdviceCard()
         self.speed = SpeedCard()
@@ -116,7 +116,7 @@ class LaunchView(Page):
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
         self._clock.timeout.connect(self._on_changed)
-        self._below = Soon(self, 40, self._refresh_below)
+        self._below = Throttle(self, 40, self._refresh_below)
         self.start = StartBar(model)
         self.body.addWidget(self.start)
         model.models.changed.connect(self._on_lists)

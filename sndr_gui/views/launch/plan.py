@@ -5,7 +5,7 @@ import shlex
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.launch.fixes import LaunchMending
+from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.patches import PatchLine, summary
 from sndr_gui.views.widgets.copying import CommandLine
@@ -27,7 +27,7 @@ from sndr_gui.views.widgets.problems import Findings, ProblemBox
 class PlanCard(Card):
     """The plan: findings, the exact command line, and every setting with the layer that set it."""
 
-    def __init__(self, model: LaunchModel, mending: LaunchMending) -> None:
+    def __init__(self, model: LaunchModel, mending: LaunchFixes) -> None:
         self._making = text("", "muted")
         super().__init__("Plan", self._making)
         self._model = model

@@ -48,7 +48,7 @@ class BisectDialog(QDialog):
         self.command.setAccessibleName("Own command")
         self.command.setPlaceholderText("./check.sh   ($SNDR_ENDPOINT, $SNDR_SOCKET and $SNDR_MODEL are set)")
         self.wrong = text("", "bad", wrap=True)
-        self.twin = CommandLine(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CommandLine(what="the command line that does the same", wraps=True)
         self.start = button("Start", self._on_start, kind="primary")
         lesson = (
             "The newest engine is started again and again, each time with half of the suspected patches, "
@@ -56,7 +56,13 @@ class BisectDialog(QDialog):
         )
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
-        for part in (text(lesson, "muted", wrap=True), self.check, self.command, self.wrong, self.twin):
+        for part in (
+            text(lesson, "muted", wrap=True),
+            self.check,
+            self.command,
+            self.wrong,
+            self.equivalent_command,
+        ):
             outer.addWidget(part)
         outer.addLayout(row(None, button("Cancel", self.reject), self.start))
         self.check.currentIndexChanged.connect(self._on_changed)
@@ -77,8 +83,8 @@ class BisectDialog(QDialog):
         self.wrong.setVisible(bool(problem))
         self.start.setEnabled(bool(words) and not problem and self._model.can_start)
         line = self._model.command(self._chosen())
-        self.twin.set_content(line)
-        self.twin.setVisible(bool(line))
+        self.equivalent_command.set_content(line)
+        self.equivalent_command.setVisible(bool(line))
 
     def _words(self) -> tuple[tuple[str, ...], str]:
         try:
@@ -129,11 +135,11 @@ class BisectCard(Card):
             "Show the starts", self._on_more, kind="flat", hint="Each start and what it showed"
         )
         self.more.setCheckable(True)
-        self.twin = CommandLine(what="the start without the culprits", wraps=True)
+        self.equivalent_command = CommandLine(what="the start without the culprits", wraps=True)
         upper = row(self.job, column(self.away, None))
         upper.setStretch(0, 1)
         self.body.addLayout(upper)
-        for part in (self.sentence, self._culprits, self.twin):
+        for part in (self.sentence, self._culprits, self.equivalent_command):
             self.body.addWidget(part)
         self.body.addLayout(row(self.more, None))
         self.body.addWidget(self.trials)
@@ -153,8 +159,8 @@ class BisectCard(Card):
             part.setVisible(result is not None)
         self.trials.setVisible(result is not None and self.more.isChecked())
         command = result.command if result is not None else ""
-        self.twin.setVisible(bool(command))
-        self.twin.set_content(command)
+        self.equivalent_command.setVisible(bool(command))
+        self.equivalent_command.set_content(command)
         if result is None or result == self._shown:
             return
         self._shown = result

@@ -56,7 +56,7 @@ class PatchPane(QWidget):
         self.without = button("Start without…", self._on_without)
         self.without.setAccessibleName("Start without this patch")
         self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
-        self.twin = CommandLine("", "the command that shows this patch")
+        self.equivalent_command = CommandLine("", "the command that shows this patch")
         self.install = button("Install vLLM", self._on_install, hint="Then its source can be shown")
         self.install.hide()
         self._facts = QVBoxLayout()
@@ -69,7 +69,7 @@ class PatchPane(QWidget):
         outer.addWidget(actions)
         outer.addLayout(self._facts)
         outer.addLayout(row(self.install, None))
-        outer.addWidget(self.twin)
+        outer.addWidget(self.equivalent_command)
         outer.addStretch(1)
 
     def refresh(self) -> None:
@@ -102,7 +102,7 @@ class PatchPane(QWidget):
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
         self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
         self.bisect.setEnabled(model.bisection.can_start)
-        self.twin.set_content(f"sndr patches show {patch.id}")
+        self.equivalent_command.set_content(f"sndr patches show {patch.id}")
 
     def _on_switch(self) -> None:
         patch = self.model.patch
@@ -179,8 +179,8 @@ class PatchPane(QWidget):
             if where:
                 grid.addWidget(text(where, "muted", wrap=True), line + 1, 0, 1, 4)
             if entry.command:
-                twin = CommandLine(entry.command, "the command of the measurement")
-                grid.addWidget(twin, line + 2, 0, 1, 4)
+                equivalent_command = CommandLine(entry.command, "the command of the measurement")
+                grid.addWidget(equivalent_command, line + 2, 0, 1, 4)
             line += 3
         grid.setColumnStretch(0, 1)
         self._facts.addLayout(grid)

@@ -59,7 +59,7 @@ class SaveDialog(_Dialog):
         self.accept()
 
 
-class LeaveDialog(_Dialog):
+class CloseDialog(_Dialog):
     """Asks what becomes of changes that are not saved."""
 
     def __init__(self, parent: QWidget, editor: PresetEditor, save: Callable[[], object]) -> None:
@@ -105,12 +105,12 @@ class ImportDialog(_Dialog):
         self.name.setAccessibleName("Id to import it under")
         self.rename = button("Import under this id", self._on_rename, kind="primary")
         self.replace = button("Replace mine", self._on_replace, kind="danger")
-        self.twin = CommandLine(what="the command that does the same")
+        self.equivalent_command = CommandLine(what="the command that does the same")
         cancel = button("Cancel", self.reject)
         if arriving.conflict:
             self.lines.addWidget(text("Take it in under another id", "muted"))
             self.lines.addWidget(self.name)
-            self.lines.addWidget(self.twin)
+            self.lines.addWidget(self.equivalent_command)
             self.replace.setVisible(arriving.can_replace)
             self.lines.addLayout(row(cancel, None, self.replace, self.rename))
             self.name.textChanged.connect(self._on_name)
@@ -126,7 +126,7 @@ class ImportDialog(_Dialog):
     def _on_name(self) -> None:
         self.rename.setEnabled(bool(self.name.text().strip()))
         words = ["sndr", "presets", "import", self._arriving.path, "--as", self.name.text().strip()]
-        self.twin.set_content(shlex.join(words))
+        self.equivalent_command.set_content(shlex.join(words))
 
     def _on_rename(self) -> None:
         self.accept()

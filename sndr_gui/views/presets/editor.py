@@ -13,7 +13,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.models.presets.form import shown
 from sndr_gui.models.presets.page import PresetsModel
-from sndr_gui.views.presets.dialogs import LeaveDialog, SaveDialog
+from sndr_gui.views.presets.dialogs import CloseDialog, SaveDialog
 from sndr_gui.views.presets.fields import PresetFields
 from sndr_gui.views.widgets.copying import CommandLine, Switcher
 from sndr_gui.views.widgets.diff_text import DiffView
@@ -151,7 +151,7 @@ class PresetEditorPane(QWidget):
         self.split.addWidget(yaml_side)
         self.split.setSizes([540, 460])
         self._make_below()
-        self.twin = CommandLine("", "the command that does the same")
+        self.equivalent_command = CommandLine("", "the command that does the same")
         tools = row(
             self.back,
             self.fit,
@@ -173,7 +173,7 @@ class PresetEditorPane(QWidget):
         outer.addWidget(self.split, 3)
         outer.addLayout(row(self.views, None, self._count))
         outer.addWidget(self._below, 1)
-        outer.addWidget(self.twin)
+        outer.addWidget(self.equivalent_command)
         # Set by itself: given to the constructor beside a function, PySide drops it.
         leave = QShortcut(QKeySequence("Escape"), self, self._on_back)
         leave.setContext(Qt.ShortcutContext.WidgetWithChildrenShortcut)
@@ -312,7 +312,7 @@ class PresetEditorPane(QWidget):
         self._conflict.setVisible(editor.conflict)
         self.views.buttons[0].setText(f"Problems  {len(editor.faults)}" if editor.faults else "Problems")
         set_text(self._count, self._counted(errors))
-        self.twin.set_content(editor.command if editor.is_open else "")
+        self.equivalent_command.set_content(editor.command if editor.is_open else "")
 
     def _counted(self, errors: int) -> str:
         if self.editor.checking:
@@ -337,7 +337,7 @@ class PresetEditorPane(QWidget):
     def leave(self) -> None:
         """Go back to the list; asks where something is not saved."""
         if self.editor.dirty:
-            LeaveDialog(self, self.editor, self._on_save).open()
+            CloseDialog(self, self.editor, self._on_save).open()
         else:
             self.editor.leave(keep=False)
 

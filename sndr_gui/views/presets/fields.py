@@ -22,7 +22,7 @@ from sndr_gui.models.presets.form import (
     with_choices,
 )
 from sndr_gui.models.presets.page import PresetsModel
-from sndr_gui.models.window.throttle import Soon
+from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from sndr_gui.views.widgets.parts import Elided, clear, column, restyle, row, set_text, set_tone, text
 
@@ -51,7 +51,7 @@ class FieldCell(QWidget):
         self._note = text("", "muted", wrap=True)
         self._note.hide()
         self._filling = False
-        self._soon = Soon(self, _TYPING_MS, self._commit)
+        self._soon = Throttle(self, _TYPING_MS, self._commit)
         self.control = self._make()
         self.control.setAccessibleDescription(field.help)
         self._caption.setBuddy(self.control)

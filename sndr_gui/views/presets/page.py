@@ -78,7 +78,7 @@ class PresetsView(Page):
         self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
         self.remove = button("Remove", self._on_remove, kind="danger", icon="trash-2")
         self.lesson = text("", "muted", wrap=True)
-        self.twin = CommandLine("", "the command that shows this preset")
+        self.equivalent_command = CommandLine("", "the command that shows this preset")
         lines = QVBoxLayout(self.list)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
@@ -86,7 +86,7 @@ class PresetsView(Page):
         lines.addWidget(self.found, 1)
         lines.addWidget(self.lesson)
         lines.addLayout(row(self.edit, self.vary, self.fit, self.export, None, self.remove))
-        lines.addWidget(self.twin)
+        lines.addWidget(self.equivalent_command)
 
     def set_shown(self, shown: bool) -> None:
         self.model.set_shown(shown)
@@ -155,7 +155,7 @@ class PresetsView(Page):
             f"Write it with everything it needs as one file\nsndr presets export {name} -o FILE"
         )
         self.remove.setToolTip(f"With undo  (Del)\nsndr presets remove {name}")
-        self.twin.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
+        self.equivalent_command.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
         set_text(self.lesson, self._lesson())
         self.lesson.setVisible(bool(self.lesson.text()))
         none = model.page is not None and not model.rows.shown

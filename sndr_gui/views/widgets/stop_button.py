@@ -12,10 +12,10 @@ class StopButton(Button):
         super().__init__("Stop")
         self.setAccessibleName("Stop")
         self.setShortcut("Ctrl+Shift+S")
-        self.show_twin("sndr stop")
+        self.show_equivalent_command("sndr stop")
         self.clicked.connect(stop)
 
-    def show_twin(self, command: str) -> None:
+    def show_equivalent_command(self, command: str) -> None:
         """Name the command line that does the same."""
         self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
 

@@ -30,7 +30,7 @@ from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
     from sndr_gui.host.connection import Link
-    from sndr_gui.models.window.close_confirmation import Leaving
+    from sndr_gui.models.window.close_confirmation import CloseConfirmation
     from sndr_gui.views.window.pages import Pages
 
 PAGES = (
@@ -84,7 +84,7 @@ class Window(QMainWindow):
         self.setMinimumSize(_LEAST.boundedTo(room))
         self._file = file
         self._notices = notices
-        self._leaving: Leaving | None = None
+        self._leaving: CloseConfirmation | None = None
         self._pages: Pages | None = None
         self._built: dict[str, Page] = {}
         self._current = "home"
@@ -189,11 +189,11 @@ class Window(QMainWindow):
     def attach(self, pages: Pages) -> None:
         """Show real pages from now on."""
         from sndr_gui.models.window.close_confirmation import (
-            Leaving,  # Knows the host's client, which the first picture does without.
+            CloseConfirmation,  # Knows the host's client, which the first picture does without.
         )
 
         self._pages = pages
-        self._leaving = Leaving(pages.session)
+        self._leaving = CloseConfirmation(pages.session)
         placeholder = self._stack.currentWidget()
         pages.session.link.changed.connect(self._on_link)
         for changed in (

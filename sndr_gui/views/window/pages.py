@@ -19,14 +19,14 @@ from sndr_gui.models.home.page import HomeModel
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.logs import LogsModel
 from sndr_gui.models.monitor import MonitorModel
-from sndr_gui.models.patches.live_summaries import AppliesReader
+from sndr_gui.models.patches.live_summaries import SummaryReader
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import Facets
 from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.models.settings import SettingsModel
 from sndr_gui.models.window.actions import Actions
-from sndr_gui.models.window.host_notices import News
+from sndr_gui.models.window.host_notices import HostNotices
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.parts import Page
 
@@ -51,8 +51,8 @@ class Pages(QObject):
         self.fit = FitModel(session)
         self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
         self.settings = SettingsModel(session, file)
-        self._applies = AppliesReader(session)
-        self._news = News(session.state, session.notices)
+        self._applies = SummaryReader(session)
+        self._news = HostNotices(session.state, session.notices)
 
     def build(self, name: str) -> Page:
         """The page of this name."""

@@ -35,9 +35,7 @@ def request_(tmp_path: Path) -> BuildRequest:
     """A build with a cache of its own that has the source and the tools already."""
     cache = tmp_path / "cache"
     if not (SHARED / "tools" / "ready.json").is_file():
-        pytest.fail(
-            "the build has not run here yet: sndr engine build llama.cpp"
-        )
+        pytest.fail("the build has not run here yet: sndr engine build llama.cpp")
     (cache / "llama.cpp").mkdir(parents=True)
     for name in ("tools", "sdist"):
         (cache / "llama.cpp" / name).symlink_to(SHARED / name)

@@ -19,22 +19,22 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
-from engine_host.launch.dependencies import Surroundings
+from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.planner import Planner
 from engine_host.library.hub import Hub
-from engine_host.library.index import ShelvedModel
-from engine_host.operations.bisect import BisectService, PublicDoor
-from engine_host.operations.deploy import DeployServices
+from engine_host.library.index import IndexedModel
+from engine_host.operations.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.engine_patches import EnginePatchBook, EnginePatchService
-from engine_host.operations.fit import FitServices
-from engine_host.operations.hub import HubServices
-from engine_host.operations.installations import InstallationJobs
-from engine_host.operations.patches import PatchServices
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.operations.presets.verdicts import PresetVerdictServices
-from engine_host.operations.presets.verify import PresetChecks
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.operations.engine_patches import EnginePatchOperations, EnginePatchTracker
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.hub import HubOperations
+from engine_host.operations.installations import InstallationOperations
+from engine_host.operations.patches import PatchOperations
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.verdicts import PresetVerdictOperations
+from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.engines import Backend, Request, ServerPage
 from engine_host.protocol.errors import Reason
@@ -107,7 +107,7 @@ async def _no_server(wanted: ServerChoice) -> ServerCapabilities:
     raise HostError(Reason.ENGINE_UNUSABLE, f"There is no server {wanted}.")
 
 
-async def _no_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+async def _no_model(wanted: str, _formats: Collection[str]) -> IndexedModel:
     raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
 
 
@@ -143,7 +143,7 @@ async def door() -> AsyncIterator[Door]:
             return TelemetryPage(seq=0, step=step or 1.0, series=())
 
         planner = Planner(
-            Surroundings(
+            PlannerDependencies(
                 find_model=_no_model,
                 find_server=_no_server,
                 find_environment=no_environment,
@@ -157,9 +157,9 @@ async def door() -> AsyncIterator[Door]:
                 cache_folder=built.folders.cache,
             )
         )
-        hub = HubServices(Hub(built.folders.cache / "hub", os.environ))
-        catalogue = PresetServices(presets, built.folders.config / "presets", settings, events, lambda: ())
-        fits = FitServices(
+        hub = HubOperations(Hub(built.folders.cache / "hub", os.environ))
+        catalogue = PresetOperations(presets, built.folders.config / "presets", settings, events, lambda: ())
+        fits = FitOperations(
             _no_model,
             _no_models,
             catalogue,
@@ -174,12 +174,12 @@ async def door() -> AsyncIterator[Door]:
             program="sndr test",
             events=events,
             jobs=built.jobs,
-            log_book=built.log_book,
+            log_buffer=built.log_buffer,
             settings=settings,
             planner=planner,
             engines=built.manager,
-            patches=PatchServices(
-                Catalogue.load,
+            patches=PatchOperations(
+                PatchCatalog.load,
                 settings,
                 settings_changed,
                 VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
@@ -189,8 +189,10 @@ async def door() -> AsyncIterator[Door]:
             hub=hub,
             fit=fits,
             presets=catalogue,
-            checks=PresetChecks(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),
-            verdicts=PresetVerdictServices(
+            checks=PresetVerifyOperations(
+                built.jobs, built.store, catalogue, _listed, lambda: built.folders.data
+            ),
+            verdicts=PresetVerdictOperations(
                 catalogue,
                 fits,
                 _no_models,
@@ -198,13 +200,13 @@ async def door() -> AsyncIterator[Door]:
                 no_environment,
                 lambda: built.folders.data / "models",
             ),
-            engine_patches=EnginePatchService(
-                EnginePatchBook(events, built.folders.run), built.manager, planner
+            engine_patches=EnginePatchOperations(
+                EnginePatchTracker(events, built.folders.run), built.manager, planner
             ),
-            deploys=DeployServices(
+            deploys=DeployOperations(
                 catalogue,
                 planner,
-                Catalogue.load,
+                PatchCatalog.load,
                 Switches,
                 _no_model,
                 _no_server,
@@ -213,16 +215,16 @@ async def door() -> AsyncIterator[Door]:
                 resources,
                 DeployFit(catalogue, fits),
             ),
-            bisections=BisectService(
-                built.jobs, built.manager, planner, lambda: PublicDoor("http://endpoint/v1")
+            bisections=BisectOperations(
+                built.jobs, built.manager, planner, lambda: EndpointAddress("http://endpoint/v1")
             ),
             requests=NoRequests(),
             servers=servers,
-            installations=InstallationJobs(
+            installations=InstallationOperations(
                 built.folders,
                 built.jobs,
                 events,
-                built.log_book,
+                built.log_buffer,
                 VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
                 built.manager.alive,
             ),

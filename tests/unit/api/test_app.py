@@ -187,7 +187,7 @@ def test_a_job_is_watched_and_cancelled() -> None:
 @pytest.mark.parametrize(("limit", "count"), [("2", 2), ("0", 0), ("-3", 0), ("999999", 3)])
 def test_log_lines_are_limited(limit: str, count: int) -> None:
     async def work(door: Door) -> None:
-        door.rig.log_book.add("host", ["one", "two", "three"])
+        door.rig.log_buffer.add("host", ["one", "two", "three"])
         answer = await door.client.get("/v1/logs", params={"limit": limit, "source": "host"})
         page = LogPage.model_validate_json(answer.content)
         assert len(page.lines) == count

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from engine_host.overlay.catalogue import BUILT_IN
+from engine_host.overlay.patch_catalog import BUILT_IN
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.events import PatchesChangedEvent
 from engine_host.protocol.patches import CheckPage, CheckVerdict, EnginePatches, PatchDetail, PatchPage

@@ -18,7 +18,7 @@ from engine_host.api.stream import event_stream
 from engine_host.core.event_log import EventLog
 from engine_host.core.paths import Folders
 from engine_host.daemon.http_server import HttpServer
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.events import EVENT, ModelsChangedEvent
 from tests.unit.asynchronous import run, until
 
@@ -28,7 +28,7 @@ async def served(events: EventLog) -> AsyncIterator[httpx.AsyncClient]:
     """The stream on the control socket."""
     folders = Folders.resolve()
     folders.make_run_folder()
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
 
     async def stream(request: Request) -> Response:

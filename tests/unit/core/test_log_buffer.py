@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from engine_host.core.log_buffer import LogBook, LogBookHandler, severity_of
+from engine_host.core.log_buffer import LogBuffer, LogBufferHandler, severity_of
 from engine_host.protocol.base import Severity
 from engine_host.protocol.events import EventBase, LogLineEvent
 from tests.unit.asynchronous import run, until
@@ -40,7 +40,7 @@ def test_reads_how_bad_a_line_is(text: str, severity: Severity) -> None:
 def test_numbers_lines_within_their_source_and_publishes_them_together() -> None:
     async def work() -> None:
         published = Published()
-        book = LogBook(published.append, delay=0.01)
+        book = LogBuffer(published.append, delay=0.01)
         book.add("a", ["one", "two"])
         book.add("b", ["other"])
         book.add("a", ["three"])
@@ -58,7 +58,7 @@ def test_numbers_lines_within_their_source_and_publishes_them_together() -> None
 def test_a_flood_is_published_in_parts_and_only_the_newest_are_kept() -> None:
     async def work() -> None:
         published = Published()
-        book = LogBook(published.append, lines=100, delay=60)
+        book = LogBuffer(published.append, lines=100, delay=60)
         book.add("a", [str(number) for number in range(1200)])
         book.close()
         assert [len(event.lines) for event in published if isinstance(event, LogLineEvent)] == [500, 500, 200]
@@ -73,7 +73,7 @@ def test_a_flood_is_published_in_parts_and_only_the_newest_are_kept() -> None:
 
 def test_reads_by_source_severity_number_and_limit() -> None:
     async def work() -> None:
-        book = LogBook(lambda _event: None, delay=60)
+        book = LogBuffer(lambda _event: None, delay=60)
         book.add("a", ["fine", "warning: x", "error: y", "fine again"])
         book.add("host", ["told"], Severity.WARNING)
         assert [line.text for line in book.read("a", Severity.WARNING)] == ["warning: x", "error: y"]
@@ -89,7 +89,7 @@ def test_reads_by_source_severity_number_and_limit() -> None:
 
 def test_a_clock_set_back_does_not_mix_up_the_lines_of_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        book = LogBook(lambda _event: None, delay=60)
+        book = LogBuffer(lambda _event: None, delay=60)
         for at, text in ((100.0, "one"), (50.0, "two"), (60.0, "three")):
             monkeypatch.setattr(time, "time", lambda at=at: at)
             book.add("a", [text])
@@ -101,7 +101,7 @@ def test_a_clock_set_back_does_not_mix_up_the_lines_of_a_source(monkeypatch: pyt
 
 def test_forgets_a_source() -> None:
     async def work() -> None:
-        book = LogBook(lambda _event: None, delay=60)
+        book = LogBuffer(lambda _event: None, delay=60)
         book.add("a", ["one"])
         book.forget("a")
         book.forget("a")
@@ -113,8 +113,8 @@ def test_forgets_a_source() -> None:
 
 def test_takes_records_from_any_thread_with_their_traceback() -> None:
     async def work() -> None:
-        book = LogBook(lambda _event: None, delay=60)
-        handler = LogBookHandler(book, asyncio.get_running_loop())
+        book = LogBuffer(lambda _event: None, delay=60)
+        handler = LogBufferHandler(book, asyncio.get_running_loop())
         logger = logging.Logger("test", logging.DEBUG)
         logger.addHandler(handler)
 
@@ -140,8 +140,8 @@ def test_takes_records_from_any_thread_with_their_traceback() -> None:
 
 
 def test_a_record_after_the_end_of_the_loop_is_dropped() -> None:
-    async def work() -> LogBookHandler:
-        return LogBookHandler(LogBook(lambda _event: None), asyncio.get_running_loop())
+    async def work() -> LogBufferHandler:
+        return LogBufferHandler(LogBuffer(lambda _event: None), asyncio.get_running_loop())
 
     handler = run(work())
     handler.emit(logging.LogRecord("test", logging.INFO, "file", 1, "late", None, None))

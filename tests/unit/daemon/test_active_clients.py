@@ -4,7 +4,7 @@ import asyncio
 
 from starlette.types import Message, Receive, Scope, Send
 
-from engine_host.daemon.active_clients import Callers
+from engine_host.daemon.active_clients import ActiveClients
 from engine_host.protocol.base import CALLER
 
 
@@ -13,7 +13,7 @@ class Rig:
 
     def __init__(self) -> None:
         self.go = asyncio.Event()
-        self.callers = Callers(self._answer)
+        self.callers = ActiveClients(self._answer)
 
     async def _answer(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["path"] != "/v1/host/quit":

@@ -13,7 +13,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.errors import Reason
 from tests.unit.full_disk import small_disk
 
@@ -56,7 +56,7 @@ def holder(run: Path, *listens: str) -> "subprocess.Popen[str]":
 
 def refused(folders: Folders, patience: float = 0.0) -> HostError:
     with pytest.raises(HostError) as raised:
-        Instance(folders, patience=patience).claim()
+        RunLock(folders, patience=patience).claim()
     assert not folders.lock.exists(), "the run folder is free again"
     assert not folders.token.exists()
     folders.make_run_folder()
@@ -64,7 +64,7 @@ def refused(folders: Folders, patience: float = 0.0) -> HostError:
 
 
 def test_the_claim_says_where_the_host_is_and_no_more_after_its_end(folders: Folders) -> None:
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     claim = folders.read_claim()
     assert claim is not None
@@ -90,7 +90,7 @@ def test_a_host_of_another_session_is_refused_and_named(folders: Folders, home: 
     assert error.problem.fix is not None
     assert error.problem.fix.command == "sndr quit"
     child.communicate("", timeout=10)
-    after = Instance(folders)
+    after = RunLock(folders)
     after.claim()
     after.release()
 
@@ -108,7 +108,7 @@ def test_a_host_that_ends_is_waited_for(folders: Folders, home: Path) -> None:
     assert child.stdin is not None
     end = threading.Timer(0.3, child.stdin.close)
     end.start()
-    instance = Instance(folders, patience=30.0)
+    instance = RunLock(folders, patience=30.0)
     instance.claim()
     assert child.wait(10) == 0
     instance.release()
@@ -122,7 +122,7 @@ def test_what_a_killed_host_noted_stops_nobody(folders: Folders, home: Path) -> 
     child.send_signal(signal.SIGKILL)
     child.communicate(timeout=10)
     assert folders.elsewhere() is not None
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     assert folders.elsewhere() is None
     instance.release()
@@ -150,18 +150,18 @@ def test_a_damaged_note_says_nothing(folders: Folders, damage: str) -> None:
     folders.claim.write_text(damage, encoding="utf-8")
     assert folders.read_claim() is None
     assert folders.elsewhere() is None
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     assert folders.read_claim() is not None
     instance.release()
 
 
 def test_hosts_of_other_homes_know_nothing_of_each_other(folders: Folders, home: Path) -> None:
-    first = Instance(folders)
+    first = RunLock(folders)
     first.claim()
     other = Folders.resolve({"SNDR_HOME": str(home / "second")})
     other.make_run_folder()
-    second = Instance(other)
+    second = RunLock(other)
     second.claim()
     second.release()
     first.release()
@@ -174,10 +174,10 @@ def test_a_full_disk_leaves_no_claim(home: Path) -> None:
         full = replace(folders, data=disk.folder / "data")
         full.data.mkdir()
         with disk.full(), pytest.raises(HostError) as raised:
-            Instance(full).claim()
+            RunLock(full).claim()
         assert raised.value.reason is Reason.DISK_FULL
         full.make_run_folder()
-        instance = Instance(full)
+        instance = RunLock(full)
         instance.claim()
         instance.release()
 

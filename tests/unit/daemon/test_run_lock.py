@@ -12,7 +12,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.errors import Reason
 from tests.unit.full_disk import small_disk
 
@@ -53,7 +53,7 @@ def killed(child: "subprocess.Popen[str]") -> None:
 
 
 def test_claims_binds_and_leaves_nothing_behind(folders: Folders) -> None:
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     control = instance.bind()
     assert folders.token.read_text(encoding="utf-8") == instance.token
@@ -67,7 +67,7 @@ def test_claims_binds_and_leaves_nothing_behind(folders: Folders) -> None:
 
 
 def test_the_socket_is_private_whatever_the_umask(folders: Folders) -> None:
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     before = os.umask(0)
     try:
@@ -81,14 +81,14 @@ def test_the_socket_is_private_whatever_the_umask(folders: Folders) -> None:
 
 
 def test_every_start_has_a_token_of_its_own(folders: Folders) -> None:
-    assert Instance(folders).token != Instance(folders).token
-    assert len(Instance(folders).token) >= 43
+    assert RunLock(folders).token != RunLock(folders).token
+    assert len(RunLock(folders).token) >= 43
 
 
 def test_a_second_host_is_refused_and_harms_nothing(folders: Folders) -> None:
     child = holder()
     token = folders.token.read_bytes()
-    second = Instance(folders)
+    second = RunLock(folders)
     with pytest.raises(HostError) as raised:
         second.claim()
     assert raised.value.reason is Reason.SECOND_INSTANCE
@@ -99,7 +99,7 @@ def test_a_second_host_is_refused_and_harms_nothing(folders: Folders) -> None:
     assert folders.lock.exists()
     assert folders.socket.exists()
     killed(child)
-    third = Instance(folders)
+    third = RunLock(folders)
     third.claim()
     third.release()
 
@@ -108,7 +108,7 @@ def test_what_a_killed_host_left_is_taken_over(folders: Folders) -> None:
     killed(holder())
     assert folders.lock.exists()
     assert folders.socket.exists()
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     assert folders.token.read_text(encoding="utf-8") == instance.token
     control = instance.bind()
@@ -137,7 +137,7 @@ def test_two_that_start_at_once_make_one_host(folders: Folders) -> None:
     assert sorted(said) == ["", "", "claimed\n"]
     for child in children:
         killed(child)
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     instance.release()
 
@@ -159,7 +159,7 @@ def test_a_lock_held_by_the_reaper_of_a_killed_host_is_waited_for(folders: Folde
     )
     assert child.stdout is not None
     child.stdout.readline()
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     assert folders.lock.read_text(encoding="ascii").strip() == str(os.getpid())
     child.communicate(timeout=10)
@@ -170,7 +170,7 @@ def test_a_full_disk_leaves_no_lock_and_no_token(home: Path) -> None:
     with small_disk(home / "disk") as disk:
         folders = Folders(*(disk.folder / name for name in ("config", "data", "cache", "run")))
         folders.make_run_folder()
-        instance = Instance(folders)
+        instance = RunLock(folders)
         with disk.full(), pytest.raises(HostError) as raised:
             instance.claim()
         assert raised.value.reason is Reason.DISK_FULL
@@ -181,7 +181,7 @@ def test_a_full_disk_leaves_no_lock_and_no_token(home: Path) -> None:
 
 
 def test_something_in_the_way_of_the_socket_is_named(folders: Folders) -> None:
-    instance = Instance(folders)
+    instance = RunLock(folders)
     instance.claim()
     folders.socket.mkdir()
     with pytest.raises(HostError) as raised:
@@ -195,6 +195,6 @@ def test_something_in_the_way_of_the_socket_is_named(folders: Folders) -> None:
 def test_something_in_the_way_of_the_lock_is_named(folders: Folders) -> None:
     folders.lock.mkdir()
     with pytest.raises(HostError) as raised:
-        Instance(folders).claim()
+        RunLock(folders).claim()
     assert raised.value.reason is Reason.NOT_WRITABLE
     folders.lock.rmdir()

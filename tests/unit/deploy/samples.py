@@ -11,7 +11,7 @@ from engine_host.catalog.resolve import Machine, require, resolve
 from engine_host.core.package_data import presets
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Deployment, Gpus, Overlay, Root
-from engine_host.deploy.spec import Patched, Wanted
+from engine_host.deploy.spec import DeploySpec, Patched
 from engine_host.deploy.targets.render import NATIVE, render
 from engine_host.operations.deploy import on_paper, source_of
 from engine_host.protocol.catalog import PresetEngine
@@ -45,7 +45,7 @@ def catalog() -> Catalog:
     return Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
 
 
-def wanted_of(preset_id: str, resources: Path = RESOURCES) -> Wanted:
+def wanted_of(preset_id: str, resources: Path = RESOURCES) -> DeploySpec:
     """A preset on the hardware that it is known to run on."""
     needs = catalog().preset(preset_id).needs
     machine = Machine(needs.known_good[0], max(1, needs.gpus)) if needs.known_good else None
@@ -54,17 +54,17 @@ def wanted_of(preset_id: str, resources: Path = RESOURCES) -> Wanted:
     return on_paper(resolved, source_of(resolved, resources), patched)
 
 
-def deployed(wanted: Wanted, target: RenderTarget) -> Deployment:
+def deployed(wanted: DeploySpec, target: RenderTarget) -> Deployment:
     """What a target gets."""
     return deployment_of(replace(wanted, native=target in NATIVE))
 
 
-def rendered(wanted: Wanted, target: RenderTarget) -> Rendering:
+def rendered(wanted: DeploySpec, target: RenderTarget) -> Rendering:
     """What a target makes of it."""
     return render(deployed(wanted, target), target)
 
 
-def by_uuid(wanted: Wanted) -> Wanted:
+def by_uuid(wanted: DeploySpec) -> DeploySpec:
     """The same on two GPUs that are known."""
     return replace(wanted, gpus=Gpus(len(UUIDS), UUIDS))
 

@@ -16,7 +16,7 @@ import yaml
 from engine_host.core.errors import HostError
 from engine_host.deploy.build import deployment_of, mounts_of
 from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root, name_of
-from engine_host.deploy.spec import ModelSource, Wanted
+from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.deploy.targets.kubernetes import overlay_archive
 from engine_host.deploy.targets.parts import listening
 from engine_host.engines.vllm import command as vllm
@@ -209,7 +209,7 @@ def test_an_overlay_that_no_cluster_takes_is_refused() -> None:
 
 
 def test_a_model_that_is_nowhere_is_refused() -> None:
-    wanted = Wanted("a", "A", "a", PresetEngine.LLAMA_CPP, {}, Gpus(0), ModelSource("A"), native=False)
+    wanted = DeploySpec("a", "A", "a", PresetEngine.LLAMA_CPP, {}, Gpus(0), ModelSource("A"), native=False)
     with pytest.raises(HostError) as refused:
         deployment_of(wanted)
     assert refused.value.reason is Reason.NOT_FOUND

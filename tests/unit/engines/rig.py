@@ -11,7 +11,7 @@ import httpx
 
 from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.adapter import StageSeen
@@ -86,7 +86,7 @@ class Rig:
         self.events: list[EventBase] = []
         self.store = Store(folders.store)
         self.jobs = JobRunner(self.events.append, self.store)
-        self.log_book = LogBook(self.events.append)
+        self.log_buffer = LogBuffer(self.events.append)
         self.reaper = Reaper("test")
         self.adapter = FakeAdapter()
         self.drained: list[str] = []
@@ -97,7 +97,7 @@ class Rig:
             self.events.append,
             self.jobs,
             self.store,
-            self.log_book,
+            self.log_buffer,
             self.reaper,
             {"fake": self.adapter},
             self._drain,
@@ -180,7 +180,7 @@ class Rig:
         OUTLIVING.extend(running.process for running in self.manager._running.values())
         await self.manager.close()
         self.reaper.close()
-        self.log_book.close()
+        self.log_buffer.close()
         self.store.close()
 
 

@@ -89,7 +89,9 @@ def test_from_start_to_ready_to_busy_to_stopped() -> None:
         assert names[-1] == "Verify"
         assert all(stage.ended_at is not None for stage in engine.stages)
         await until(
-            lambda: built.manager.get(engine.id).buffers or "stage Serve" in built.log_book.tail(engine.id, 9)
+            lambda: (
+                built.manager.get(engine.id).buffers or "stage Serve" in built.log_buffer.tail(engine.id, 9)
+            )
         )
         await until(lambda: built.manager.get(engine.id).readings)
         readings = built.manager.get(engine.id).readings
@@ -139,7 +141,7 @@ def test_is_cancelled_at_every_point_of_its_start(how: str, when: str) -> None:
         if when == "first step":
             await turns(2)
         if when == "loading":
-            await until(lambda: "stage Load weights" in built.log_book.tail(engine.id, 9))
+            await until(lambda: "stage Load weights" in built.log_buffer.tail(engine.id, 9))
         if when == "verifying":
             await until(lambda: any(s.name == "Verify" for s in built.manager.get(engine.id).stages))
         pid = built.manager.get(engine.id).pid
@@ -404,7 +406,7 @@ def test_a_kept_engine_survives_and_is_taken_up_again() -> None:
     async def act() -> None:
         async with rig() as built:
             before = await built.ready("one", keep=True)
-            await until(lambda: "stage Serve" in built.log_book.tail(before.id, 9))
+            await until(lambda: "stage Serve" in built.log_buffer.tail(before.id, 9))
             before = built.manager.get(before.id)
         assert not gone(before.pid)
         async with rig() as built:
@@ -414,7 +416,7 @@ def test_a_kept_engine_survives_and_is_taken_up_again() -> None:
             assert (engine.id, engine.pid) == (before.id, before.pid)
             assert engine.adopted
             assert engine.job is None
-            await until(lambda: "stage Serve" in built.log_book.tail(engine.id, 9))
+            await until(lambda: "stage Serve" in built.log_buffer.tail(engine.id, 9))
             await until(lambda: built.manager.get(engine.id).readings)
             assert built.manager.get(engine.id).stages == before.stages, "its start was not measured twice"
             built.manager.stop("one")

@@ -16,7 +16,7 @@ from engine_host.protocol.errors import Reason
 BODY: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "hi"}], "stream": True}
 CHAT = "/v1/chat/completions"
 PATIENCE = 60.0
-BRIEF = Limits(farewell=0.2)
+BRIEF = Limits(close_grace=0.2)
 
 
 async def until(condition: Any) -> None:

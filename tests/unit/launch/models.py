@@ -6,7 +6,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
-from engine_host.launch.dependencies import Environment, PatchesOfPlan, PatchFacts
+from engine_host.launch.dependencies import Environment, PatchFacts, PlanPatches
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
@@ -67,9 +67,9 @@ async def no_environment(wanted: str | None) -> Environment:
     raise HostError(Reason.NOT_FOUND, f"vLLM is not installed ({wanted}).")
 
 
-def no_patches(_facts: PatchFacts, _choice: PatchChoice) -> PatchesOfPlan:
+def no_patches(_facts: PatchFacts, _choice: PatchChoice) -> PlanPatches:
     """There are no patches."""
-    return PatchesOfPlan(PlannedPatches(digest="", chosen=()))
+    return PlanPatches(PlannedPatches(digest="", chosen=()))
 
 
 def resolved(**values: Any) -> Resolution:

@@ -11,10 +11,10 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
-from engine_host.launch.dependencies import Surroundings
-from engine_host.launch.equivalent_command import twin
+from engine_host.launch.dependencies import PlannerDependencies
+from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile, ModelOrigin
@@ -35,10 +35,10 @@ class Desk:
         self.free = 1 << 40
         self.running: list[Engine] = []
         self.info = model(path=self.path, parts=(self.path,))
-        self.asked: list[ServerChoice] = []
+        self.requested: list[ServerChoice] = []
         self.server: dict[str, Any] = {}
         self.planner = Planner(
-            Surroundings(
+            PlannerDependencies(
                 find_model=self._model,
                 find_server=self._server,
                 find_environment=no_environment,
@@ -53,7 +53,7 @@ class Desk:
             )
         )
 
-    async def _model(self, wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    async def _model(self, wanted: str, _formats: Collection[str]) -> IndexedModel:
         if wanted not in {"m", str(self.path)}:
             raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
         file = ModelFile(
@@ -65,10 +65,10 @@ class Desk:
             size=self.info.size,
             format="GGUF",
         )
-        return ShelvedModel(file, self.info)
+        return IndexedModel(file, self.info)
 
     async def _server(self, choice: ServerChoice) -> ServerCapabilities:
-        self.asked.append(choice)
+        self.requested.append(choice)
         concrete = ServerChoice.BUILT if choice is ServerChoice.AUTO else choice
         command = ServerCommand(concrete, (str(self.program),), self.program)
         return server(concrete, **({"command": command} | self.server))
@@ -130,7 +130,7 @@ def test_the_server_of_the_request_wins_over_that_of_the_settings(desk: Desk) ->
     desk.settings.change({"engine.server": "prebuilt"})
     desk.plan()
     desk.plan(LaunchRequest(model="m", server=ServerChoice.OWN))
-    assert desk.asked == [ServerChoice.AUTO, ServerChoice.PREBUILT, ServerChoice.OWN]
+    assert desk.requested == [ServerChoice.AUTO, ServerChoice.PREBUILT, ServerChoice.OWN]
 
 
 @pytest.mark.parametrize(("room", "streams"), [(8, 8), (7, 4), (3, 2), (1, 1), (0, 1)])
@@ -216,15 +216,15 @@ def test_the_twin_is_one_line_for_a_shell() -> None:
         overrides=Overrides(context=1024, gpu_layers=-1, embeddings=False, extra_arguments=("--mlock",)),
         keep=True,
     )
-    words = shlex.split(twin(request))
+    words = shlex.split(equivalent_command(request))
     assert words[:5] == ["sndr", "run", "/my models/it's.gguf", "--name", "a b"]
     assert "--keep" in words
     assert words[words.index("--context") + 1] == "1024"
     assert {"extra_arguments=--mlock", "gpu_layers=-1", "embeddings=false"} <= set(words)
     both = LaunchRequest(model="m", overrides=Overrides(kv_type_k="q8_0", kv_type_v="q8_0"))
-    assert twin(both) == "sndr run m --kv-type q8_0"
+    assert equivalent_command(both) == "sndr run m --kv-type q8_0"
     one = replace_overrides(both, kv_type_v="q4_0")
-    assert twin(one) == "sndr run m --set kv_type_k=q8_0 --set kv_type_v=q4_0"
+    assert equivalent_command(one) == "sndr run m --set kv_type_k=q8_0 --set kv_type_v=q4_0"
 
 
 def replace_overrides(request: LaunchRequest, **values: Any) -> LaunchRequest:

@@ -10,10 +10,10 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
-from engine_host.launch.dependencies import PatchesOfPlan, PatchFacts, Surroundings
+from engine_host.launch.dependencies import PatchFacts, PlannerDependencies, PlanPatches
 from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo, read_checkpoint
-from engine_host.library.index import ShelvedModel
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -91,7 +91,7 @@ class Desk:
         self.facts: list[PatchFacts] = []
         self.patches = PlannedPatches(digest="d1", chosen=("a", "b"))
         self.planner = Planner(
-            Surroundings(
+            PlannerDependencies(
                 find_model=self._model,
                 find_server=self._server,
                 find_environment=self._environment,
@@ -110,11 +110,11 @@ class Desk:
         (self.folder / "chat_template.jinja").write_text(self.template)
         return read_checkpoint(self.folder)
 
-    async def _model(self, wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    async def _model(self, wanted: str, _formats: Collection[str]) -> IndexedModel:
         if wanted == "gguf":
-            return ShelvedModel(self._file("gguf", "GGUF"), model(path=self.file, parts=(self.file,)))
+            return IndexedModel(self._file("gguf", "GGUF"), model(path=self.file, parts=(self.file,)))
         info = self.info()
-        return ShelvedModel(self._file("m", info.format), info)
+        return IndexedModel(self._file("m", info.format), info)
 
     def _file(self, name: str, form: str) -> ModelFile:
         return ModelFile(
@@ -136,17 +136,17 @@ class Desk:
             raise HostError(Reason.NOT_FOUND, f"There is no {wanted}.")
         return self.venv
 
-    def _patches(self, facts: PatchFacts, choice: PatchChoice) -> PatchesOfPlan:
+    def _patches(self, facts: PatchFacts, choice: PatchChoice) -> PlanPatches:
         self.facts.append(facts)
         chosen = tuple(name for name in self.patches.chosen if name not in choice.off)
         planned = self.patches.model_copy(update={"chosen": chosen})
-        return PatchesOfPlan(planned, {"SNDR_OVERLAY": "/bundle"}, ("--additional-config", "{}"))
+        return PlanPatches(planned, {"SNDR_OVERLAY": "/bundle"}, ("--additional-config", "{}"))
 
     def plan(self, wanted: str = "m", *, patches: PatchChoice | None = None, **overrides: Any) -> LaunchPlan:
-        asked = LaunchRequest(
+        requested = LaunchRequest(
             model=wanted, overrides=Overrides(**overrides), patches=patches or PatchChoice()
         )
-        return self.make(asked)
+        return self.make(requested)
 
     def make(self, request: LaunchRequest) -> LaunchPlan:
         return run(self.planner.plan(request))

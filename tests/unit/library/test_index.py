@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
-from engine_host.library.index import Shelf
+from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile, ModelOrigin
@@ -18,15 +18,15 @@ from tests.unit.library.checkpoints import checkpoint, in_hub, tensors
 DEMO = resources() / "models" / "sndr-demo"
 
 
-def shelf_of(*folders: Path) -> Shelf:
+def shelf_of(*folders: Path) -> ModelIndex:
     def scan() -> Sequence[FoundModel]:
         return find_models([Place(folder, ModelOrigin.FOLDER, "mine") for folder in folders])
 
-    return Shelf(scan)
+    return ModelIndex(scan)
 
 
-def found(shelf: Shelf, wanted: str, *formats: str) -> ModelFile:
-    return run(shelf.find(wanted, formats)).file
+def found(model_index: ModelIndex, wanted: str, *formats: str) -> ModelFile:
+    return run(model_index.find(wanted, formats)).file
 
 
 @pytest.fixture
@@ -46,25 +46,25 @@ def test_a_model_in_two_forms_is_listed_twice_under_one_name(both: Path) -> None
 
 
 def test_the_name_means_the_gguf_unless_the_engine_wants_the_other_form(both: Path) -> None:
-    shelf = shelf_of(both)
-    assert found(shelf, "sndr-demo").format == "GGUF"
-    assert found(shelf, "sndr-demo", "safetensors", "shape").format == "safetensors"
-    assert found(shelf, "sndr-demo-q8-0", "safetensors").format == "GGUF", "an id is what it is"
-    assert found(shelf, "sndr-demo-safetensors").path == str(both / "sndr-demo")
+    model_index = shelf_of(both)
+    assert found(model_index, "sndr-demo").format == "GGUF"
+    assert found(model_index, "sndr-demo", "safetensors", "shape").format == "safetensors"
+    assert found(model_index, "sndr-demo-q8-0", "safetensors").format == "GGUF", "an id is what it is"
+    assert found(model_index, "sndr-demo-safetensors").path == str(both / "sndr-demo")
 
 
 def test_paths(both: Path, tmp_path: Path) -> None:
-    shelf = shelf_of()
+    model_index = shelf_of()
     folder = both / "sndr-demo"
     for path in (folder, folder / "config.json", folder / "model.safetensors"):
-        assert found(shelf, str(path)).format == "safetensors"
-    assert found(shelf, str(folder / "sndr-demo-q8_0.gguf")).format == "GGUF"
+        assert found(model_index, str(path)).format == "safetensors"
+    assert found(model_index, str(folder / "sndr-demo-q8_0.gguf")).format == "GGUF"
     alone = tmp_path / "alone"
     alone.mkdir()
     shutil.copyfile(folder / "sndr-demo-q8_0.gguf", alone / "x.gguf")
-    assert found(shelf, str(alone)).format == "GGUF"
+    assert found(model_index, str(alone)).format == "GGUF"
     with pytest.raises(HostError) as raised:
-        found(shelf, str(tmp_path / "nowhere"))
+        found(model_index, str(tmp_path / "nowhere"))
     assert raised.value.reason is Reason.MODEL_FILE_MISSING
 
 
@@ -72,22 +72,22 @@ def test_only_the_main_revision_of_the_hugging_face_cache_is_listed(tmp_path: Pa
     hub = tmp_path / "hub"
     in_hub(hub, "Org/My-Model", {"old": tensors(a=(2,)), "new": tensors(a=(4,))}, "new")
     in_hub(hub, "Org/Loose", {"abc": None}, None)
-    shelf = shelf_of(hub)
-    (model,) = run(shelf.models())
+    model_index = shelf_of(hub)
+    (model,) = run(model_index.models())
     assert (model.id, model.name, model.parameters) == ("org-my-model", "my-model", 4)
     assert model.path.endswith("snapshots/new")
     for wanted in ("Org/My-Model", "org-my-model", "my-model"):
-        assert found(shelf, wanted).path == model.path
+        assert found(model_index, wanted).path == model.path
 
 
 def test_a_broken_checkpoint_is_listed_with_its_problem(tmp_path: Path) -> None:
     checkpoint(tmp_path / "m", tensors(a=(8,))[:-3])
-    shelf = shelf_of(tmp_path)
-    (model,) = run(shelf.models())
+    model_index = shelf_of(tmp_path)
+    (model,) = run(model_index.models())
     assert model.problem is not None
     assert model.problem.reason is Reason.MODEL_FILE_DAMAGED
     (tmp_path / "m" / "model.safetensors").write_bytes(tensors(a=(8,)))
-    assert found(shelf, "m").parameters == 8, "a file that was mended is read again"
+    assert found(model_index, "m").parameters == 8, "a file that was mended is read again"
 
 
 def test_what_only_looks_like_a_checkpoint_is_passed_over(tmp_path: Path) -> None:

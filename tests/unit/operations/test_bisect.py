@@ -10,7 +10,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.launch.planner import Planner
-from engine_host.operations.bisect import BisectService, PublicDoor
+from engine_host.operations.bisect import BisectOperations, EndpointAddress
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
@@ -74,7 +74,7 @@ class Desk:
 
     rig: Rig
     planner: Trouble
-    service: BisectService
+    service: BisectOperations
 
     async def start(self, check: BisectCheck = STARTS, **launch: Any) -> Job:
         return await self.service.start(BisectRequest(launch=LaunchRequest(model="m", **launch), check=check))
@@ -92,8 +92,10 @@ def at_a_desk(work: Callable[[Desk], Coroutine[Any, Any, None]], *guilty: Collec
     async def act() -> None:
         async with rig() as built:
             planner = Trouble(built, guilty)
-            door = PublicDoor("http://endpoint/v1", "key-1")
-            await work(Desk(built, planner, BisectService(built.jobs, built.manager, planner, lambda: door)))
+            door = EndpointAddress("http://endpoint/v1", "key-1")
+            await work(
+                Desk(built, planner, BisectOperations(built.jobs, built.manager, planner, lambda: door))
+            )
 
     run(act())
 
@@ -299,11 +301,11 @@ def test_a_check_that_cannot_be_run_is_refused_before_anything_starts(tmp_path: 
         (BisectCheck(command=("true", "a b")), "sndr patches bisect m -- true 'a b'"),
     ],
 )
-def test_the_job_names_its_twin_on_the_command_line(check: BisectCheck, twin: str) -> None:
+def test_the_job_names_its_twin_on_the_command_line(check: BisectCheck, equivalent_command: str) -> None:
     async def work(desk: Desk) -> None:
         # A bisection keeps nothing, and its command has no word for it.
         job = await desk.start(check, keep=True)
-        assert job.command == twin
+        assert job.command == equivalent_command
         desk.rig.jobs.cancel(job.id)
         await desk.rig.jobs.ended(job.id)
 

@@ -16,12 +16,12 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.planner import Planner
-from engine_host.library.index import ShelvedModel
-from engine_host.operations.deploy import DeployServices
+from engine_host.library.index import IndexedModel
+from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.fit import FitServices
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetStatus
@@ -87,11 +87,11 @@ class FakePlanner:
         return self._answer
 
 
-def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda") -> DeployServices:
+def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda") -> DeployOperations:
     """The services around a plan; the model and the environment are FAKE."""
 
-    async def find_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
-        return cast(ShelvedModel, SimpleNamespace(file=file_at(wanted), info=None))
+    async def find_model(wanted: str, _formats: Collection[str]) -> IndexedModel:
+        return cast(IndexedModel, SimpleNamespace(file=file_at(wanted), info=None))
 
     async def find_environment(_wanted: str | None) -> Environment:
         return cast(Environment, SimpleNamespace(python=PYTHON, version="0.32.0", build=build))
@@ -99,13 +99,13 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
     async def find_server(_choice: object) -> Any:
         raise AssertionError("not for vLLM")
 
-    catalogue = PresetServices(
+    catalogue = PresetOperations(
         presets, tmp_path / "own", SettingsFile(tmp_path / "s.toml"), EventLog(), lambda: ()
     )
-    return DeployServices(
+    return DeployOperations(
         catalogue,
         cast(Planner, FakePlanner(answer)),
-        lambda: Catalogue.load((BUILT_IN,)),
+        lambda: PatchCatalog.load((BUILT_IN,)),
         Switches,
         find_model,
         find_server,
@@ -116,17 +116,17 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
     )
 
 
-def fits_of(catalogue: PresetServices) -> FitServices:
+def fits_of(catalogue: PresetOperations) -> FitOperations:
     """The real calculator without files of this machine and without anything that it learnt."""
 
-    async def find_model(wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    async def find_model(wanted: str, _formats: Collection[str]) -> IndexedModel:
         raise HostError(Reason.MODEL_FILE_MISSING, f"{wanted} has no files.")
 
     async def no_models() -> Sequence[ModelFile]:
         return ()
 
     store = cast(Store, SimpleNamespace(newest=lambda _kind, _limit: ()))
-    return FitServices(
+    return FitOperations(
         find_model,
         no_models,
         catalogue,
@@ -138,7 +138,7 @@ def fits_of(catalogue: PresetServices) -> FitServices:
     )
 
 
-def render(of: DeployServices, target: RenderTarget, **fields: Any) -> Rendering:
+def render(of: DeployOperations, target: RenderTarget, **fields: Any) -> Rendering:
     """A rendering for this machine."""
     launch = LaunchRequest.model_validate(fields.pop("launch", {"model": "m"}))
     return asyncio.run(of.render(RenderRequest(launch=launch, target=target, **fields)))

@@ -17,8 +17,8 @@ from engine_host.engines.manager import EngineManager
 from engine_host.launch.planner import Planner
 from engine_host.operations.engine_patches import (
     OVERLAY,
-    EnginePatchBook,
-    EnginePatchService,
+    EnginePatchOperations,
+    EnginePatchTracker,
     ledger_folder,
     remove_stale_ledgers,
 )
@@ -66,7 +66,7 @@ class Told(EventLog):
 class Desk:
     """A book, its events, its stages, and where engines write."""
 
-    book: EnginePatchBook
+    book: EnginePatchTracker
     events: Told
     run: Path
     stages: list[tuple[str, str, str]] = field(default_factory=list)
@@ -79,7 +79,7 @@ def at_a_desk(run_folder: Path, work: Callable[[Desk], Coroutine[Any, Any, None]
     @asynccontextmanager
     async def desk() -> AsyncIterator[Desk]:
         events = Told()
-        built = Desk(EnginePatchBook(events, run_folder), events, run_folder)
+        built = Desk(EnginePatchTracker(events, run_folder), events, run_folder)
         built.book.stage = lambda *told: built.stages.append(told)
         yield built
         await built.book.close()
@@ -326,7 +326,7 @@ def test_start_without_of_a_preset_keeps_what_the_preset_leaves_out(tmp_path: Pa
 
     async def work(desk: Desk) -> None:
         planner, manager = FakePlanner(request), FakeManager(PatchChoice(off=("x",)))
-        await EnginePatchService(desk.book, manager, planner).start_without("engine-demo", "one")
+        await EnginePatchOperations(desk.book, manager, planner).start_without("engine-demo", "one")
         assert planner.asked == [request.model_copy(update={"patches": PatchChoice(off=("x", "one"))})]
 
     at_a_desk(tmp_path, work)
@@ -337,7 +337,7 @@ def test_start_without_is_the_same_request_without_the_patch(tmp_path: Path) -> 
 
     async def work(desk: Desk) -> None:
         planner, manager = FakePlanner(request), FakeManager()
-        await EnginePatchService(desk.book, manager, planner).start_without("engine-demo", "one")
+        await EnginePatchOperations(desk.book, manager, planner).start_without("engine-demo", "one")
         (asked,) = planner.asked
         assert asked == request.model_copy(
             update={"patches": PatchChoice(off=("x", "one"), on=("y",), only=("one", "z"))}

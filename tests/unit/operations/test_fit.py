@@ -13,9 +13,9 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.library.gguf import read_gguf
-from engine_host.library.index import ShelvedModel
-from engine_host.operations.fit import FitServices, request_of
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.library.index import IndexedModel
+from engine_host.operations.fit import FitOperations, request_of
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import FitPart, FitReport, FitRequest, Measured, PartSource
 from engine_host.protocol.models import ModelFile, ModelOrigin
@@ -35,10 +35,10 @@ class Here:
         self.server: ServerCapabilities | None = None
         self.events = EventLog()
         self.store = Store(home / "store.sqlite")
-        services = PresetServices(
+        services = PresetOperations(
             presets, home / "own", SettingsFile(home / "settings.toml"), self.events, lambda: ()
         )
-        self.fits = FitServices(
+        self.fits = FitOperations(
             self._model,
             self._list,
             services,
@@ -50,7 +50,7 @@ class Here:
             find_server=self._server,
         )
 
-    async def _model(self, _wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    async def _model(self, _wanted: str, _formats: Collection[str]) -> IndexedModel:
         file = ModelFile(
             id="demo",
             name="demo",
@@ -60,7 +60,7 @@ class Here:
             size=DEMO.stat().st_size,
             format="GGUF",
         )
-        return ShelvedModel(file, read_gguf(DEMO))
+        return IndexedModel(file, read_gguf(DEMO))
 
     async def _list(self) -> Sequence[ModelFile]:
         return ()

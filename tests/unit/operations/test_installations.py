@@ -13,13 +13,13 @@ from engine_host.cli.engine import _environments
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.vllm.environment_folder import claim
 from engine_host.engines.vllm.install import install
 from engine_host.engines.vllm.installations import VllmInstallations
-from engine_host.operations.installations import InstallationJobs
+from engine_host.operations.installations import InstallationOperations
 from engine_host.protocol.engines import Engine, Installation
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
@@ -43,11 +43,11 @@ class Desk:
     def __init__(self, folders: Folders, store: Store) -> None:
         self.events = EventLog()
         self.runner = JobRunner(self.events.publish, store)
-        self.log_book = LogBook(self.events.publish)
+        self.log_buffer = LogBuffer(self.events.publish)
         self.installations = VllmInstallations(folders.cache / "vllm-environments", lambda: False)
         self.running: list[Engine] = []
-        self.jobs = InstallationJobs(
-            folders, self.runner, self.events, self.log_book, self.installations, self._engines
+        self.jobs = InstallationOperations(
+            folders, self.runner, self.events, self.log_buffer, self.installations, self._engines
         )
         self.home = self.installations.folder / CPU
 
@@ -82,7 +82,7 @@ async def desk() -> AsyncIterator[Desk]:
         yield built
     finally:
         await built.runner.close()
-        built.log_book.close()
+        built.log_buffer.close()
         store.close()
 
 
@@ -199,7 +199,7 @@ def test_a_killed_install_is_a_leftover_that_the_next_install_clears(tiny: TinyV
             assert (await built.listed(PIN.id)).present
             assert (await built.listed(PIN.id)).leftover is None
             assert sorted(path.name for path in home.parent.iterdir()) == [PIN.id]
-            assert any("freed" in line and OTHER.id in line for line in built.log_book.tail("install", 50))
+            assert any("freed" in line and OTHER.id in line for line in built.log_buffer.tail("install", 50))
 
     run(act())
 
@@ -318,7 +318,7 @@ def test_a_reinstall_that_fails_or_is_cut_off_leaves_the_old_one(tiny: TinyVllm)
             one = await built.listed(PIN.id)
             assert (one.present, one.problem) == (True, None)
             assert (home / "mark").exists()
-            assert any("brought back" in line for line in built.log_book.tail("install", 20))
+            assert any("brought back" in line for line in built.log_buffer.tail("install", 20))
             job = await built.ended(built.jobs.install(PIN.id))
             assert job.state is JobState.DONE, job.error
             assert [path.name for path in home.parent.iterdir()] == [PIN.id]

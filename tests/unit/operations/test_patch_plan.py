@@ -10,7 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.launch.dependencies import PatchFacts
 from engine_host.operations.patch_plan import PatchPlans
 from engine_host.overlay.bundle import install_pth
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PatchReason
@@ -57,7 +57,7 @@ def plans(tmp_path: Path) -> PatchPlans:
         folder.mkdir(parents=True)
         text = PATCH.format(id=name, required=required, platform=platform)
         (folder / "patch.toml").write_text(text)
-    return PatchPlans(lambda: Catalogue.load((tmp_path / "patches",)), Switches, tmp_path / "cache")
+    return PatchPlans(lambda: PatchCatalog.load((tmp_path / "patches",)), Switches, tmp_path / "cache")
 
 
 def facts(tmp_path: Path) -> PatchFacts:
@@ -88,7 +88,7 @@ def test_an_environment_that_is_not_prepared_gets_the_bundle_by_its_path(
 
 
 def test_without_patches_nothing_enters_the_engine(tmp_path: Path) -> None:
-    made = PatchPlans(lambda: Catalogue({}), Switches, tmp_path)(facts(tmp_path), PatchChoice())
+    made = PatchPlans(lambda: PatchCatalog({}), Switches, tmp_path)(facts(tmp_path), PatchChoice())
     assert (made.environment, made.argv, made.planned.digest) == ({}, (), "")
     assert not list(tmp_path.iterdir())
 

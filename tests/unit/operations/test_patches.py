@@ -13,8 +13,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
-from engine_host.operations.patches import PatchServices, read_switches
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.operations.patches import PatchOperations, read_switches
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import CheckVerdict, PatchPage, PlannedPatches, SwitchPatches
@@ -39,7 +39,7 @@ class FakePlanner(Planner):
 class Desk:
     """The services over two patches, and what they told others."""
 
-    services: PatchServices
+    services: PatchOperations
     settings: SettingsFile
     events: EventLog
     folder: Path
@@ -73,8 +73,8 @@ def at_a_desk(
         folder = tmp_path / "patches"
         write_patch(folder, "one")
         write_patch(folder, "two", 'requires = ["one"]', family="attention.turboquant")
-        services = PatchServices(
-            lambda: Catalogue.load((folder,)),
+        services = PatchOperations(
+            lambda: PatchCatalog.load((folder,)),
             settings,
             settings_changed,
             VllmInstallations(tmp_path / "environments", lambda: False),

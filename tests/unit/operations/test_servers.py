@@ -9,12 +9,12 @@ import pytest
 
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
-from engine_host.core.log_buffer import LogBook
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.build.builder import BuildRequest, BuildResult
 from engine_host.engines.llamacpp.choice import LlamaCppServers
-from engine_host.operations.servers import ServerJobs
+from engine_host.operations.servers import ServerOperations
 from engine_host.protocol.engines import Backend, SpeedComparison
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobState, JobStep
@@ -52,12 +52,12 @@ class Desk:
         async def work() -> list[Job]:
             events = EventLog()
             runner = JobRunner(events.publish, self.store)
-            jobs = ServerJobs(
+            jobs = ServerOperations(
                 self.folders,
                 runner,
                 self.store,
                 events,
-                LogBook(events.publish),
+                LogBuffer(events.publish),
                 LlamaCppServers(self.folders.data, lambda: None),
                 lambda: None,
                 lambda: ServerChoice.AUTO,

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from engine_host.overlay.catalogue import Catalogue
+from engine_host.overlay.patch_catalog import PatchCatalog
 
 RANGE = 'vllm = ">=0.26,<0.33"'
 TEXT = """
@@ -37,8 +37,8 @@ def write_patch(
     return folder
 
 
-def load(place: Path) -> Catalogue:
+def load(place: Path) -> PatchCatalog:
     """The catalogue of these folders alone; a fault fails the test."""
-    catalogue = Catalogue.load((place,))
+    catalogue = PatchCatalog.load((place,))
     assert catalogue.faults == ()
     return catalogue

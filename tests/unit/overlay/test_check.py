@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.check import check, check_patch, find_function, nearest, operations
 from engine_host.overlay.inject.signatures import of_object, of_source
 from engine_host.overlay.sources import VllmSource, open_source
@@ -57,7 +57,7 @@ def place(tmp_path: Path) -> Path:
 
 
 def checked(place: Path, source: VllmSource) -> dict[str, PatchCheck]:
-    catalogue = Catalogue.load((place,))
+    catalogue = PatchCatalog.load((place,))
     assert not catalogue.faults
     return {one.patch: one for one in check(catalogue, source)}
 
@@ -175,10 +175,10 @@ def test_a_signature_is_looked_for_in_what_edits_made_of_it(place: Path, source:
     found = checked(place, source)
     assert found["b-after"].verdict is CheckVerdict.APPLIES
     assert found["c-before"].verdict is CheckVerdict.SIGNATURE_CHANGED
-    alone = Catalogue.load((place,))
+    alone = PatchCatalog.load((place,))
     assert check_patch(alone, alone.get("b-after"), source, {}).verdict is CheckVerdict.SIGNATURE_CHANGED
     write_patch(place, "both", wider + fits, CODE)
-    alone = Catalogue.load((place,))
+    alone = PatchCatalog.load((place,))
     assert check_patch(alone, alone.get("both"), source, {}).verdict is CheckVerdict.APPLIES
 
 
@@ -191,7 +191,7 @@ def test_an_edit_that_leaves_no_python_is_the_rebinds_failure(place: Path, sourc
 
 def test_one_patch_alone_is_checked_without_those_before_it(place: Path, source: VllmSource) -> None:
     write_patch(place, "one", text("vllm.s", FITTING, "return 41"))
-    catalogue = Catalogue.load((place,))
+    catalogue = PatchCatalog.load((place,))
     texts: dict[str, str] = {}
     assert check_patch(catalogue, catalogue.get("one"), source, texts).verdict is CheckVerdict.APPLIES
     assert "return 41" in texts["vllm.s"]
@@ -222,7 +222,7 @@ def test_operations_show_the_change_in_this_vllm(place: Path, source: VllmSource
         + hook("kernels", "patch:gone"),
         "def replacement(original):\n    return original\n",
     )
-    patch = Catalogue.load((place,)).get("one")
+    patch = PatchCatalog.load((place,)).get("one")
     edit, bound, hooked = operations(patch, source)
     assert (edit.kind, bound.kind, hooked.kind) == (PatchKind.TEXT, PatchKind.REBIND, PatchKind.HOOK)
     assert edit.diff.startswith("--- a/vllm/s.py\n+++ b/vllm/s.py\n@@ -5,7 +5,7 @@")
@@ -266,7 +266,7 @@ def test_the_last_of_two_definitions_counts() -> None:
     assert find_function("class A: ...", "A") is None
 
 
-INSTALLED = Catalogue.load((BUILT_IN,))
+INSTALLED = PatchCatalog.load((BUILT_IN,))
 
 
 def test_every_built_in_patch_can_be_used() -> None:

@@ -77,7 +77,7 @@ async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
     assert view.advice.isVisible()
     assert "At most" in words(view.speed)
     assert "not measured" in words(view.speed).lower()
-    assert view.twin.label.text() == (
+    assert view.equivalent_command.label.text() == (
         "sndr fit qwen3.6-27b/int4-autoround --hardware '2x rtx-3090' --context 65536 --streams 4"
     )
     assert view.subtitle.text() == "qwen3.6-27b/int4-autoround with vLLM on 2 × GeForce RTX 3090"
@@ -97,7 +97,7 @@ async def test_the_boxes_choose_what_is_asked(stage: Stage) -> None:
     await answered(stage, view)
     assert view.inputs.card_cell.isVisibleTo(view.inputs)
     assert not view.inputs.here.isVisibleTo(view.inputs)
-    assert view.twin.label.text().endswith("--hardware l4")
+    assert view.equivalent_command.label.text().endswith("--hardware l4")
     assert view.model.report is not None
     assert view.model.report.devices[0].name.startswith("L4")
 
@@ -130,7 +130,7 @@ async def test_a_config_and_figures_of_ones_own(stage: Stage) -> None:
     report = view.model.report
     assert report is not None
     assert report.devices[0].total == 8 << 30
-    assert "--gpu 8" in view.twin.label.text()
+    assert "--gpu 8" in view.equivalent_command.label.text()
     # What cannot be taken stays as typed and is explained; the question stays as it was.
     total.selectAll()
     QTest.keyClicks(total, "lots")
@@ -174,7 +174,7 @@ async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: Fak
     await stage.until(lambda: view.model.unread)
     assert view.unread.isVisible()
     assert not view.problem.isVisible()
-    assert view.twin.label.text() == "sndr fit org/name --hardware l4 --online"
+    assert view.equivalent_command.label.text() == "sndr fit org/name --hardware l4 --online"
     assert hub.asked == []
     view.read.click()
     assert view.read.text() == "Reading…"

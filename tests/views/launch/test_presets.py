@@ -266,7 +266,7 @@ async def test_a_preset_that_is_not_started_here_says_so_and_keeps_its_command(s
     view = await page(stage, "on-sglang")
     await stage.until(lambda: not view.model.planning)
     assert not view.start.start.isEnabled()
-    assert view.start.twin.label.text() == "sndr launch on-sglang"
+    assert view.start.equivalent_command.label.text() == "sndr launch on-sglang"
     assert "does not start SGLang" in words(view.plan)
     assert not view.form.isVisible()
 
@@ -277,7 +277,7 @@ async def test_the_command_line_is_there_before_the_plan_is(stage: Stage) -> Non
     )
     view = await page(stage, "big-24")
     await stage.until(lambda: view.model.problem is not None)
-    assert view.start.twin.label.text() == "sndr launch big-24"
+    assert view.start.equivalent_command.label.text() == "sndr launch big-24"
     assert "Two layers contradict" in words(view.plan)
 
 

@@ -97,7 +97,10 @@ async def test_without_vllm_a_card_installs_it_and_the_plan_follows(stage: Stage
     assert view.install.entry is not None
     assert "not installed" in view.install.heading.text()
     assert "to download" in view.install.entry.about.text()
-    assert view.install.twin.label.text() == "sndr engine install vllm --version 0.32.0 --build cpu"
+    assert (
+        view.install.equivalent_command.label.text()
+        == "sndr engine install vllm --version 0.32.0 --build cpu"
+    )
     assert not view.start.start.isEnabled()
     assert not view.plan.isVisible()
     assert not [body for body in stage.host.sent("POST", PLANS) if body["model"] == "qwen-checkpoint"]

@@ -217,7 +217,9 @@ async def test_a_bisection_with_an_own_command_needs_a_readable_one(stage: Stage
     dialog.command.setText("./check.sh 'open")
     assert not dialog.start.isEnabled()
     dialog.command.setText("./check.sh one")
-    await stage.until(lambda: dialog.twin.label.text() == "sndr patches bisect sndr-demo -- ./check.sh one")
+    await stage.until(
+        lambda: dialog.equivalent_command.label.text() == "sndr patches bisect sndr-demo -- ./check.sh one"
+    )
     dialog.start.click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/patches/bisect"))
     sent = stage.host.sent("POST", "/v1/patches/bisect")[0]
@@ -229,11 +231,11 @@ async def test_the_dialog_of_a_bisection_shows_the_command_line_of_its_plan(stag
     stage.host.plan = samples.vllm_plan(command="sndr run qwen --engine vllm --without P0004")
     view = await page(stage)
     dialog = await bisect_dialog(stage, view)
-    await stage.until(dialog.twin.isVisible)
+    await stage.until(dialog.equivalent_command.isVisible)
     wanted = "sndr patches bisect qwen --engine vllm --without P0004 --check"
-    assert dialog.twin.label.text() == f"{wanted} starts"
+    assert dialog.equivalent_command.label.text() == f"{wanted} starts"
     dialog.check.setCurrentIndex(2)
-    assert dialog.twin.label.text() == f"{wanted} same_answer"
+    assert dialog.equivalent_command.label.text() == f"{wanted} same_answer"
     dialog.reject()
 
 
@@ -253,8 +255,8 @@ async def test_the_command_line_of_a_bisection_is_one_that_it_takes(
     stage.host.plan = samples.vllm_plan(command=start)
     view = await page(stage)
     dialog = await bisect_dialog(stage, view)
-    await stage.until(dialog.twin.isVisible)
-    assert dialog.twin.label.text() == f"{bisects} --check starts"
+    await stage.until(dialog.equivalent_command.isVisible)
+    assert dialog.equivalent_command.label.text() == f"{bisects} --check starts"
     dialog.reject()
 
 
@@ -282,7 +284,7 @@ async def test_a_bisection_shows_its_steps_and_then_what_it_found(stage: Stage) 
     stage.host.publish(JobDoneEvent(job=done))
     await stage.until(view.bisection.sentence.isVisible)
     assert view.bisection.sentence.text() == "P0001 makes the check fail."
-    assert view.bisection.twin.label.text() == "sndr run sndr-demo --without P0001"
+    assert view.bisection.equivalent_command.label.text() == "sndr run sndr-demo --without P0001"
     view.bisection.more.click()
     assert view.bisection.trials.isVisible()
     culprit = next(made for made in view.bisection.findChildren(QPushButton) if made.text() == "P0001")

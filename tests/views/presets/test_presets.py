@@ -22,7 +22,7 @@ from PySide6.QtWidgets import (
 
 from engine_host.protocol import EntryOrigin, Reason
 from sndr_gui.models.presets.drafts import Draft, Drafts
-from sndr_gui.views.presets.dialogs import ImportDialog, LeaveDialog, SaveDialog
+from sndr_gui.views.presets.dialogs import CloseDialog, ImportDialog, SaveDialog
 from sndr_gui.views.presets.page import PresetsView
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from tests.views.conftest import Stage
@@ -219,7 +219,7 @@ async def test_leaving_with_changes_asks_and_a_draft_survives_the_window(stage: 
     editor.set_value(("title",), "Other")
     await stage.until(lambda: editor.dirty)
     view.pane.leave()
-    asked = dialog(LeaveDialog)
+    asked = dialog(CloseDialog)
     asked.keep.click()
     assert not editor.is_open
     assert next(row for row in view.model.rows.shown if row.id == "mine").kind == "your own, draft"
@@ -328,7 +328,14 @@ async def test_exported_and_imported_with_the_choice_of_another_id(
     await stage.until(lambda: view.model.arriving is not None)
     asked = dialog(ImportDialog)
     assert asked.name.text() == "mine-2"
-    assert shlex.split(asked.twin.label.text()) == ["sndr", "presets", "import", str(out), "--as", "mine-2"]
+    assert shlex.split(asked.equivalent_command.label.text()) == [
+        "sndr",
+        "presets",
+        "import",
+        str(out),
+        "--as",
+        "mine-2",
+    ]
     assert asked.replace.isVisible()
     asked.rename.click()
     await stage.until(lambda: view.model.item("mine-2") is not None)

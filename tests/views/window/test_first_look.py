@@ -177,11 +177,11 @@ async def test_a_long_command_line_ends_before_its_copy_button(stage: Stage) -> 
     assert isinstance(page, LaunchView)
     page.model.show_list(ListKind.MODELS)
     await stage.until(lambda: page.model.plan is not None)
-    twin = page.start.twin
-    label = twin.label
+    equivalent_command = page.start.equivalent_command
+    label = equivalent_command.label
     # A layout whose height follows its width settles over several events: every line comes into sight.
     await stage.until(lambda: label.height() >= label.heightForWidth(label.width()) > 60)
-    assert label.geometry().right() < twin._copy.geometry().left()
+    assert label.geometry().right() < equivalent_command._copy.geometry().left()
 
 
 async def test_only_changed_settings_can_be_taken_back(stage: Stage) -> None:

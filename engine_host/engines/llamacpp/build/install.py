@@ -59,9 +59,9 @@ def install_wheel(wheel: Path, folder: Path, tell: Tell) -> None:
                     evidence={"path": item.filename},
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
-            twin = seen.get((item.CRC, item.file_size)) if item.file_size > 4096 else None
-            if twin is not None:
-                os.link(twin, target)
+            equivalent_command = seen.get((item.CRC, item.file_size)) if item.file_size > 4096 else None
+            if equivalent_command is not None:
+                os.link(equivalent_command, target)
             else:
                 with archive.open(item) as source, target.open("wb") as out:
                     shutil.copyfileobj(source, out, 1 << 20)

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.overlay.bundle import write_bundle
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, Catalogue
 from tests.vllm_environment import vllm_python, vllm_version
 
 PATCH = "cpu-speculation-sampling"

@@ -12,7 +12,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol.presets import EditPreset, LintPreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
 
@@ -21,9 +21,9 @@ MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  c
 
 
 @pytest.fixture
-def served(host: FakeHost, tmp_path: Path) -> PresetServices:
+def served(host: FakeHost, tmp_path: Path) -> PresetOperations:
     """The real catalogue behind the canned routes that edit, check and save."""
-    services = PresetServices(
+    services = PresetOperations(
         presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
     )
 
@@ -122,7 +122,7 @@ def test_what_is_not_set_cannot_be_unset(sndr: Sndr, tmp_path: Path) -> None:
     assert path.read_text() == MINE
 
 
-def test_a_variation_says_what_is_different_in_it(served: PresetServices, tmp_path: Path) -> None:
+def test_a_variation_says_what_is_different_in_it(served: PresetOperations, tmp_path: Path) -> None:
     path = tmp_path / "own" / "mine.yaml"
     path.parent.mkdir()
     path.write_text(MINE + "  streams: 1\n  flash_attention: 'off'\n")

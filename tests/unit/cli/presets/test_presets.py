@@ -11,7 +11,7 @@ import pytest
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
 
@@ -20,9 +20,9 @@ MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  c
 
 
 @pytest.fixture
-def services(tmp_path: Path) -> PresetServices:
+def services(tmp_path: Path) -> PresetOperations:
     """The real catalogue, with a folder of its own for a person's presets."""
-    return PresetServices(
+    return PresetOperations(
         presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
     )
 
@@ -32,7 +32,7 @@ def said(answer: Any) -> tuple[int, Any]:
     return 200, asyncio.run(answer).model_dump(mode="json")
 
 
-def test_lists_and_narrows(host: FakeHost, sndr: Sndr, services: PresetServices) -> None:
+def test_lists_and_narrows(host: FakeHost, sndr: Sndr, services: PresetOperations) -> None:
     host.answers["GET /v1/presets"] = said(services.page())
     code, out, _ = sndr("presets", "list")
     assert code == 0
@@ -51,7 +51,7 @@ def test_lists_and_narrows(host: FakeHost, sndr: Sndr, services: PresetServices)
 
 
 def test_shows_the_card_and_where_settings_are_from(
-    host: FakeHost, sndr: Sndr, services: PresetServices
+    host: FakeHost, sndr: Sndr, services: PresetOperations
 ) -> None:
     host.answers["GET /v1/presets/qwen3.6-27b-q4-24"] = said(services.detail("qwen3.6-27b-q4-24"))
     code, out, _ = sndr("presets", "show", "qwen3.6-27b-q4-24")
@@ -68,7 +68,7 @@ def test_shows_the_card_and_where_settings_are_from(
 
 
 def test_resolves_with_overrides_and_says_conflicts(
-    host: FakeHost, sndr: Sndr, services: PresetServices
+    host: FakeHost, sndr: Sndr, services: PresetOperations
 ) -> None:
     asked = ResolvePreset.model_validate(
         {"preset": "demo-llamacpp", "hardware": "l4", "overrides": {"context": 9000}}
@@ -86,7 +86,7 @@ def test_resolves_with_overrides_and_says_conflicts(
 
 
 def test_what_the_hardware_lacks_is_an_exit_code_too(
-    host: FakeHost, sndr: Sndr, services: PresetServices
+    host: FakeHost, sndr: Sndr, services: PresetOperations
 ) -> None:
     asked = ResolvePreset(preset="qwen3.6-27b-q4-24", hardware="here")
     host.answers["POST /v1/presets/resolve"] = said(services.resolve(asked))
@@ -98,7 +98,7 @@ def test_what_the_hardware_lacks_is_an_exit_code_too(
 
 
 def test_lints_files_and_the_catalogue(
-    host: FakeHost, sndr: Sndr, services: PresetServices, tmp_path: Path
+    host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path
 ) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(MINE)
@@ -122,7 +122,7 @@ def test_lints_files_and_the_catalogue(
     assert sndr("presets", "lint")[0] == 0
 
 
-def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetServices, tmp_path: Path) -> None:
+def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path) -> None:
     host.answers["GET /v1/presets/demo-vllm/export"] = said(services.export("demo-vllm"))
     file = tmp_path / "demo.yaml"
     assert sndr("presets", "export", "demo-vllm", "-o", str(file))[0] == 0
@@ -141,7 +141,7 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetService
     assert host.asked[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
 
 
-def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetServices, tmp_path: Path) -> None:
+def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path) -> None:
     file = tmp_path / "any-name.yaml"
     file.write_text(MINE.replace("context", "contxt"))
     host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=file.read_text())))
@@ -160,7 +160,7 @@ def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetService
     assert host.asked[-1][2]["digest"]
 
 
-def test_hardware_and_removing(host: FakeHost, sndr: Sndr, services: PresetServices) -> None:
+def test_hardware_and_removing(host: FakeHost, sndr: Sndr, services: PresetOperations) -> None:
     host.answers["GET /v1/catalog"] = said(services.entries())
     code, out, _ = sndr("presets", "hardware")
     assert code == 0

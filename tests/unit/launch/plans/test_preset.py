@@ -12,8 +12,8 @@ from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, UserValues, require, resolve
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets
-from engine_host.launch.dependencies import PatchesOfPlan, PatchFacts
-from engine_host.launch.equivalent_command import twin
+from engine_host.launch.dependencies import PatchFacts, PlanPatches
+from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.requested import PresetStart
@@ -71,7 +71,7 @@ class PresetDesk:
 
         self.planner = Planner(
             replace(
-                desk.planner._around,
+                desk.planner._dependencies,
                 find_preset=self.presets,
                 is_preset=is_preset,
                 machine=lambda: self.state,
@@ -196,18 +196,18 @@ def test_a_presets_patches_hold_where_none_are_named(vllm: PresetDesk) -> None:
     choice = PatchChoice(off=("a",))
     changed = replace(entry, entry=entry.entry.model_copy(update={"patches": choice}))
     vllm.presets.catalog = replace(CATALOG, presets={**CATALOG.presets, "demo-vllm": changed})
-    asked: list[PatchChoice] = []
-    around = vllm.planner._around
+    requested: list[PatchChoice] = []
+    around = vllm.planner._dependencies
 
-    def plan_patches(facts: PatchFacts, wanted: PatchChoice) -> PatchesOfPlan:
-        asked.append(wanted)
+    def plan_patches(facts: PatchFacts, wanted: PatchChoice) -> PlanPatches:
+        requested.append(wanted)
         return around.plan_patches(facts, wanted)
 
     vllm.planner = Planner(replace(around, plan_patches=plan_patches))
     assert vllm.plan("demo-vllm").choice == choice
     other = PatchChoice(only=("b",))
     assert vllm.plan("demo-vllm", patches=other).choice == other
-    assert asked == [choice, other]
+    assert requested == [choice, other]
 
 
 def test_a_preset_for_gpus_does_not_run_in_the_build_for_processors(vllm: PresetDesk) -> None:
@@ -279,7 +279,7 @@ def test_what_was_measured_with_another_version_is_told(llama: PresetDesk, cuda:
 
 
 def test_a_drafter_of_its_own_has_to_be_here(cuda: PresetDesk) -> None:
-    around = cuda.planner._around
+    around = cuda.planner._dependencies
     known: dict[str, Any] = {}
 
     async def find(wanted: str, formats: Any) -> Any:
@@ -402,6 +402,9 @@ def test_files_of_a_preset_that_are_wrong_stop_it(llama: PresetDesk) -> None:
 
 def test_the_twin_of_a_preset_is_a_launch_or_names_it() -> None:
     request = LaunchRequest(preset="p", model="/m x.gguf", overrides=Overrides(streams=3), keep=True)
-    assert twin(request, replaces=True) == "sndr launch p --model '/m x.gguf' --streams 3 --keep --replace"
-    bisected = twin(LaunchRequest(preset="p"), ("patches", "bisect"))
+    assert (
+        equivalent_command(request, replaces=True)
+        == "sndr launch p --model '/m x.gguf' --streams 3 --keep --replace"
+    )
+    bisected = equivalent_command(LaunchRequest(preset="p"), ("patches", "bisect"))
     assert bisected == "sndr patches bisect --preset p"

@@ -11,7 +11,7 @@ import pytest
 from engine_host.catalog.reader import Place, Reader
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets
-from engine_host.launch.equivalent_command import twin
+from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.engines import Engine, EngineState
@@ -258,7 +258,7 @@ def test_the_twin_has_all_flags() -> None:
         overrides=Overrides(kv_cache_dtype="fp8", speculation="mtp", eager=False, kv_cache_gib=2),
         patches=PatchChoice(off=("a", "family"), on=("b",), only=("c",)),
     )
-    assert twin(request) == (
+    assert equivalent_command(request) == (
         "sndr run m --engine vllm --installation 0.32.0-cpu --speculation mtp --kv-cache-dtype fp8 "
         "--set kv_cache_gib=2.0 --set eager=false --without a --without family --with b --only c"
     )

@@ -16,9 +16,9 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.launch.requested import PresetStart
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.operations.presets.launch import PresetStarts
-from engine_host.operations.presets.verify import PresetChecks
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.launch import PresetLaunches
+from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.host import Gpu
@@ -86,11 +86,13 @@ class Bench:
         self.own = home / "own"
         settings = SettingsFile(home / "settings.toml")
         self.events = EventLog()
-        self.services = PresetServices(presets, self.own, settings, self.events, lambda: self.gpus)
+        self.services = PresetOperations(presets, self.own, settings, self.events, lambda: self.gpus)
         self.store = Store(home / "store.sqlite")
         self.jobs = JobRunner(self.events.publish, self.store)
-        self.checks = PresetChecks(self.jobs, self.store, self.services, self.list, lambda: home / "models")
-        self.starts = PresetStarts(self.services, self.list, self.checks, lambda: home / "models")
+        self.checks = PresetVerifyOperations(
+            self.jobs, self.store, self.services, self.list, lambda: home / "models"
+        )
+        self.starts = PresetLaunches(self.services, self.list, self.checks, lambda: home / "models")
 
     async def list(self, rescan: bool) -> Sequence[ModelFile]:
         if rescan:

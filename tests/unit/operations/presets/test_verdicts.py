@@ -12,10 +12,10 @@ from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
-from engine_host.library.index import ShelvedModel
-from engine_host.operations.fit import FitServices
-from engine_host.operations.presets.catalog import PresetServices
-from engine_host.operations.presets.verdicts import PresetVerdictServices
+from engine_host.library.index import IndexedModel
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.host import Gpu
@@ -53,8 +53,8 @@ class Machine:
         self.events = EventLog()
         self.store = Store(home / "store.sqlite")
         settings = SettingsFile(home / "settings.toml")
-        services = PresetServices(presets, home / "own", settings, self.events, lambda: self.gpus)
-        self.fits = FitServices(
+        services = PresetOperations(presets, home / "own", settings, self.events, lambda: self.gpus)
+        self.fits = FitOperations(
             self._model,
             self._list,
             services,
@@ -64,11 +64,11 @@ class Machine:
             lambda: (),
             self.store,
         )
-        self.verdicts = PresetVerdictServices(
+        self.verdicts = PresetVerdictOperations(
             services, self.fits, self._list, self._server, self._environment, lambda: Path("/models")
         )
 
-    async def _model(self, wanted: str, _formats: Collection[str]) -> ShelvedModel:
+    async def _model(self, wanted: str, _formats: Collection[str]) -> IndexedModel:
         raise HostError(Reason.GGUF_TRUNCATED, f"{wanted} ends too early.")
 
     async def _list(self) -> Sequence[ModelFile]:

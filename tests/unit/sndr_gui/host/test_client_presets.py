@@ -10,19 +10,19 @@ import pytest
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol import ImportPreset, LintPreset, Reason, ResolvePreset, SavePreset
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostRefused
 from tests.unit.cli.fake_host import TOKEN, FakeHost, fake_host
 
 MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096\n"
-Asked = Callable[[HostClient], Coroutine[Any, Any, Any]]
+RequestedSettings = Callable[[HostClient], Coroutine[Any, Any, Any]]
 
 
 async def answers(own: Path) -> dict[str, Any]:
     """What the real catalogue says to everything that the window may ask."""
-    services = PresetServices(presets, own, SettingsFile(own / "settings.toml"), EventLog(), lambda: ())
+    services = PresetOperations(presets, own, SettingsFile(own / "settings.toml"), EventLog(), lambda: ())
     said = {
         "GET /v1/presets": services.page(),
         "GET /v1/presets/demo-vllm": services.detail("demo-vllm"),
@@ -76,7 +76,7 @@ async def answers(own: Path) -> dict[str, Any]:
 def test_each_method_asks_its_path_and_reads_the_answer(
     home: Path,
     tmp_path: Path,
-    asked: Asked,
+    asked: RequestedSettings,
     path: str,
     body: dict[str, Any] | None,
     read: Callable[[Any], Any],
@@ -98,7 +98,7 @@ def test_a_refused_import_says_why(home: Path) -> None:
     assert caught.value.problem.reason is Reason.CONFLICT
 
 
-async def _through(host: FakeHost, asked: Asked) -> Any:
+async def _through(host: FakeHost, asked: RequestedSettings) -> Any:
     client = HostClient(str(host.folders.socket), TOKEN)
     try:
         return await asked(client)

@@ -7,7 +7,7 @@ import pytest
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
-from engine_host.operations.presets.catalog import PresetServices
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.protocol import CatalogPage, PresetForm, PresetPage
 from sndr_gui.models.presets.form import (
     FormField,
@@ -29,7 +29,7 @@ WHOLE = {"format": 1, "id": "mine", "model": "sndr-demo"}
 def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[PresetForm, CatalogPage, PresetPage]:
     """What the real catalogue says of itself."""
     folder = tmp_path_factory.mktemp("config")
-    services = PresetServices(
+    services = PresetOperations(
         presets, folder / "own", SettingsFile(folder / "s.toml"), EventLog(), lambda: ()
     )
 

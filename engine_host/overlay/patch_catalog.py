@@ -23,7 +23,7 @@ ALL = "all"
 
 
 @dataclass(frozen=True)
-class Catalogue:
+class PatchCatalog:
     """Patches in order of application; a folder that cannot be used is a fault, not the end of the others."""
 
     patches: Mapping[str, LoadedPatch]
@@ -31,7 +31,7 @@ class Catalogue:
     families: frozenset[str] = field(default_factory=frozenset)
 
     @classmethod
-    def load(cls, folders: Sequence[Path] = (BUILT_IN,)) -> "Catalogue":
+    def load(cls, folders: Sequence[Path] = (BUILT_IN,)) -> "PatchCatalog":
         """Read the patch folders below some folders; an earlier folder wins over a later one.
 
         Raises HostError(patch_cycle).

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.overlay.catalogue import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.selection import Switches, switched
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchKind
@@ -73,7 +73,7 @@ def test_a_fault_names_file_and_cause_and_hides_nothing_else(
     spoil(tmp_path)
     for name in ("a-good-one", "z-good-one"):
         write_patch(tmp_path, name)
-    catalogue = Catalogue.load((tmp_path,))
+    catalogue = PatchCatalog.load((tmp_path,))
     assert list(catalogue.patches) == ["a-good-one", "z-good-one"]
     (fault,) = catalogue.faults
     assert fault.folder == str(tmp_path / "bad")
@@ -87,7 +87,7 @@ def test_asking_for_a_faulty_folder_gives_its_own_problem(
     tmp_path: Path, spoil: Callable[[Path], None]
 ) -> None:
     spoil(tmp_path)
-    catalogue = Catalogue.load((tmp_path,))
+    catalogue = PatchCatalog.load((tmp_path,))
     for ask in (catalogue.get, catalogue.named):
         with pytest.raises(HostError) as raised:
             ask("bad")
@@ -114,7 +114,7 @@ def test_a_folder_that_may_not_be_entered_is_a_fault(tmp_path: Path, monkeypatch
 
     monkeypatch.setattr(Path, "stat", stat)
     monkeypatch.setattr(Path, "read_text", read_text)
-    catalogue = Catalogue.load((tmp_path,))
+    catalogue = PatchCatalog.load((tmp_path,))
     assert list(catalogue.patches) == ["good"]
     assert "Permission denied" in catalogue.faults[0].problem.message
 
@@ -122,7 +122,7 @@ def test_a_folder_that_may_not_be_entered_is_a_fault(tmp_path: Path, monkeypatch
 def test_folders_without_a_patch_and_absent_places_are_nothing(tmp_path: Path) -> None:
     (tmp_path / "place" / "__pycache__").mkdir(parents=True)
     (tmp_path / "place" / "README").write_text("Mine.")
-    catalogue = Catalogue.load((tmp_path / "place", tmp_path / "nowhere"))
+    catalogue = PatchCatalog.load((tmp_path / "place", tmp_path / "nowhere"))
     assert (catalogue.patches, catalogue.faults) == ({}, ())
 
 
@@ -130,7 +130,7 @@ def test_the_earlier_place_keeps_an_id_that_is_there_twice(tmp_path: Path) -> No
     first = write_patch(tmp_path / "ours", "one")
     second = write_patch(tmp_path / "mine", "one")
     write_patch(tmp_path / "mine", "two")
-    catalogue = Catalogue.load((tmp_path / "ours", tmp_path / "mine"))
+    catalogue = PatchCatalog.load((tmp_path / "ours", tmp_path / "mine"))
     assert catalogue.get("one").folder == first
     assert list(catalogue.patches) == ["one", "two"]
     (fault,) = catalogue.faults
@@ -143,7 +143,7 @@ def test_what_requires_a_faulty_patch_is_a_fault_too(tmp_path: Path) -> None:
     write_patch(tmp_path, "middle", 'requires = ["bad"]')
     write_patch(tmp_path, "top", 'requires = ["middle"]')
     write_patch(tmp_path, "after-it", 'after = ["bad", "nowhere"]\nconflicts = ["nowhere"]')
-    catalogue = Catalogue.load((tmp_path,))
+    catalogue = PatchCatalog.load((tmp_path,))
     assert list(catalogue.patches) == ["after-it"]
     assert [Path(fault.folder).name for fault in catalogue.faults] == ["bad", "middle", "top"]
 
@@ -170,7 +170,7 @@ def test_a_cycle_names_its_members_and_no_others(tmp_path: Path) -> None:
     write_patch(tmp_path, "b", 'after = ["c"]')
     write_patch(tmp_path, "c", 'requires = ["a"]')
     with pytest.raises(HostError) as raised:
-        Catalogue.load((tmp_path,))
+        PatchCatalog.load((tmp_path,))
     assert raised.value.reason is Reason.PATCH_CYCLE
     assert raised.value.problem.evidence["cycle"] == ["a", "b", "c", "a"]
     assert "a → b → c → a" in raised.value.problem.message
@@ -210,7 +210,7 @@ def test_the_page_tells_of_every_patch_what_it_is_and_how_it_is_switched(tmp_pat
     top = 'upstream_issues = ["https://example.org/1"]\nupstream_prs = ["https://example.org/2"]'
     folder = write_patch(tmp_path, "one", top, operations=hook + REBIND, code={"patch.py": ""})
     bad_toml(tmp_path)
-    catalogue = Catalogue.load((tmp_path,))
+    catalogue = PatchCatalog.load((tmp_path,))
     page = catalogue.page(7, switched(catalogue, Switches(off=("test",))))
     (patch,) = page.patches
     assert (page.seq, patch.folder) == (7, str(folder))
@@ -221,7 +221,7 @@ def test_the_page_tells_of_every_patch_what_it_is_and_how_it_is_switched(tmp_pat
 
 
 def test_every_built_in_patch_loads() -> None:
-    catalogue = Catalogue.load()
+    catalogue = PatchCatalog.load()
     assert catalogue.faults == ()
     assert set(catalogue.patches) == {path.parent.name for path in BUILT_IN.glob("*/patch.toml")}
     for patch in catalogue.patches.values():
