@@ -21,8 +21,8 @@ from pathlib import Path
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.installations import VllmEnvironment, VllmInstallations
 from engine_host.overlay.bundle import Bundle, write_bundle
-from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Circumstances, gate
 from engine_host.protocol.patches import PatchReason
 

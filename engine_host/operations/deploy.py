@@ -23,8 +23,8 @@ from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.patch_plan import preset_circumstances
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.bundle import contents
-from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches, select
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile

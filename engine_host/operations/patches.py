@@ -10,8 +10,8 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
 from engine_host.operations.patch_plan import preset_circumstances
-from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.check import check, check_patch, operations
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches, select, switched
 from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.catalog import PresetEngine

@@ -8,9 +8,9 @@ from typing import TypeVar
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.inject.signatures import of_source
 from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.patch_code import read_code
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.overlay.sources import VllmSource

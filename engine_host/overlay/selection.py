@@ -8,8 +8,8 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from engine_host.core.errors import HostError
-from engine_host.overlay.patch_catalog import ALL, PatchCatalog
 from engine_host.overlay.loaded_patch import LoadedPatch
+from engine_host.overlay.patch_catalog import ALL, PatchCatalog
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
 

@@ -45,9 +45,9 @@ class LogsView(Page):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.lines)
         self._stack.addWidget(self._empty)
-        self._twin = CommandLine(model.command(), "the command that follows this log")
-        self._twin.setFixedWidth(260)
-        self.tools.addWidget(self._twin)
+        self._equivalent_command = CommandLine(model.command(), "the command that follows this log")
+        self._equivalent_command.setFixedWidth(260)
+        self.tools.addWidget(self._equivalent_command)
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
         tools.setStretch(2, 1)
         self.body.addLayout(tools)
@@ -96,15 +96,15 @@ class LogsView(Page):
             self.search.setText(self.model.search)
             # It is what the model searches for already.
             self._typed.stop()
-        self._twin.set_content(self.model.command())
+        self._equivalent_command.set_content(self.model.command())
 
     def _on_source(self) -> None:
         self.model.set_filters(source=self.sources.currentData() or "")
-        self._twin.set_content(self.model.command())
+        self._equivalent_command.set_content(self.model.command())
 
     def _on_level(self, place: int) -> None:
         self.model.set_filters(severity=_LEVELS[place][1])
-        self._twin.set_content(self.model.command())
+        self._equivalent_command.set_content(self.model.command())
 
     def _on_search(self) -> None:
         self.model.set_filters(search=self.search.text())

@@ -84,13 +84,13 @@ async def test_without_a_host_the_lines_at_hand_show_the_failure(stage: Stage) -
 
 async def test_the_command_line_follows_the_level_and_the_source_that_are_shown(stage: Stage) -> None:
     page = await opened(stage)
-    assert page._twin.label.text() == "sndr logs -f"
+    assert page._equivalent_command.label.text() == "sndr logs -f"
     page.levels.setCurrentText("Warnings")
-    assert page._twin.label.text() == "sndr logs --level warning -f"
+    assert page._equivalent_command.label.text() == "sndr logs --level warning -f"
     page.sources.setCurrentIndex(page.sources.findData("engine-1"))
     page.levels.setCurrentText("Errors")
-    assert page._twin.label.text() == "sndr logs engine-1 --level error -f"
-    context = logs.make_context("logs", page._twin.label.text().split()[2:])
+    assert page._equivalent_command.label.text() == "sndr logs engine-1 --level error -f"
+    context = logs.make_context("logs", page._equivalent_command.label.text().split()[2:])
     assert (context.params["source"], context.params["level"]) == ("engine-1", page.model.severity)
     stage.pages.open_log("engine-1")
-    assert page._twin.label.text() == "sndr logs engine-1 -f", "a failure is shown among all its lines"
+    assert page._equivalent_command.label.text() == "sndr logs engine-1 -f", "a failure is shown among all its lines"

@@ -42,7 +42,9 @@ class StartBar(Card):
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(f"Starting…{age}" if engine or sending else "Start")
         self.start.setEnabled(model.can_start)
-        self.start.setToolTip(plain_tip(f"Start this plan  (Ctrl+Return)\n{model.twin}".strip()))
+        self.start.setToolTip(
+            plain_tip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
+        )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.cancel.setVisible(engine is not None)
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")

@@ -100,7 +100,7 @@ def badge(content: str, tone: str = "") -> QLabel:
 
 
 def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
-    """The text of a tooltip: what it does, its keys, and its command-line twin."""
+    """The text of a tooltip: what it does, its keys, and the equivalent command."""
     keys = (
         f"  ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})" if shortcut else ""
     )
@@ -142,7 +142,7 @@ def button(
     shortcut: str = "",
     command: str = "",
 ) -> Button:
-    """A button; `kind` is primary, danger or flat, `command` its command-line twin for the tooltip."""
+    """A button; `kind` is primary, danger or flat, `command` the equivalent command for the tooltip."""
     made = Button(label, bool(icon))
     made.setAccessibleName(label.replace("&", ""))
     if kind:

@@ -209,7 +209,7 @@ def test_an_unknown_plan_is_named_and_only_the_newest_are_kept(desk: Desk) -> No
     assert raised.value.reason is Reason.NOT_FOUND
 
 
-def test_the_twin_is_one_line_for_a_shell() -> None:
+def test_the_equivalent_command_is_one_line_for_a_shell() -> None:
     request = LaunchRequest(
         model="/my models/it's.gguf",
         name="a b",

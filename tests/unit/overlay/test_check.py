@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.check import check, check_patch, find_function, nearest, operations
 from engine_host.overlay.inject.signatures import of_object, of_source
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.patches import CheckVerdict, PatchCheck, PatchKind, PatchReason
 from tests.unit.overlay.fake_vllm import hook, rebind, text, write_patch

@@ -1,4 +1,4 @@
-"""The demonstration model's scripts import each other by bare name, as scripts in one folder do."""
+"""The scripts of packaging/ import each other by bare name, as scripts in one folder do."""
 
 import importlib
 import sys
@@ -8,13 +8,14 @@ from types import ModuleType
 
 import pytest
 
-SCRIPTS = Path(__file__).parents[3] / "packaging" / "demo_model"
+PACKAGING = Path(__file__).parents[3] / "packaging"
 
 
 @pytest.fixture
 def script(monkeypatch: pytest.MonkeyPatch) -> Callable[[str], ModuleType]:
     """Import one of the scripts by name."""
-    monkeypatch.syspath_prepend(str(SCRIPTS))
+    for folder in ("demo_model", "bench"):
+        monkeypatch.syspath_prepend(str(PACKAGING / folder))
 
     def load(name: str) -> ModuleType:
         sys.modules.pop(name, None)

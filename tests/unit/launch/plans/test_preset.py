@@ -400,7 +400,7 @@ def test_files_of_a_preset_that_are_wrong_stop_it(llama: PresetDesk) -> None:
     assert not plan.startable
 
 
-def test_the_twin_of_a_preset_is_a_launch_or_names_it() -> None:
+def test_the_equivalent_command_of_a_preset_is_a_launch_or_names_it() -> None:
     request = LaunchRequest(preset="p", model="/m x.gguf", overrides=Overrides(streams=3), keep=True)
     assert (
         equivalent_command(request, replaces=True)

@@ -250,7 +250,7 @@ def test_a_model_whose_weights_went_away_is_stale(desk: Desk) -> None:
     assert raised.value.reason is Reason.PLAN_STALE
 
 
-def test_the_twin_has_all_flags() -> None:
+def test_the_equivalent_command_has_all_flags() -> None:
     request = LaunchRequest(
         model="m",
         engine=EngineKind.VLLM,
