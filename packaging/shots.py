@@ -20,6 +20,7 @@ from PySide6.QtWidgets import QApplication
 
 from engine_host.protocol import EngineState
 from sndr_gui.host.connection import Link
+from sndr_gui.host.notices import Notices
 from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.session import Session
@@ -28,7 +29,6 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.models.chat.page import Options
-from sndr_gui.models.window.notices import Notices
 from sndr_gui.views.window.main_window import PAGES, Window
 from sndr_gui.views.window.pages import Pages
 

@@ -19,12 +19,12 @@ from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
 from sndr_gui.host.errors import HostError
+from sndr_gui.host.notices import Notices
 from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
-from sndr_gui.models.window.notices import Notices
 from sndr_gui.views.window.main_window import Window
 
 

@@ -216,17 +216,6 @@ def size(count: int | None) -> str:
     return "not measured" if count is None else size_text(count)
 
 
-def duration(seconds: float) -> str:
-    """A time span as people read it."""
-    if seconds < 1:
-        return f"{seconds * 1000:.0f} ms"
-    if seconds < 60:
-        return f"{seconds:.1f} s"
-    minutes, rest = divmod(int(seconds), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
-
-
 def clock(at: float) -> str:
     """The local time of day of an event, to the millisecond."""
     return time.strftime("%H:%M:%S", time.localtime(at)) + f".{int(at % 1 * 1000):03}"

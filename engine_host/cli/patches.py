@@ -5,13 +5,14 @@ from urllib.parse import quote
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, duration, table
+from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.cli.text.job_progress import follow
 from engine_host.client.sync_client import ControlClient, connected
 from engine_host.core.errors import HostError
+from engine_host.core.sizes import duration
 from engine_host.protocol.engines import Engine, EnginePage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, clock, command, duration, size, table
+from engine_host.cli.output import Exit, Output, clock, command, size, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
@@ -16,6 +16,7 @@ from engine_host.client.sync_client import ControlClient, connected
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
+from engine_host.core.sizes import duration
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, LogLineEvent

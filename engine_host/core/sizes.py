@@ -1,4 +1,4 @@
-"""Bytes as people read them, wherever the host or the command line says them."""
+"""Sizes and time spans as people read them."""
 
 
 def size_text(count: float) -> str:
@@ -9,3 +9,14 @@ def size_text(count: float) -> str:
             return f"{value:.0f} {unit}" if unit == "B" else f"{value:.1f} {unit}"
         value /= 1024
     return f"{value:.1f} TiB"
+
+
+def duration(seconds: float) -> str:
+    """A time span as people read it."""
+    if seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
+    if seconds < 60:
+        return f"{seconds:.1f} s"
+    minutes, rest = divmod(int(seconds), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.connection import Link
 from sndr_gui.host.errors import HostError, HostRefused
+from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
-from sndr_gui.models.window.notices import Notices
 
 
 @dataclass(frozen=True)

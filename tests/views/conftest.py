@@ -15,6 +15,7 @@ from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
 from sndr_gui.host.connection import Link
+from sndr_gui.host.notices import Notices
 from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.session import Session
@@ -22,7 +23,6 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
-from sndr_gui.models.window.notices import Notices
 from sndr_gui.views.window.main_window import Window
 from sndr_gui.views.window.pages import Pages
 from tests.views.fake_host import FakeHost

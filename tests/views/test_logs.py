@@ -93,4 +93,6 @@ async def test_the_command_line_follows_the_level_and_the_source_that_are_shown(
     context = logs.make_context("logs", page._equivalent_command.label.text().split()[2:])
     assert (context.params["source"], context.params["level"]) == ("engine-1", page.model.severity)
     stage.pages.open_log("engine-1")
-    assert page._equivalent_command.label.text() == "sndr logs engine-1 -f", "a failure is shown among all its lines"
+    assert page._equivalent_command.label.text() == "sndr logs engine-1 -f", (
+        "a failure is shown among all its lines"
+    )

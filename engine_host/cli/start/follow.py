@@ -10,7 +10,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, duration, problem_lines
+from engine_host.cli.output import Exit, Output, problem_lines
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
 from engine_host.cli.start.suggestions import with_near_names
@@ -20,6 +20,7 @@ from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync_client import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.settings import read_api_keys
+from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason

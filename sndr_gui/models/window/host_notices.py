@@ -4,9 +4,9 @@ from PySide6.QtCore import QObject
 
 from engine_host.protocol import Finding, Job, JobKind, JobState
 from engine_host.protocol.events import NoticeEvent
+from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
-from sndr_gui.models.window.notices import Notices
 
 _TOLD = (
     JobKind.ENGINE_BUILD,

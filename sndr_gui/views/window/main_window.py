@@ -18,10 +18,10 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
+from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
 from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
-from sndr_gui.models.window.notices import Notices
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.parts import Dot, Page, button, row, set_text, text, tip
 from sndr_gui.views.window.focus import FocusKeeper

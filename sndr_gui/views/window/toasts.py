@@ -3,8 +3,8 @@
 from PySide6.QtCore import QEvent, QObject, QTimer, Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
+from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.kit import formats
-from sndr_gui.models.window.notices import Notice, Notices
 from sndr_gui.views.widgets.parts import Picture, button, icon_button, text
 
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}

@@ -5,8 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.cli.output import CODES, MEANINGS, Exit, Output, duration, problem_lines, size, table
+from engine_host.cli.output import CODES, MEANINGS, Exit, Output, problem_lines, size, table
 from engine_host.core.errors import HostError
+from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -301,7 +301,7 @@ def test_a_check_that_cannot_be_run_is_refused_before_anything_starts(tmp_path: 
         (BisectCheck(command=("true", "a b")), "sndr patches bisect m -- true 'a b'"),
     ],
 )
-def test_the_job_names_its_equivalent_on_the_command_line(check: BisectCheck, equivalent_command: str) -> None:
+def test_the_job_names_its_command(check: BisectCheck, equivalent_command: str) -> None:
     async def work(desk: Desk) -> None:
         # A bisection keeps nothing, and its command has no word for it.
         job = await desk.start(check, keep=True)

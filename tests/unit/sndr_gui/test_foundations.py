@@ -17,6 +17,7 @@ from pytestqt.qtbot import QtBot
 
 from engine_host.core.paths import Folders as HostFolders
 from sndr_gui.host.errors import HostStartFailed
+from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.sse import SseMessage, messages
@@ -27,7 +28,6 @@ from sndr_gui.kit.rows import Column, RowsModel
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice, WindowSettings
 from sndr_gui.kit.versions import refusal, refusal_here
 from sndr_gui.models.chat.paragraphs import LONGEST, split_finished
-from sndr_gui.models.window.notices import Notice, Notices
 from sndr_gui.models.window.palette import Entry, matching
 
 

@@ -36,9 +36,9 @@ from engine_host.protocol.events import (
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.client import USER_AGENT
 from sndr_gui.host.connection import Phase
+from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import ThemeChoice
-from sndr_gui.models.window.notices import Notice
 from sndr_gui.views.window.main_window import PAGES, Window
 from tests.views.conftest import Stage, opened
 from tests.views.samples import host as samples
