@@ -3,8 +3,8 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.entries import Loaded
+from engine_host.catalog.index import Catalog
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     EntryKind,

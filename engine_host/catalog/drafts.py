@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import check_one
 from engine_host.catalog.entries import Loaded, check, fault_of
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import resolve
 from engine_host.catalog.yaml_edit import remove_value, set_value
 from engine_host.catalog.yaml_file import parse

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.drafts import judge
 from engine_host.catalog.entries import Loaded, check
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
 from engine_host.catalog.yaml_file import Document, KeyPath, dump, invalid, parse
 from engine_host.core.errors import HostError

@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import usable
 from engine_host.catalog.entries import Loaded, load
+from engine_host.catalog.index import Catalog
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind
 from engine_host.protocol.presets import CatalogFault, EntryOrigin

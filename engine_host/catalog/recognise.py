@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Iterable
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.presets import HardwareHere
 

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.checks import FOREIGN
 from engine_host.catalog.entries import Loaded
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
 from engine_host.catalog.needs import Card, card_of, findings
 from engine_host.core.errors import HostError

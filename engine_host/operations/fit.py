@@ -8,7 +8,7 @@ from pathlib import Path
 
 from pydantic import ValidationError
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import Card, capability
 from engine_host.catalog.resolve import Machine
 from engine_host.core.did_you_mean import near_names

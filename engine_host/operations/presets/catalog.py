@@ -8,10 +8,10 @@ from typing import Any
 
 from pydantic import TypeAdapter
 
-from engine_host.catalog.catalog import Catalog
 from engine_host.catalog.drafts import Draft, edited, lint
 from engine_host.catalog.entries import Loaded, digest
 from engine_host.catalog.exchange import arrive, export, refuse
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.recognise import recognise

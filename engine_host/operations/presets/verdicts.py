@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import Machine
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.servers import ServerCapabilities

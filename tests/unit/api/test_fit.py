@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.core.package_data import presets, resources
 from engine_host.fit.estimate import blocker, estimate

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.protocol.presets import EntryOrigin
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, require, resolve
 from engine_host.core.errors import HostError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.catalog.catalog import Catalog
+from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.resolve import Machine, UserValues, require, resolve
 from engine_host.core.errors import HostError
