@@ -8,7 +8,7 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, problem_lines
 from engine_host.client.chat_stream import Answer, collect
-from engine_host.client.sync_client import ControlClient, connected
+from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
 

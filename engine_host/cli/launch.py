@@ -8,7 +8,7 @@ from engine_host.cli.render import TARGETS, RenderOptions, render_options, write
 from engine_host.cli.start.follow import Wish, start
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.plans import LaunchRequest
 

@@ -18,7 +18,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, with_option
 from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.text.plan import finding_lines
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.plans import LaunchRequest

@@ -5,7 +5,7 @@ import click
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.follow import GONE, Wish, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
-from engine_host.client.sync_client import ControlClient, connected
+from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EnginePage
 from engine_host.protocol.errors import Fix, Reason

@@ -9,7 +9,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command
-from engine_host.client.sync_client import connected
+from engine_host.client.sync import connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EnginePage, EngineState
 from engine_host.protocol.errors import Reason

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, table
-from engine_host.client.sync_client import connected
+from engine_host.client.sync import connected
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders

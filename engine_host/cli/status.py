@@ -12,7 +12,7 @@ from engine_host.cli.output import Exit, Output, clock, command, size, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
-from engine_host.client.sync_client import ControlClient, connected
+from engine_host.client.sync import ControlClient, connected
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders

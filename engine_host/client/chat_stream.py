@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.client.sync_client import chunks, error_in
+from engine_host.client.sync import chunks, error_in
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from sndr_gui.views.window.main_window import PAGES

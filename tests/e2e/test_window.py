@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_host.client.sync_client import ControlClient, wait_for_host
+from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.paths import Folders
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -11,7 +11,7 @@ from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import PresetId, counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload

@@ -10,7 +10,7 @@ from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import PresetId
 from engine_host.cli.presets.commands import fault_lines
 from engine_host.cli.start.host import find_or_start
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEntry, PresetVariation

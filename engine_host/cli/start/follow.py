@@ -17,7 +17,7 @@ from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.status import endpoint_text
 from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.settings import read_api_keys
 from engine_host.core.sizes import duration

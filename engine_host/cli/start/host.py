@@ -9,7 +9,7 @@ from typing import IO, Self
 
 from pydantic import ValidationError
 
-from engine_host.client.sync_client import ControlClient, connected, wait_for_host
+from engine_host.client.sync import ControlClient, connected, wait_for_host
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason

@@ -1,6 +1,6 @@
 """A name that is no model and no preset: what may have been meant, of both."""
 
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason

@@ -3,7 +3,7 @@
 import click
 
 from engine_host.cli.output import Output, writes_to_terminal
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent

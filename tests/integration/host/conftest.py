@@ -17,7 +17,7 @@ from typing import TypeVar
 import psutil
 import pytest
 
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.client.sync_client import connected
+from engine_host.client.sync import connected
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engines import Engine, EngineState

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.cli.start.host import find_or_start
-from engine_host.client.sync_client import ControlClient
+from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Reason
