@@ -18,7 +18,7 @@ from engine_host.protocol.plans import ServerChoice
 PROBE_SECONDS = 20.0
 # Far above any help text; a program that prints for ever must not fill the memory.
 PROBE_BYTES = 4 << 20
-PREBUILT_MODULE = "engine_host.engines.llamacpp.xllamacpp_server"
+PREBUILT_MODULE = "engine_host.engines.llamacpp.prebuilt_server"
 TAIL_LINES = 20
 
 # ggml's own types; anything else that a server offers comes from that server's fork.

@@ -1,6 +1,6 @@
 """The llama-server inside the `xllamacpp` wheel, as a program with llama-server's own arguments.
 
-`python -m engine_host.engines.llamacpp.xllamacpp_server --model FILE --host ENGINE.sock …`: a start within a
+`python -m engine_host.engines.llamacpp.prebuilt_server --model FILE --host ENGINE.sock …`: a start within a
 second on a machine that cannot compile. It understands the arguments that this program's adapter uses; any
 other is an error. The wheel's fields are set one by one because it has no function that parses arguments.
 """
