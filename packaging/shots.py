@@ -29,7 +29,7 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.models.chat.page import Options
-from sndr_gui.views.window.main_window import PAGES, Window
+from sndr_gui.views.window.main import PAGES, Window
 from sndr_gui.views.window.pages import Pages
 
 QUESTIONS = (

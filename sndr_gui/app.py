@@ -25,7 +25,7 @@ from sndr_gui.host.process import HostProcess
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
-from sndr_gui.views.window.main_window import Window
+from sndr_gui.views.window.main import Window
 
 
 class _QuitFilter(QObject):

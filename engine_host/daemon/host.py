@@ -28,8 +28,8 @@ from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.reaper_main import MARK
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.status import VllmAdapter
+from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
-from engine_host.gateway.gateway import Gateway, Limits
 from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from engine_host.fit.estimate import Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.kv import TURBOQUANT
-from engine_host.fit.shapes.shape import Layer
+from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.fit.vllm import share
 from engine_host.protocol.base import Severity

@@ -8,7 +8,7 @@ from engine_host.core.sizes import size_text
 from engine_host.fit import llamacpp, vllm
 from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.parts import Basis, Part
-from engine_host.fit.shapes.shape import Layer
+from engine_host.fit.shapes.model import Layer
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import Verdict

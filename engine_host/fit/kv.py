@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
-from engine_host.fit.shapes.shape import Layer, ModelShape
+from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.protocol.errors import Reason
 
 # ggml: bytes of a block over the elements in it (ggml-common.h).

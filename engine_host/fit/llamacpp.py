@@ -2,7 +2,7 @@
 
 from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, ggml_window_cells
 from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
-from engine_host.fit.shapes.shape import GatedDelta, Layer, ModelShape
+from engine_host.fit.shapes.model import GatedDelta, Layer, ModelShape
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.plans import ServerChoice
 

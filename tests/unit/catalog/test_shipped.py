@@ -13,7 +13,7 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import EngineSettings
 from engine_host.engines.llamacpp import command as llamacpp
 from engine_host.engines.vllm import command as vllm
-from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.model import read_shape
 from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
 from engine_host.protocol.presets import EntryOrigin
 

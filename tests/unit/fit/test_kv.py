@@ -9,7 +9,7 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
 from engine_host.fit.kv import Pool, heads_on_gpu, slot_bytes, state_bytes, token_bytes, vllm_pool
-from engine_host.fit.shapes.shape import Layer, ModelShape, read_shape
+from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.protocol.errors import Reason
 
 GIB = 2**30

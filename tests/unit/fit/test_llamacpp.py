@@ -10,7 +10,7 @@ from engine_host.fit import llamacpp
 from engine_host.fit.kv import ggml_token_bytes
 from engine_host.fit.parts import GIB, MIB, Basis
 from engine_host.fit.shapes.gguf import gguf_shape
-from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.model import read_shape
 from engine_host.fit.shapes.tensors import gguf_weights
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.gguf import read_gguf

@@ -8,7 +8,7 @@ import pytest
 from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import DRAFT_HEAD, GIB, Basis, Part, Start, fixed_parts, is_before, step_width
-from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.model import read_shape
 from tests.unit.fit import test_report
 from tests.unit.fit.test_kv import DENSE, HYBRID
 

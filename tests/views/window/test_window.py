@@ -39,7 +39,7 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import ThemeChoice
-from sndr_gui.views.window.main_window import PAGES, Window
+from sndr_gui.views.window.main import PAGES, Window
 from tests.views.conftest import Stage, opened
 from tests.views.samples import host as samples
 

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.model import read_shape
 from engine_host.fit.shapes.tensors import checkpoint_weights
 from engine_host.library.checkpoint import read_checkpoint
 from tests.unit.fit.test_kv import DENSE

@@ -5,7 +5,7 @@ import json
 import pytest
 
 from engine_host.core.package_data import resources
-from engine_host.fit.shapes.shape import read_shape
+from engine_host.fit.shapes.model import read_shape
 from engine_host.fit.shapes.weights import weights_of
 from engine_host.library.checkpoint import read_checkpoint
 from tests.unit.fit.test_kv import DENSE, HYBRID
