@@ -87,12 +87,12 @@ def _installed_python() -> Path:
 
 
 def _numbers(python: Path) -> list[str]:
-    return [part for part in python.parents[2].name.removesuffix("-cuda").split(".") if part.isdigit()]
+    return [part for part in python.parents[1].name.removesuffix("-cuda").split(".") if part.isdigit()]
 
 
 def _beside(python: Path, vllm: Path | None) -> list[str]:
     """What else is measured: vLLM's kernels where that version has both, and FlashAttention 3."""
-    site = vllm or next((python.parents[2] / "lib").glob("python3.*/site-packages"), None)
+    site = vllm or next((python.parents[1] / "lib").glob("python3.*/site-packages"), None)
     words: list[str] = []
     if site is None:
         return words

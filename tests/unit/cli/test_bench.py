@@ -31,7 +31,7 @@ def test_the_newest_environment_is_taken_with_what_it_has(cache: Path) -> None:
     python = _installed_python()
     assert python == cache / "vllm-environments" / "0.32.0-cuda" / "bin" / "python"
     assert _beside(python, None) == []
-    site = python.parents[2] / "lib" / "python3.11" / "site-packages"
+    site = python.parents[1] / "lib" / "python3.11" / "site-packages"
     (site / "vllm" / "v1" / "attention" / "ops" / "turboquant_soa").mkdir(parents=True)
     assert _beside(python, None) == ["--vllm", str(site)]
     flash = site / "vllm" / "vllm_flash_attn" / "_vllm_fa3_C.abi3.so"

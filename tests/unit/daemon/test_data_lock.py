@@ -22,10 +22,10 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 from engine_host.core.paths import Folders
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 folders = replace(Folders.resolve(), run=Path(sys.argv[1]))
 folders.make_run_folder()
-instance = Instance(folders)
+instance = RunLock(folders)
 instance.claim()
 control = instance.bind() if sys.argv[2:] else None
 print("claimed", flush=True)

@@ -19,10 +19,10 @@ from tests.unit.full_disk import small_disk
 HOLDER = """
 import sys, time
 from engine_host.core.paths import Folders
-from engine_host.daemon.run_lock import Instance
+from engine_host.daemon.run_lock import RunLock
 folders = Folders.resolve()
 folders.make_run_folder()
-instance = Instance(folders)
+instance = RunLock(folders)
 instance.claim()
 instance.bind()
 print("claimed", flush=True)

@@ -9,7 +9,13 @@ import pytest
 ROOT = Path(__file__).resolve().parents[4]
 SOURCES = [
     path
-    for pattern in ("launch/*.py", "catalog/*.py", "preset_*.py", "gateway/binding.py", "public_endpoint.py")
+    for pattern in (
+        "launch/**/*.py",
+        "catalog/*.py",
+        "operations/presets/*.py",
+        "gateway/access/*.py",
+        "daemon/*.py",
+    )
     for path in sorted((ROOT / "engine_host").glob(pattern))
 ]
 
