@@ -1,4 +1,4 @@
-"""What no schema says: that the entries of the catalogue fit together, and that a card says enough."""
+"""Checks beyond the schema: the entries of the catalogue fit together, and a card has what it needs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
@@ -61,7 +61,7 @@ def usable(loaded: Mapping[EntryKind, Mapping[str, Loaded[Any]]], faults: Iterab
 
 
 def check_one(kind: EntryKind, one: Loaded[Any], catalog: Catalog) -> tuple[CatalogFault, ...]:
-    """What is wrong with one entry in this catalogue."""
+    """Return the faults of one entry in this catalogue."""
     return tuple(_CHECKS[kind](one, catalog))
 
 

@@ -66,7 +66,8 @@ def edited(text: str, changes: Iterable[PresetChange]) -> str:
 def judge(
     catalog: Catalog, found: Draft, beside: Iterable[Loaded[Any]] = ()
 ) -> tuple[tuple[CatalogFault, ...], ResolvedPreset | None]:
-    """What is wrong with a preset in a catalogue, entries that come with it included."""
+    """Check a preset against a catalogue, with the entries that come with it; return its faults and its
+    resolution."""
     name = found.entry.id
     known = catalog.presets.get(name) or catalog.variations.get(name)
     if known is not None and known.origin is EntryOrigin.PROGRAM:
@@ -116,7 +117,7 @@ def added(catalog: Catalog, entries: Iterable[Loaded[Any]]) -> Catalog:
 
 
 def _data(text: str, file: str) -> dict[str, Any] | None:
-    """What a text says that cannot be a preset; None where it is no YAML."""
+    """Return the parsed data of a text that is no valid preset; None where it is no YAML."""
     try:
         return parse(text, file).data
     except HostError:

@@ -70,7 +70,7 @@ class Loaded(Generic[E]):
 
 
 def digest(text: str) -> str:
-    """What a text is known by."""
+    """Return the first 16 hex digits of a text's SHA-256."""
     return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 

@@ -27,7 +27,7 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class Arrival:
-    """What an exported file would write: texts by path; `unchanged` is there already."""
+    """The result of checking an exported file: texts to write by path; `unchanged` are there already."""
 
     id: str
     writes: tuple[tuple[Path, str], ...]
@@ -50,7 +50,7 @@ def export(catalog: Catalog, preset_id: str) -> str:
 def arrive(
     catalog: Catalog, text: str, place: Place, new_id: str | None = None, *, replacing: bool = False
 ) -> Arrival:
-    """What importing a file would write, with everything checked before.
+    """Check an exported file and return the entries that importing it would write.
 
     Raises HostError(preset_invalid) for a file that cannot be used, HostError(conflict) when something else
     is there under the same id and `replacing` is off.

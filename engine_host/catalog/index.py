@@ -93,7 +93,7 @@ def varied(base: PresetEntry, variation: PresetVariation) -> PresetEntry:
 
 
 def _differently(base: PresetEntry, variation: PresetVariation) -> str:
-    """What a variation is when nobody says it: the preset's id, with what is different in it."""
+    """Describe a variation without a description of its own: the preset's id and its differences."""
     changed = [
         f"{name} {chosen}"
         for name in ("variant", "profile")

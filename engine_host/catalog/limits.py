@@ -1,4 +1,4 @@
-"""Where layers contradict each other: limits that a value goes beyond, and values that exclude each other."""
+"""Find contradictions of layers: values beyond a limit, and values that exclude each other."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,7 +70,7 @@ def _conflict(
 
 
 def _beyond(value: Any, limit: Limit) -> str:
-    """What a limit says against a value; empty when nothing."""
+    """Return the reason why a value is beyond a limit; empty if it is within."""
     if isinstance(value, int | float) and not isinstance(value, bool):
         if limit.at_most is not None and value > limit.at_most:
             return f"at most {limit.at_most:g} is possible"
@@ -89,7 +89,7 @@ def _shown(value: Any) -> str:
 
 
 def attention_heads(shape: Mapping[str, Any]) -> tuple[int, tuple[str, ...]] | None:
-    """How many heads the attention has, and the keys that say so."""
+    """Return the number of attention heads and the key path that gives it; None if there is none."""
     inner = shape.get("text_config")
     if isinstance(inner, dict) and isinstance(inner.get("num_attention_heads"), int):
         return inner["num_attention_heads"], ("shape", "text_config", "num_attention_heads")

@@ -1,4 +1,4 @@
-"""What a preset needs, against some hardware: of the catalogue, or as the driver tells of it."""
+"""Compare the needs of a preset with hardware of the catalogue or of the driver."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -40,7 +40,7 @@ def card_seen(gpu: Gpu) -> Card:
 
 
 def findings(preset: PresetEntry, card: Card | None, count: int | None) -> Iterator[Finding]:
-    """What the hardware lacks (errors), and what nobody has tried on it (notes); no `count` says nothing."""
+    """Yield missing requirements (errors) and untried hardware (notes); nothing without a `count`."""
     needs = preset.needs
     if count is None:
         return

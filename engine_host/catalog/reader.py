@@ -26,13 +26,13 @@ class Place:
     label: str
 
     def folder(self, kind: EntryKind) -> Path:
-        """Where entries of a kind are: a person's presets are at the top of their folder."""
+        """Return the folder of entries of a kind: a person's presets are at the top of their folder."""
         if kind is EntryKind.PRESET and self.origin is EntryOrigin.USER:
             return self.root
         return self.root / kind.value
 
     def name(self, path: Path) -> str:
-        """How people are told of a file."""
+        """Return the name of a file as people are shown it."""
         return (Path(self.label) / path.relative_to(self.root)).as_posix()
 
 

@@ -1,4 +1,4 @@
-"""Which hardware of the catalogue the GPUs of a machine are."""
+"""Find the catalogue's entry for the GPUs of a machine."""
 
 from collections import Counter
 from collections.abc import Iterable

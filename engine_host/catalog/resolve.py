@@ -31,7 +31,7 @@ _ADDED = "extra_arguments"
 
 @dataclass(frozen=True, slots=True)
 class UserValues:
-    """What the person's settings file says of every start; `keys` are its own names of the settings."""
+    """The person's settings that apply to every start; `keys` are the names they have in the settings file."""
 
     file: str
     values: Mapping[str, Any]
@@ -57,7 +57,7 @@ def resolve(
     user: UserValues | None = None,
     overrides: Overrides | None = None,
 ) -> ResolvedPreset:
-    """What a preset comes to; conflicts are part of the answer. Raises HostError(not_found)."""
+    """Resolve a preset through its layers; conflicts are part of the result. Raises HostError(not_found)."""
     preset = catalog.preset(preset_id)
     model = catalog.models[preset.model]
     gpu = None if machine is None or machine.hardware is None else catalog.gpu(machine.hardware)
@@ -106,7 +106,7 @@ def require(resolved: ResolvedPreset) -> ResolvedPreset:
 
 
 def _way_out(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
-    """What to change: what was given last, in the layer that can be changed."""
+    """Return the fix of a conflict: change the later of the two values that can be changed."""
     words = ["sndr", "presets", "resolve", resolved.preset.id]
     given = [setting for setting in resolved.settings if setting.by.layer is Layer.OVERRIDE]
     sets = [word for one in given for word in _as_option(one)]
@@ -190,7 +190,7 @@ def _layered(
 def _said(
     one: Loaded[Any], settings: Overrides, layer: Layer, path: tuple[str | int, ...]
 ) -> Iterator[tuple[str, SetBy]]:
-    """What a file sets; a key with null takes back what weaker layers said."""
+    """Yield the settings of a file; a key with null unsets the value of weaker layers."""
     for name in Overrides.model_fields:
         if name in settings.model_fields_set:
             at = (*path, name)
@@ -306,7 +306,7 @@ def _told(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
 
 
 def _taking_back(by: SetBy) -> Fix:
-    """How a value of the person's is taken back, so that the preset's holds."""
+    """Return the fix that unsets a value of the person's, so that the preset's holds."""
     if by.line is None:
         return Fix(text="Unset it to have the preset's.", command=f"sndr settings unset {by.key}")
     return Fix(text=f"Remove it from {by.file}, line {by.line}, to have the preset's.")

@@ -1,1 +1,1 @@
-"""What every part of the host builds on: errors, paths, settings, store, jobs, events, log lines."""
+"""The foundations of the host: errors, paths, settings, store, jobs, events, log lines."""

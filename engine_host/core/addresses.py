@@ -15,7 +15,7 @@ _ELSEWHERE = {socket.AF_INET: "192.0.2.1", socket.AF_INET6: "2001:db8::1"}
 
 
 def is_address(name: str) -> bool:
-    """Whether a name is the number of an address, which nobody can point elsewhere."""
+    """Return True for a numeric IP address, which nobody can point elsewhere by DNS."""
     try:
         ipaddress.ip_address(name.strip("[]"))
     except ValueError:

@@ -22,7 +22,7 @@ _QUIET = 0.1
 
 
 class JobControl:
-    """What the work of a job may say about itself."""
+    """The handle with which a job's work reports its steps and progress."""
 
     def __init__(self, runner: "JobRunner", job_id: str) -> None:
         self._runner = runner

@@ -21,7 +21,7 @@ _RANK = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 def severity_of(text: str) -> Severity:
-    """How bad an engine's line looks; for display alone, nothing is decided by it."""
+    """Guess the severity of an engine's line; for display alone, nothing is decided by it."""
     if marked := _LLAMA_LEVEL.match(text):
         return {"E": Severity.ERROR, "W": Severity.WARNING}.get(marked[1], Severity.INFO)
     if _ERROR.search(text):

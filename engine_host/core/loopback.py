@@ -1,10 +1,10 @@
-"""Which addresses only this machine can reach."""
+"""Recognise loopback addresses."""
 
 import ipaddress
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine can reach an address."""
+    """Return True for an address that only this machine can reach."""
     if host == "localhost":
         return True
     try:

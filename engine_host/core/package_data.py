@@ -1,4 +1,4 @@
-"""What ships with the program: the demo model and the catalogue."""
+"""Locate the files shipped with the program: the demo model and the catalogue."""
 
 import sys
 from functools import cache

@@ -1,4 +1,4 @@
-"""Where the program keeps its files, and the check that its run folder is private."""
+"""The folders of the program, and the check that its run folder is private."""
 
 import hashlib
 import json
@@ -68,9 +68,10 @@ class Folders:
         return self.data / "sndr.sqlite"
 
     def read_claim(self) -> "Claim | None":
-        """Who claimed this data last; None when nobody did, or who did has ended in order.
+        """Read the note of the host that locked this data last; None when there is none, or that host has
+        ended in order.
 
-        It may be out of date: whether that host still runs is told by its socket.
+        It may be out of date: only its socket tells that the host still runs.
         """
         try:
             said = json.loads(self.claim.read_bytes())
@@ -155,7 +156,7 @@ class Folders:
 
 @dataclass(frozen=True)
 class Claim:
-    """What a host noted when it claimed a data folder; `folders` are those that reach it."""
+    """The note that a host leaves when it locks a data folder; `folders` are those that reach it."""
 
     pid: int
     machine: str
@@ -163,7 +164,7 @@ class Claim:
 
     @property
     def here(self) -> bool:
-        """Whether that host is on this machine; a home folder may be shared by several."""
+        """True if that host is on this machine; a home folder may be shared by several."""
         return self.machine == platform.node()
 
 

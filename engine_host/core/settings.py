@@ -21,7 +21,7 @@ class _Group(BaseModel):
 
 
 class EndpointSettings(_Group):
-    """Where editors and agents connect."""
+    """Settings of the public endpoint, to which editors and agents connect."""
 
     host: str = Field("127.0.0.1", min_length=1)
     port: int = Field(8020, ge=1, le=65535)
@@ -30,7 +30,7 @@ class EndpointSettings(_Group):
 
 
 class ModelSettings(_Group):
-    """Where model files are looked for."""
+    """Settings for finding model files."""
 
     folders: tuple[str, ...] = ()
     other_programs: bool = True
@@ -57,7 +57,7 @@ class PatchSettings(_Group):
 
 
 class HostSettings(_Group):
-    """How the host lives."""
+    """Settings of the engine host itself."""
 
     outlive_window: bool = False
     log_level: Literal["debug", "info", "warning", "error"] = "info"
@@ -163,7 +163,7 @@ class SettingsFile:
         )
 
     def is_set(self, name: str) -> bool:
-        """Whether the user's file sets this dotted name."""
+        """Return True if the user's file sets this dotted name."""
         group, _, key = name.partition(".")
         return key in self._written.get(group, {})
 
@@ -174,7 +174,8 @@ class SettingsFile:
             raise self._wrong(error) from error
 
     def _wrong(self, error: ValidationError, saved: tuple[str, ...] = ()) -> HostError:
-        """What is wrong in the file, by the name of its key, and what was changed all the same."""
+        """Build the error for an invalid file: the key at fault, and the names in `saved` that were written
+        all the same."""
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"]) or "settings"
         if first["type"] == "extra_forbidden":

@@ -1,4 +1,4 @@
-"""What must outlive the host: engines that were kept, ended jobs, the last measured comparison."""
+"""The SQLite store for all that outlives the host: kept engines, ended jobs, the last measured comparison."""
 
 import contextlib
 import sqlite3

@@ -111,7 +111,7 @@ class Gateway:
         return await self._admission.drain(engine_id, timeout)
 
     def set_queue_limit(self, requests: int) -> None:
-        """How many requests may wait for an engine from now on; those that wait already stay."""
+        """Set the number of requests that may wait for an engine; those that wait already stay."""
         self._admission.queue_limit = requests
 
     def forget(self, engine_id: str) -> None:
@@ -164,7 +164,7 @@ class Gateway:
     async def _route(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, request_id: str
     ) -> _Answer:
-        """What to answer with; raises EndpointError for what gets an error instead."""
+        """Return the handler that answers a request; raises EndpointError for one that gets an error instead."""
         path = _path(scope)
         method = scope["method"]
         if path in _ASKS:
@@ -264,7 +264,7 @@ def _path(scope: Scope) -> str:
 
 
 def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_id: str) -> Call:
-    """What to ask the engine; the client's own bytes wherever they can stay as they are."""
+    """Build the request to the engine, with the client's own bytes wherever they can stay as they are."""
     stream = bool(body.get("stream"))
     if path == "/v1/embeddings":
         if not target.embeddings:
@@ -322,7 +322,7 @@ def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_i
 
 
 def _is_token_numbers(prompt: object) -> bool:
-    """Whether a prompt is token numbers, or several lists of them."""
+    """Return True if a prompt is a list of token ids, or several lists of them."""
     if not isinstance(prompt, list) or not prompt:
         return False
     return all(isinstance(one, int) for one in prompt) or all(_is_token_numbers(one) for one in prompt)

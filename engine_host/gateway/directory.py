@@ -1,4 +1,4 @@
-"""What the gateway knows of the engines: where each listens, under which model id, and what it can do."""
+"""The gateway's view of the engines: the address, model id and capabilities of each."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

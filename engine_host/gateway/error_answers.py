@@ -48,7 +48,7 @@ _REASONS = {
 
 
 class Form(Enum):
-    """Whose form an error has."""
+    """The API whose error format an answer has."""
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"

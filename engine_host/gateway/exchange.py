@@ -49,10 +49,10 @@ class Stop(Enum):
 
 @dataclass(frozen=True)
 class Call:
-    """What to ask the engine: path and body as it wants them, and how to translate the answer.
+    """A request to the engine, path and body as it expects them, and how to translate the answer.
 
-    `reader` is a path of the engine that reads the same request and computes nothing: what fails there too
-    is the request's fault.
+    `reader` is a path of the engine that reads the same request and computes nothing: a request that fails
+    there too is itself at fault.
     """
 
     path: str
@@ -172,7 +172,7 @@ class Exchange:
             _log.info("%s: the client reads nothing; it was not told why its request ended.", self._entry.id)
 
     def _stop_fault(self) -> faults.EndpointError:
-        """What is said to a client whose request was ended from outside."""
+        """Return the error for a client whose request was ended from outside."""
         if self._stopped is Stop.CLOSING:
             return faults.engine_ended(self._target.name, stopped=True)
         return faults.cancelled()

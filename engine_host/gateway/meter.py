@@ -1,4 +1,4 @@
-"""What one answer says of itself: the first content, and the figures at the end of it.
+"""Measure one answer as it passes: its first content, and the figures at the end of it.
 
 A stream is looked into only until its first content; from there the bytes pass unread, and its last pieces
 are parsed once, after the end. Nothing of the text is kept.
@@ -30,7 +30,8 @@ _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "r
 
 @dataclass(frozen=True)
 class Figures:
-    """What the engine measured: tokens, decode tokens a second; None is "not told".
+    """The figures of one answer as the engine reports them: tokens, decode tokens a second; None if not
+    reported.
 
     Source: the `usage` and `timings` objects of llama.cpp's server, `usage` of vLLM's three forms.
     """
@@ -76,7 +77,7 @@ class Meter:
 
 
 def _has_content(payload: bytes) -> bool:
-    """Whether a frame carries text, reasoning or a part of a tool call."""
+    """Return True if a frame carries text, reasoning or a part of a tool call."""
     value = _object(payload)
     if value.get("type") in _CONTENT_TYPES:
         return True

@@ -1,4 +1,4 @@
-"""What an engine's error means where its own words leave that open: it is asked again what costs nothing."""
+"""Tell apart the errors of an engine whose own words are ambiguous, with further requests that cost nothing."""
 
 import asyncio
 import json
@@ -37,9 +37,9 @@ async def refusal(
 
 
 async def is_dead(target: Target) -> bool:
-    """Whether an engine says that it computes nothing any more, or says nothing at all.
+    """Return True if an engine reports that it no longer computes, or does not answer.
 
-    vLLM's front door outlives its EngineCore by some seconds, in which `/health` is 503.
+    vLLM's API server outlives its EngineCore by some seconds, in which `/health` is 503.
     """
     status, _ = await _ask(target, "GET", "/health")
     return status in {0, 503}
@@ -61,7 +61,7 @@ async def crash_told(target: Target, piece: bytes) -> tuple[bytes, faults.Endpoi
 
 
 async def _is_too_long(target: Target, asked: bytes) -> bool:
-    """Whether the text of a request alone is more than the engine's context."""
+    """Return True if the text of a request alone is longer than the engine's context."""
     body = json.loads(asked)
     text = "\n".join([*_texts(body), json.dumps(body["tools"]) if body.get("tools") else ""])
     question = json.dumps({"model": body.get("model"), "prompt": text}).encode()

@@ -41,7 +41,7 @@ class Entry:
 
     @property
     def ended(self) -> bool:
-        """Whether the request is over."""
+        """True if the request is over."""
         return self.state in _ENDED
 
     def wait(self) -> None:

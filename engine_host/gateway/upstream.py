@@ -107,7 +107,7 @@ class Upstream(asyncio.Protocol):
 
     @property
     def lost(self) -> bool:
-        """Whether the connection is gone with the answer incomplete."""
+        """True if the connection is gone with the answer incomplete."""
         return self._lost and not self.complete
 
     async def head(self, timeout: float | None = None) -> bool:
@@ -125,7 +125,7 @@ class Upstream(asyncio.Protocol):
         return True
 
     async def read(self) -> bytes | None:
-        """What arrived since the last call, b"" after a nudge, None at the end; raises UpstreamLostError."""
+        """Return the bytes since the last call, b"" after a nudge, None at the end; raises UpstreamLostError."""
         if not self._chunks:
             if self.complete:
                 return None

@@ -1,4 +1,4 @@
-"""What a checkpoint in Hugging Face's layout is: a folder of config.json, safetensors files and a tokenizer.
+"""Read a checkpoint in Hugging Face's layout: a folder of config.json, safetensors files and a tokenizer.
 
 A folder with a config.json and no weights is a *shape*: an engine gives it random weights, and its speed and
 its memory can be measured without a download.
@@ -85,29 +85,29 @@ class CheckpointInfo:
 
     @property
     def format(self) -> str:
-        """How its list entry names it."""
+        """The name of its format in the list of models."""
         return "shape" if self.shape else "safetensors"
 
     @property
     def fim(self) -> bool:
-        """Whether its tokenizer has the tokens for filling in the middle."""
+        """True if its tokenizer has the tokens for filling in the middle."""
         return self.fim_tokens is not None
 
     @property
     def hybrid(self) -> bool:
-        """Whether some of its layers keep a state of fixed size instead of a KV cache."""
+        """True if some of its layers keep a state of fixed size instead of a KV cache."""
         return any("attention" not in kind or kind.startswith("linear") for kind in self.layer_types)
 
     @property
     def attention_layers(self) -> int | None:
-        """How many layers keep a KV cache."""
+        """The number of layers that keep a KV cache; None if not known."""
         if not self.layer_types:
             return self.layers
         return sum("attention" in kind and not kind.startswith("linear") for kind in self.layer_types)
 
 
 def is_checkpoint(folder: Path, names: frozenset[str]) -> bool:
-    """Whether a folder with these files is a model of this kind; many other things have a config.json."""
+    """Return True if a folder with these files is a checkpoint; many other things have a config.json."""
     if CONFIG not in names:
         return False
     if (
@@ -285,7 +285,7 @@ def _refuse_unfinished(folder: Path) -> None:
 
 
 def _parameters(folder: Path, config: Mapping[str, Any], shards: tuple[Shard, ...]) -> int | None:
-    """How many weights there are; a packed format's elements hold several each."""
+    """Return the number of weights; an element of a packed format holds several."""
     if not shards:
         return None
     metadata = _optional_json(folder / INDEX).get("metadata")
@@ -363,7 +363,7 @@ def _layer_types(text: Mapping[str, Any], layers: int | None) -> tuple[str, ...]
 
 
 def _rope_scaled(text: Mapping[str, Any]) -> bool:
-    """Whether its positions are stretched beyond `max_position_embeddings`."""
+    """Return True if RoPE scaling extends the context beyond `max_position_embeddings`."""
     for name in ("rope_scaling", "rope_parameters"):
         rope = text.get(name)
         if isinstance(rope, dict) and (rope.get("rope_type") or rope.get("type") or "default") != "default":

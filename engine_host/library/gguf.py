@@ -1,4 +1,4 @@
-"""What a GGUF model is: architecture, size, quantisation, context, KV geometry, speculation, licence."""
+"""Read a GGUF model: architecture, size, quantisation, context, KV geometry, speculation, licence."""
 
 import re
 from dataclasses import dataclass, field
@@ -66,7 +66,7 @@ class GgufInfo:
 
     @property
     def attention_layers(self) -> int | None:
-        """How many layers keep a KV cache; the others of a hybrid keep a state of fixed size."""
+        """The number of layers that keep a KV cache; the others of a hybrid keep a state of fixed size."""
         if self.layers is None:
             return None
         interval = self.full_attention_interval

@@ -87,7 +87,7 @@ class Tensor:
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """What one GGUF file says of itself; lengths and offsets in bytes."""
+    """The parsed header of one GGUF file; lengths and offsets in bytes."""
 
     version: int
     values: dict[str, Value]

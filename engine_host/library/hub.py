@@ -1,7 +1,7 @@
-"""What Hugging Face says of a model before any download: its config.json and the sizes of its files.
+"""Read a model's config.json and file sizes from Hugging Face before any download.
 
-Nothing is asked of the network but by `read`, which somebody has to ask for. `HF_ENDPOINT`, `HF_TOKEN` and
-`HF_HUB_OFFLINE` mean what they mean to the hub's own tools.
+Only `read` uses the network, and only when a person asked for it. `HF_ENDPOINT`, `HF_TOKEN` and
+`HF_HUB_OFFLINE` mean the same as for the hub's own tools.
 """
 
 import json
@@ -48,7 +48,7 @@ class HubConfig:
 
 
 def is_name(text: str) -> bool:
-    """Whether a text can be `organisation/model`, with or without `@revision`."""
+    """Return True if a text can be `organisation/model`, with or without `@revision`."""
     name, _, revision = text.partition("@")
     return bool(_NAME.fullmatch(name)) and (not revision or bool(_REVISION.fullmatch(revision)))
 
@@ -62,11 +62,11 @@ class Hub:
 
     @property
     def endpoint(self) -> str:
-        """Where requests go."""
+        """The base URL of the hub."""
         return (self._environment.get("HF_ENDPOINT") or ENDPOINT).rstrip("/")
 
     def known(self, name: str) -> HubConfig | None:
-        """What was read before of `organisation/model[@revision]`: the newest that fits. Sends nothing."""
+        """Return the newest cached config of `organisation/model[@revision]`. Sends nothing."""
         repository, _, revision = name.partition("@")
         if not _NAME.fullmatch(repository):
             return None

@@ -73,7 +73,8 @@ class ModelIndex:
         return await asyncio.to_thread(self._one, Path(file.path), file)
 
     def known(self, path: str) -> IndexedModel | None:
-        """What is remembered of a file, without looking at the disk."""
+        """Return the indexed model of a path without looking at the disk; None if it was not read or is
+        damaged."""
         remembered = self._read.get(Path(path))
         if remembered is None or isinstance(remembered[1], HostError):
             return None
@@ -150,7 +151,7 @@ def _named(files: Sequence[ModelFile], wanted: str, formats: Collection[str]) ->
 
 
 def _model_path(path: Path) -> Path:
-    """What a person means by a path: a checkpoint's file is the checkpoint, a folder of one GGUF is that."""
+    """Return the model that a path means: the checkpoint of one of its files, the GGUF of a folder with one."""
     if path.suffix in {".safetensors", ".json"} and (path.parent / CONFIG).is_file():
         return path.parent
     if path.is_dir() and not (path / CONFIG).is_file():

@@ -1,4 +1,4 @@
-"""Which files of this machine are the weights that the catalogue means."""
+"""Match the files of this machine with the weights of the catalogue."""
 
 import re
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ class Match:
 
     @property
     def ambiguous(self) -> bool:
-        """Whether files that differ could be meant."""
+        """True if several files that differ match."""
         return not self.sure and len({(one.size, one.quantization) for one in self.found}) > 1
 
 
@@ -66,7 +66,7 @@ def wrong_files(variant: Variant, model: ModelFile) -> tuple[tuple[WeightFile, i
 
 
 def file_at(variant: Variant, file: WeightFile, model: ModelFile) -> Path:
-    """Where a file of a variant is beside this model, or would be."""
+    """Return the path of a variant's file beside this model, existing or not."""
     place = Path(model.path)
     if variant.format == "gguf" and file is next(iter(weights_files(variant)), None):
         return place  # Its name may be another.
@@ -76,7 +76,7 @@ def file_at(variant: Variant, file: WeightFile, model: ModelFile) -> Path:
 
 
 def from_repository(repository: str, path: str) -> bool:
-    """Whether a folder is called after a repository, as in Hugging Face's cache or by whoever fetched it."""
+    """Return True if a folder has the name of a repository, as in Hugging Face's cache or given by a person."""
     return _called_after(repository, PurePath(path))
 
 
@@ -107,7 +107,8 @@ def _hash(variant: Variant, path: PurePath) -> bool:
 
 
 def _from_repository(variant: Variant, folder: PurePath) -> bool:
-    """Whether a folder is called after the repository, as Hugging Face's cache and LM Studio do."""
+    """Return True if a folder has the name of the variant's repository, as Hugging Face's cache and LM Studio
+    do it."""
     return variant.repository is not None and _called_after(variant.repository, folder)
 
 
@@ -119,7 +120,7 @@ def _called_after(repository: str, folder: PurePath) -> bool:
 
 
 def _differs(variant: Variant, model: ModelFile) -> bool:
-    """Whether the weights are known to have another size."""
+    """Return True if the weights are known to have another size."""
     sizes = [file.size for file in weights_files(variant)]
     known = [size for size in sizes if size is not None]
     return bool(sizes) and len(known) == len(sizes) and model.size != sum(known)

@@ -35,7 +35,7 @@ class StoredTensor:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """What one safetensors file says of itself; `size` in bytes, of the whole file."""
+    """The parsed header of one safetensors file; `size` in bytes, of the whole file."""
 
     path: Path
     tensors: tuple[StoredTensor, ...]

@@ -150,7 +150,7 @@ def hub_name(folder: Path) -> str | None:
 
 
 def _is_main(folder: Path) -> bool:
-    """Whether a revision in a Hugging Face cache is the one that its main branch names."""
+    """Return True for the revision in a Hugging Face cache to which its main branch points."""
     try:
         main = (folder.parent.parent / "refs" / "main").read_text(encoding="utf-8").strip()
     except (OSError, UnicodeDecodeError):

@@ -25,7 +25,7 @@ class GpuReading:
 
 @dataclass(frozen=True)
 class _Card:
-    """What does not change about one GPU."""
+    """The properties of one GPU that do not change."""
 
     handle: Any
     index: int

@@ -11,7 +11,7 @@ import psutil
 
 @dataclass(frozen=True)
 class MachineFacts:
-    """What does not change: names and counts; `ram_total` in bytes."""
+    """The properties of the machine that do not change: names and counts; `ram_total` in bytes."""
 
     os: str
     cpu_name: str
@@ -101,7 +101,7 @@ def shared_memory_size() -> int | None:
 
 
 def has_cuda_compat() -> bool:
-    """Whether NVIDIA's libraries for newer CUDA than the driver's are installed (cuda-compat)."""
+    """Return True if NVIDIA's libraries for newer CUDA than the driver's are installed (cuda-compat)."""
     return any(Path("/usr/local").glob("cuda*/compat/libcuda.so*"))
 
 

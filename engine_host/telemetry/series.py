@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 
 @dataclass(frozen=True)
 class SeriesKind:
-    """What a series is; `title` may hold the GPU's number or the engine's id as `{0}`.
+    """One kind of series; `title` may hold the GPU's number or the engine's id as `{0}`.
 
     A step of a series with `peaks` is its highest value, of one without the mean: a prompt read in a second
     is seen in a day's graph, while a processor that was busy for a second was not busy.
@@ -51,7 +51,7 @@ KINDS = (
 
 
 def describe(name: str) -> SeriesKind:
-    """What a series is, its title filled in; raises KeyError for a name that is none."""
+    """Return the kind of a series with its title filled in; raises KeyError for an unknown name."""
     for kind in KINDS:
         match = kind.pattern.match(name)
         if match is not None:

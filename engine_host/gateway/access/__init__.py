@@ -1,1 +1,1 @@
-"""Who may use the endpoint, from where, and how many at a time."""
+"""Access to the endpoint: authentication, addresses, and the number of requests at a time."""

@@ -1,4 +1,4 @@
-"""Who may use an engine's slots now, who waits, and in which order: first come, first served."""
+"""Admit requests to an engine's slots in the order of their arrival; the others wait in a queue."""
 
 import asyncio
 from collections import deque
@@ -21,7 +21,7 @@ class Ticket:
 
     @property
     def settled(self) -> bool:
-        """Whether the wait is over, with a slot or with a refusal."""
+        """True if the wait is over, with a slot or with a refusal."""
         return self.granted or self.fault is not None
 
 
@@ -92,7 +92,7 @@ class Admission:
             self._tell(line)
 
     def ahead(self, ticket: Ticket) -> int:
-        """How many requests wait before this one."""
+        """Return the number of requests that wait before this one."""
         line = self._lines.get(ticket.engine)
         return line.queue.index(ticket) if line and ticket in line.queue else 0
 
@@ -112,7 +112,7 @@ class Admission:
         return line.slots if line else 0
 
     def draining(self, engine: str) -> bool:
-        """Whether the engine takes nothing new."""
+        """Return True if the engine takes no new requests."""
         line = self._lines.get(engine)
         return bool(line and line.draining)
 

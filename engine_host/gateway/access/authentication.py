@@ -1,4 +1,4 @@
-"""Who may ask: `Host` against DNS rebinding, `Origin` against foreign web pages, and API keys."""
+"""Check requests: `Host` against DNS rebinding, `Origin` against foreign web pages, and API keys."""
 
 import hmac
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Where the endpoint listens: the wanted port, or the next free one, with the reason said."""
+"""Bind the endpoint to its configured port, or to the next free one with the reason."""
 
 import errno
 import socket

@@ -1,4 +1,4 @@
-"""What a browser is told, so that a web page which the person named may ask and read answers (CORS).
+"""CORS headers for the web pages that a person allowed.
 
 Source: the Fetch standard, section 3.2, and Private Network Access for pages of public sites.
 """
@@ -14,7 +14,7 @@ _SECONDS = "600"
 
 
 def is_preflight(method: str, headers: Mapping[str, str]) -> bool:
-    """Whether a browser asks for a page if it may send its request."""
+    """Return True for a browser's CORS preflight request."""
     return method == "OPTIONS" and "origin" in headers and "access-control-request-method" in headers
 
 

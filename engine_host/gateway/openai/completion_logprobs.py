@@ -30,7 +30,7 @@ class CompletionLogprobs:
         return b"".join(self._frame(frame) + b"\n\n" for frame in frames)
 
     def end(self) -> bytes:
-        """What came after the last whole frame."""
+        """Return the bytes after the last whole frame."""
         rest, self._rest = self._rest, b""
         return rest
 

@@ -16,7 +16,7 @@ _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
 def wants_infill(body: dict[str, Any]) -> bool:
-    """Whether a completion request asks for the middle: an empty suffix is an ordinary completion."""
+    """Return True if a completion request asks for the middle: an empty suffix is an ordinary completion."""
     return bool(body.get("suffix"))
 
 
@@ -86,7 +86,7 @@ class InfillAnswer:
         return b"".join(frame for frame, _ in frames), first
 
     def end(self) -> bytes:
-        """What closes the stream: `[DONE]`, which `/infill` does not send."""
+        """Return the frame that closes the stream: `[DONE]`, which `/infill` does not send."""
         return b"data: [DONE]\n\n"
 
     def figures(self) -> Figures:

@@ -11,7 +11,7 @@ _NO_CHOICES = b'"choices":[]'
 
 
 def asks_for_usage(body: dict[str, Any]) -> bool:
-    """Whether the client itself wants the figures."""
+    """Return True if the client itself asked for usage figures."""
     options = body.get("stream_options")
     return isinstance(options, dict) and bool(options.get("include_usage"))
 
@@ -40,7 +40,7 @@ class UsageFilter:
         return b"\n\n".join(frame for frame in frames if not _is_usage(frame))
 
     def end(self) -> bytes:
-        """What came after the last whole frame."""
+        """Return the bytes after the last whole frame."""
         rest, self._rest = self._rest, b""
         return rest
 
