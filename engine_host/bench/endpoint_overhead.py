@@ -1,4 +1,4 @@
-"""How much speed the endpoint costs: the same streams against the bare server and through the endpoint.
+"""Measure the endpoint's overhead: the same streams against the bare server and through the endpoint.
 
 Both sides are measured in interleaved rounds of one run, because the speed of a machine drifts by more than
 the difference looked for. `python -m engine_host.bench.endpoint_overhead --model X.gguf` starts both sides.
@@ -51,7 +51,7 @@ class OverheadRow:
 
     @property
     def reached(self) -> bool:
-        """Whether the endpoint is as fast as it has to be."""
+        """True if the endpoint is as fast as the goal asks."""
         return self.ratio >= GOAL
 
 

@@ -1,4 +1,4 @@
-"""How fast a running engine is: load over its own HTTP interface, the same for every engine."""
+"""Measure the speed of a running engine: load over its own HTTP interface, the same for every engine."""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""What the overlay costs a process of vLLM: `python -m engine_host.bench.overlay_cost [--runs N]`.
+"""Measure the overlay's cost in a process of vLLM: `python -m engine_host.bench.overlay_cost [--runs N]`.
 
 Each run starts Python three times, in turns: without the overlay, with the overlay there but nothing asked of
 it, and with all patches for this version. The process imports what vLLM's own processes import. CPU seconds

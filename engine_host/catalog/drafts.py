@@ -66,8 +66,7 @@ def edited(text: str, changes: Iterable[PresetChange]) -> str:
 def judge(
     catalog: Catalog, found: Draft, beside: Iterable[Loaded[Any]] = ()
 ) -> tuple[tuple[CatalogFault, ...], ResolvedPreset | None]:
-    """Check a preset against a catalogue, with the entries that come with it; return its faults and its
-    resolution."""
+    """Check a preset with the entries that come with it; return its faults and its resolution."""
     name = found.entry.id
     known = catalog.presets.get(name) or catalog.variations.get(name)
     if known is not None and known.origin is EntryOrigin.PROGRAM:

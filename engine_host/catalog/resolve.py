@@ -31,7 +31,7 @@ _ADDED = "extra_arguments"
 
 @dataclass(frozen=True, slots=True)
 class UserValues:
-    """The person's settings that apply to every start; `keys` are the names they have in the settings file."""
+    """The person's settings that apply to every start; `keys` are their names in the settings file."""
 
     file: str
     values: Mapping[str, Any]

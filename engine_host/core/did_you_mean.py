@@ -23,5 +23,5 @@ def near_names(wanted: str, known: Iterable[str], most: int = 1) -> list[str]:
 
 
 def same_numbers(wanted: str, name: str) -> bool:
-    """Return True if every number in `wanted` is in `name`: an RTX 3080 is no 5080, however alike they are."""
+    """Return True if every number in `wanted` is in `name`: an RTX 3080 is no 5080, however alike."""
     return set(_NUMBERS.findall(wanted)) <= set(_NUMBERS.findall(name))

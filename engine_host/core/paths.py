@@ -68,8 +68,7 @@ class Folders:
         return self.data / "sndr.sqlite"
 
     def read_claim(self) -> "Claim | None":
-        """Read the note of the host that locked this data last; None when there is none, or that host has
-        ended in order.
+        """Read the note of the host that locked this data; None if there is none or it ended in order.
 
         It may be out of date: only its socket tells that the host still runs.
         """

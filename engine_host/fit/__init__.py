@@ -1,1 +1,1 @@
-"""What a model needs on a machine: bytes of weights, KV cache and states, by the rules of its engine."""
+"""Estimate a model's memory: bytes of weights, KV cache and states, by the rules of its engine."""

@@ -29,7 +29,7 @@ _COARSE = {
 
 @dataclass(frozen=True, slots=True)
 class Situation:
-    """What the rules look at; `min_p` is of the sampler that will be used, None where nobody said."""
+    """The input of the rules; `min_p` is that of the sampler that will be used, None if not set."""
 
     model: Model
     start: Start
@@ -40,12 +40,12 @@ class Situation:
 
     @property
     def vllm(self) -> bool:
-        """Whether vLLM runs it on GPUs."""
+        """True if vLLM runs it on GPUs."""
         return self.start.engine is EngineKind.VLLM and not self.start.cpu
 
     @property
     def gated_delta(self) -> bool:
-        """Whether the model is a hybrid with gated-delta layers."""
+        """True if the model is a hybrid with gated-delta layers."""
         return self.model.shape.gated_delta is not None
 
     @property
@@ -176,7 +176,7 @@ def _min_p(s: Situation) -> Iterator[Advice]:
 
 
 def _finer(s: Situation) -> str:
-    """Which finer KV type of this engine has room, the coarsest of them last."""
+    """Suggest the finer KV types of this engine that fit, the coarsest of them last."""
     kinds = ("f16", "q8_0") if s.start.engine is EngineKind.LLAMA_CPP else ("auto", "fp8", "turboquant_k8v4")
     room = []
     for kind in kinds:

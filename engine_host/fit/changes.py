@@ -1,4 +1,4 @@
-"""What to change so that a start fits, cheapest first: first what costs nothing, last what costs money."""
+"""Suggest changes with which a start fits, cheapest first and those that cost money last."""
 
 import dataclasses
 import math

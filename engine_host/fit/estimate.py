@@ -69,7 +69,7 @@ class Estimate:
 
 
 def blocker(model: Model, start: Start) -> Blocker | None:
-    """What rules this start out, or None."""
+    """Return the reason that rules this start out, or None."""
     shape, vllm_runs = model.shape, start.engine is EngineKind.VLLM
     if vllm_runs is (model.format == "GGUF"):
         other = "llama.cpp" if vllm_runs else "vLLM"
@@ -132,12 +132,12 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
 
 
 def holds(found: Estimate) -> bool:
-    """Whether all streams have room at full length."""
+    """Return True if the KV cache holds all streams at full length."""
     return found.verdict is not Verdict.DOES_NOT_FIT and found.kv <= found.kv_room
 
 
 def beyond_training(model: Model, start: Start) -> bool:
-    """Whether a stream gets more tokens than the model was trained for; llama.cpp starts all the same."""
+    """Return True if a stream gets more tokens than the model was trained for; llama.cpp starts anyway."""
     return bool(model.context) and start.context > (model.context or 0) and not model.rope_scaled
 
 

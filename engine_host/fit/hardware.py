@@ -11,7 +11,7 @@ _COUNTED = re.compile(r"(?:(?P<count>\d+)\s*[x×]\s*)?(?P<name>\S.*)")
 
 
 def counted(text: str) -> tuple[int, str]:
-    """How many of which hardware is meant; one without a number.
+    """Parse `2x rtx-3090` into a count and a hardware name; the count is one if not given.
 
     Raises HostError(bad_request) for a number that no machine has.
     """

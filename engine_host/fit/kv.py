@@ -39,7 +39,7 @@ _GGML_PADDING = 256
 
 @dataclass(frozen=True, slots=True)
 class Pool:
-    """How vLLM cuts the KV cache of one GPU into blocks; `sliding_block_tokens` of layers with a window.
+    """The division of one GPU's KV cache into blocks by vLLM; `sliding_block_tokens` of layers with a window.
 
     Every group of layers draws from one pool; `block_bytes` is a page in each layer of a group. A stream
     takes `state_blocks` blocks for its states of fixed size, whatever its length.
@@ -71,15 +71,15 @@ class Pool:
         return full * self.full_groups + sliding * self.sliding_groups + self.state_blocks
 
     def blocks(self, size: int) -> int:
-        """How many blocks this many bytes hold."""
+        """Return the number of blocks in so many bytes."""
         return size // self.block_bytes
 
     def tokens(self, size: int, context: int) -> int:
-        """What vLLM logs as the size of the cache: streams of this length, times the length."""
+        """Return the size of the cache as vLLM logs it: streams of this length, times the length."""
         return int(self.blocks(size) / self.stream_blocks(context) * context)
 
     def streams(self, size: int, context: int) -> int:
-        """How many streams of this length fit."""
+        """Return the number of streams of this length that fit."""
         return self.blocks(size) // self.stream_blocks(context)
 
     def longest(self, size: int, streams: int, limit: int) -> int:
@@ -154,7 +154,7 @@ def vllm_pool(
     batched_tokens: int = 2048,
     spared_layers: bool = True,
 ) -> Pool:
-    """How vLLM 0.26 and 0.32 cut the cache: pages of one size for all layers, groups of as many layers each.
+    """Compute the KV blocks of vLLM 0.26 and 0.32: pages of one size, groups of as many layers each.
 
     With states in the model, the attention block grows until its page holds a state, and states are padded to
     that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's

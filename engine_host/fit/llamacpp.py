@@ -1,4 +1,4 @@
-"""What llama.cpp allocates on each device: weights, KV cells, states, compute and output buffers."""
+"""Estimate llama.cpp's memory on each device: weights, KV cells, states, compute and output buffers."""
 
 from engine_host.fit.kv import ggml_cells, ggml_state_bytes, ggml_token_bytes, ggml_window_cells
 from engine_host.fit.parts import MIB, WEIGHTS_FROM, Basis, Part, tensors_at_least

@@ -1,4 +1,4 @@
-"""What a start of vLLM takes on each GPU, part by part, each with its band and where it is from.
+"""Estimate a start of vLLM on each GPU, part by part, each with its band and the source of its figure.
 
 vLLM is given a share of the GPU (`gpu_memory`). Before it makes its KV cache it takes off that share what it
 has measured: the weights, the peak of one step, and what its libraries took after it had begun
@@ -32,7 +32,7 @@ _LOGIT = {True: 15, False: 2}
 
 
 class Basis(StrEnum):
-    """Where a size is from."""
+    """The source of a size."""
 
     FILES = "files"
     CATALOGUE = "catalogue"
@@ -95,7 +95,7 @@ class Start:
     version: str = "0.32.0"
 
     def pool(self, shape: ModelShape) -> Pool:
-        """How vLLM cuts the cache of this start."""
+        """Return the KV block pool of this start."""
         return vllm_pool(
             shape,
             self.kv_cache_dtype,
@@ -110,7 +110,7 @@ class Start:
         )
 
     def old_runner(self, shape: ModelShape) -> bool:
-        """Whether vLLM runs this with its first model runner (VllmConfig.use_v2_model_runner).
+        """Return True if vLLM runs this with its first model runner (VllmConfig.use_v2_model_runner).
 
         0.26 does so with hybrids and mixtures; 0.32 with none that it has the newer one for.
         """
@@ -118,7 +118,7 @@ class Start:
 
 
 def is_before(version: str, other: tuple[int, int]) -> bool:
-    """Whether a version such as 0.26.0 is older than (major, minor); False where it is not a number."""
+    """Return True if a version such as 0.26.0 is older than (major, minor); False if it is not a number."""
     found = re.match(r"(\d+)\.(\d+)", version)
     return found is not None and (int(found[1]), int(found[2])) < other
 
@@ -199,10 +199,10 @@ def _workspaces(shape: ModelShape, tp: int) -> int:
 
 
 def _gated_delta(shape: ModelShape, start: Start) -> tuple[Part, ...]:
-    """What the chunked prefill of gated-delta layers keeps alive: about ten values a token and head.
+    """Estimate the chunked prefill of gated-delta layers: about ten values alive for each token and head.
 
     27B shape, a step of 4,128 tokens: about 500 MiB live (reported by users of single 24 GB cards). vLLM's
-    measuring step goes round these kernels, so that its share has no room for them.
+    measuring step leaves these kernels out, so that its share has no memory for them.
     """
     delta = shape.gated_delta
     if delta is None:
@@ -223,7 +223,7 @@ def _graphs(shape: ModelShape, start: Start) -> tuple[Part, ...]:
 
 
 def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
-    """What the newer runner keeps of each stream's tokens by word: a count and two masks (PenaltiesState)."""
+    """Estimate the newer runner's buffers of streams × vocabulary: a count and two masks (PenaltiesState)."""
     if start.old_runner(shape) or start.build == "cpu":
         return ()
     size = start.streams * shape.vocabulary * (4 + 2 / 8)

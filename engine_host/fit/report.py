@@ -146,7 +146,7 @@ def _more(request: FitRequest, found: Estimate) -> str:
 
 
 def _sharing(shape: ModelShape, devices: int, engine: EngineKind) -> int:
-    """How many GPUs a start uses when nobody said: all, or as many as its heads can be shared among."""
+    """Return the default number of GPUs: all, or the most that divide the model's heads evenly."""
     if engine is EngineKind.LLAMA_CPP:
         return max(devices, 1)
     return max((count for count in range(1, devices + 1) if shape.heads % count == 0), default=1)

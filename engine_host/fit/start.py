@@ -1,4 +1,4 @@
-"""What is computed: a model, the start that is meant, and the machine that it is for."""
+"""The input of an estimate: a model, the settings of its start, and the devices."""
 
 from dataclasses import dataclass
 
@@ -54,10 +54,10 @@ class Device:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """How the model is meant to run; KV types by the engine's own names, `devices` are used alike.
+    """The settings of a start; KV types by the engine's own names, `devices` are used alike.
 
-    `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently. `lacking` are GPUs that it is meant
-    for and that are not there; it is computed as if they were like the others.
+    `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently. `lacking` is the number of GPUs that
+    it is meant for and that are not there; it is computed as if they were like the others.
     """
 
     engine: EngineKind
@@ -82,10 +82,10 @@ class Start:
 
     @property
     def build(self) -> str:
-        """Which build of the engine it is for."""
+        """The build of the engine: "cpu" or "cuda"."""
         return "cpu" if self.cpu else "cuda"
 
     @property
     def tensor_parallel(self) -> int:
-        """How many GPUs share each layer (vLLM), or the layers among them (llama.cpp)."""
+        """The number of GPUs that share each layer (vLLM), or the layers among them (llama.cpp)."""
         return len(self.devices)

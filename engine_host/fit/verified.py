@@ -26,9 +26,9 @@ REST = "estimates"
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a correction holds for: a GPU (or processor), an engine, its version, its set of patches.
+    """The scope of a correction: a GPU (or processor), an engine, its version, its set of patches.
 
-    Of llama.cpp, whose buffers tell of their own start alone, also the model and the start.
+    For llama.cpp, whose buffers tell of their own start alone, also the model and the start.
     """
 
     gpu: str
@@ -41,7 +41,7 @@ class Where:
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """What an engine said of a start: bytes of buffers by its own names, tokens of its cache."""
+    """The memory figures in an engine's log: bytes of buffers by its own names, tokens of its KV cache."""
 
     buffers: Mapping[str, int]
     kv_tokens: int | None = None

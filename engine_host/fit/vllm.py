@@ -1,4 +1,4 @@
-"""What vLLM takes on each GPU, or in main memory, and what it leaves for its KV cache."""
+"""Estimate vLLM's memory on each GPU, or in main memory, and the rest that is left for its KV cache."""
 
 import math
 from collections.abc import Iterable
@@ -35,7 +35,7 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
 
 
 def pool(model: Model, start: Start) -> Pool:
-    """How the cache is cut into blocks. Raises HostError(kv_type_unsupported)."""
+    """Return the block pool of the KV cache. Raises HostError(kv_type_unsupported)."""
     return _settings(model, start).pool(model.shape)
 
 

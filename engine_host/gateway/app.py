@@ -164,7 +164,7 @@ class Gateway:
     async def _route(
         self, scope: Scope, headers: Mapping[str, str], receive: Receive, request_id: str
     ) -> _Answer:
-        """Return the handler that answers a request; raises EndpointError for one that gets an error instead."""
+        """Return the handler that answers a request; raises EndpointError for one that is refused."""
         path = _path(scope)
         method = scope["method"]
         if path in _ASKS:

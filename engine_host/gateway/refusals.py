@@ -1,4 +1,4 @@
-"""Tell apart the errors of an engine whose own words are ambiguous, with further requests that cost nothing."""
+"""Tell apart the errors of an engine whose own words are ambiguous, by requests that cost nothing."""
 
 import asyncio
 import json

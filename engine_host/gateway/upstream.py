@@ -125,7 +125,8 @@ class Upstream(asyncio.Protocol):
         return True
 
     async def read(self) -> bytes | None:
-        """Return the bytes since the last call, b"" after a nudge, None at the end; raises UpstreamLostError."""
+        """Return the bytes since the last call, b"" after a nudge, None at the end. Raises
+        UpstreamLostError."""
         if not self._chunks:
             if self.complete:
                 return None

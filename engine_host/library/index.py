@@ -151,7 +151,7 @@ def _named(files: Sequence[ModelFile], wanted: str, formats: Collection[str]) ->
 
 
 def _model_path(path: Path) -> Path:
-    """Return the model that a path means: the checkpoint of one of its files, the GGUF of a folder with one."""
+    """Return the model that a path means: a file's checkpoint, or the GGUF of a folder with only one."""
     if path.suffix in {".safetensors", ".json"} and (path.parent / CONFIG).is_file():
         return path.parent
     if path.is_dir() and not (path / CONFIG).is_file():

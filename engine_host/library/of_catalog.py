@@ -76,7 +76,7 @@ def file_at(variant: Variant, file: WeightFile, model: ModelFile) -> Path:
 
 
 def from_repository(repository: str, path: str) -> bool:
-    """Return True if a folder has the name of a repository, as in Hugging Face's cache or given by a person."""
+    """Return True if a folder has the name of a repository, as in Hugging Face's cache."""
     return _called_after(repository, PurePath(path))
 
 

@@ -1,4 +1,4 @@
-"""How many drafts the bundled model's trained MTP layer gets accepted, with and without draft-head-8-bit.
+"""Measure the draft acceptance of the bundled model's trained MTP layer, with and without draft-head-8-bit.
 
 usage: python -m engine_host.bench.gpu.draft_acceptance
 

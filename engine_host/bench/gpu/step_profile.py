@@ -1,4 +1,4 @@
-"""Where the time of a step goes on the GPU: what each kernel takes of it, and how long none ran."""
+"""Profile a step on the GPU: the time of each kernel, and the time in which none ran."""
 
 import importlib
 import time
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class KernelShare:
-    """What one kernel takes of a step: its milliseconds, and how often it is launched."""
+    """The share of one kernel in a step: its milliseconds and its number of launches."""
 
     name: str
     ms_a_step: float

@@ -1,4 +1,4 @@
-"""Whether vLLM answers with drafts as it does without, token by token: the table in docs/kernels.md.
+"""Compare vLLM's answers with and without drafts, token by token: the table in docs/kernels.md.
 
 usage: python -m engine_host.bench.gpu.vllm_answers ask OUT.json [--head 128] [--kv auto] [--drafts 3]
                                     [--eager] [--sync] [--chunk 1024] [--flash-attention 2]
@@ -84,7 +84,7 @@ def _gaps(positions: Any) -> list[float]:
 
 
 def compare(without: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
-    """How many answers are equal, and where others first differ: place, and gap of the two best there."""
+    """Count the equal answers; list the first differing position and the logprob gap there of the others."""
     differing = []
     for answer, found, gaps in zip(without["tokens"], other["tokens"], without["gaps"], strict=True):
         pairs = enumerate(zip_longest(answer, found))

@@ -1,4 +1,4 @@
-"""How fast vLLM reads prompts and decodes at a depth, with random weights: a table of docs/kernels.md.
+"""Measure vLLM's prefill and its decode at a depth, with random weights: a table of docs/kernels.md.
 
 usage: python -m engine_host.bench.gpu.vllm_speed SHAPE [--kv turboquant_k8v4] [--cases 1x32768 16x32768]
                                         [--drafts 3] [--acceptance 3.0] [--eager | --compile]
@@ -48,7 +48,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """How many prompts of how many tokens are sent at once."""
+    """A load: so many prompts of so many tokens at once."""
 
     streams: int
     context: int

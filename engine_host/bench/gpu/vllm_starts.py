@@ -1,4 +1,4 @@
-"""What vLLM reserves on a GPU at a start, measured: the figures that `engine_host.fit` is held to.
+"""Measure the memory that vLLM reserves on a GPU at a start: `engine_host.fit` is held to it.
 
 usage: python engine_host/bench/gpu/vllm_starts.py [--out FILE] [--log FILE] [--seconds N] [STARTS.json]
 
@@ -222,7 +222,7 @@ def _group(group: Any) -> Found:
 
 
 def can_fork() -> bool:
-    """Whether a fork of this process can open the GPU; not where an import has opened it here."""
+    """Return True if a fork of this process can open the GPU; not if an import has opened it here."""
     torch = importlib.import_module("torch")
     child = os.fork()
     if child == 0:
@@ -235,7 +235,7 @@ def can_fork() -> bool:
 
 
 def in_own_process(start: Start, limit: float, log: Path, forks: bool) -> Found:
-    """What `measure` finds in a process that is forked where that works, so that vLLM is imported once."""
+    """Run `measure` in a process of its own, forked where that works, so that vLLM is imported once."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as temporary:
         notes = Path(temporary) / "notes"

@@ -1,4 +1,4 @@
-"""What Docker, Podman, Compose and Quadlet are told alike, and the scripts of the first two."""
+"""The parts that Docker, Podman, Compose and Quadlet share, and the scripts of the first two."""
 
 import shlex
 
@@ -50,7 +50,7 @@ def inside(text: str) -> str:
 
 
 def command(deployment: Deployment) -> tuple[str, ...]:
-    """What runs in the container, after the entry point's program; it listens to whoever reaches it."""
+    """Return the container's command after the entry point's program; it listens on all addresses."""
     return (*deployment.entry[1:], *map(inside, deployment.listening("0.0.0.0")))
 
 

@@ -187,7 +187,7 @@ def _engine(deployment: Deployment) -> dict[str, Any]:
 
 
 def _resources(deployment: Deployment) -> dict[str, Any]:
-    """What the node has to have free; no limit of memory, which would count the weights as they are read."""
+    """Return the pod's resource requests; no limit of memory, which would count the weights as read."""
     gpus = deployment.gpus.count
     gib = _GPU_PROCESS_GIB * gpus if gpus else math.ceil((deployment.model_size or 0) * 1.25 / _GIB)
     requests = {"cpu": str(2 + 2 * gpus), "memory": f"{_BASE_GIB + gib}Gi"}
@@ -206,7 +206,7 @@ def _secret_variables(deployment: Deployment) -> list[dict[str, Any]]:
 
 
 def _first(deployment: Deployment) -> list[dict[str, Any]]:
-    """What has to be done before the engine starts."""
+    """Return the init containers, which run before the engine starts."""
     models = {"name": "models", "mountPath": INSIDE[Root.MODELS]}
     steps: list[dict[str, Any]] = []
     if deployment.local:
@@ -304,7 +304,7 @@ def _service(deployment: Deployment) -> dict[str, Any]:
 
 
 def _elsewhere(deployment: Deployment) -> list[Finding]:
-    """What is to be known whatever the target; which GPUs they are is another matter here."""
+    """Return the findings of every target without the one on GPU numbers, which a cluster assigns itself."""
     return [one for one in deployment.findings if one.id != GPUS_BY_NUMBER]
 
 

@@ -76,17 +76,17 @@ case $address in *:*) at="[$address]" ;; esac
 
 
 def script_head(about: str, *, secrets: bool) -> str:
-    """How each script begins: it finds its own folder and, where it needs them, reads the secrets."""
+    """Return the head of a script: it finds its own folder and, where it needs them, reads the secrets."""
     return _SCRIPT.format(about=about) + (_READ_SECRETS if secrets else "")
 
 
 def listening(deployment: Deployment) -> str:
-    """Where the engine is reached, for a shell: `$address`, `$port`, and `$at` as it stands before a port."""
+    """Return the shell lines with the engine's address: `$address`, `$port`, and `$at` before a port."""
     return _LISTENING.format(address=deployment.address, port=deployment.port)
 
 
 def models_in_home(deployment: Deployment) -> str:
-    """Where the models are, below a person's home: the hub's own cache, or the folder of single files."""
+    """Return the models' folder below a person's home: the hub's own cache, or the folder of single files."""
     return _HF_CACHE if not deployment.downloads else _GGUF_FOLDER
 
 
@@ -144,7 +144,7 @@ def health_command(deployment: Deployment) -> tuple[str, ...]:
 
 
 def labels(deployment: Deployment) -> Mapping[str, str]:
-    """What a container says of itself."""
+    """Return the labels of the container."""
     named = {
         "dev.sndr.deployment": deployment.name,
         "dev.sndr.model": deployment.alias,
@@ -157,7 +157,7 @@ def labels(deployment: Deployment) -> Mapping[str, str]:
 
 
 def heading(deployment: Deployment) -> tuple[str, ...]:
-    """What a person reads first in a file."""
+    """Return the comment at the top of each file."""
     patches = f" with {len(deployment.overlay.patches)} patches" if deployment.overlay else ""
     return (
         f"{deployment.title}: {deployment.alias} in {deployment.engine.value} {deployment.version}{patches}.",

@@ -1,4 +1,4 @@
-"""Which module writes which target."""
+"""The renderer of each target."""
 
 from collections.abc import Callable, Mapping
 

@@ -1,4 +1,4 @@
-"""What unit files of systemd and Quadlet share: text, folders, the script that installs them."""
+"""The parts that unit files of systemd and Quadlet share: text, folders, the script that installs them."""
 
 from collections.abc import Sequence
 
@@ -47,7 +47,7 @@ def command_line(words: Sequence[str]) -> str:
 
 
 def folder_of(deployment: Deployment) -> str:
-    """Where the files that a unit needs are, with systemd's word for the home."""
+    """Return the folder of a unit's files, with systemd's word for the home."""
     return f"%h/{FOLDER}/{deployment.name}"
 
 

@@ -40,7 +40,7 @@ def gguf_shape(info: GgufInfo) -> ModelShape:
 
 
 def unknown_of(info: GgufInfo) -> tuple[str, ...]:
-    """What the metadata leave open, for people."""
+    """List the facts that the metadata leave open, for people."""
     if info.sliding_window is None:
         return ()
     return (

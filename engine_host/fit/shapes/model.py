@@ -10,7 +10,7 @@ from engine_host.protocol.errors import Reason
 
 
 class Layer(StrEnum):
-    """What a layer keeps of a stream: every token, the newest ones, or a state of fixed size."""
+    """The kind of a layer by the cache it keeps: every token, the newest ones, or a state of fixed size."""
 
     FULL = "full attention"
     SLIDING = "sliding window"
@@ -96,7 +96,7 @@ class ModelShape:
         return replace(self, kv_heads=heads, head_dim=size, global_kv_heads=None, global_head_dim=None)
 
     def count(self, kind: Layer) -> int:
-        """How many layers are of one kind; drafting layers are not among them."""
+        """Return the number of layers of one kind; drafting layers are not among them."""
         return self.layers.count(kind)
 
 

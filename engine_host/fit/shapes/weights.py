@@ -1,4 +1,4 @@
-"""How many weights a shape has, part by part; for a model without files, or to split one over GPUs."""
+"""Count the weights of a shape, part by part; for a model without files, or to split one over GPUs."""
 
 from dataclasses import dataclass
 
