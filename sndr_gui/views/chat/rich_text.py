@@ -1,6 +1,6 @@
 """The text of one message: plain while it grows, Markdown a paragraph at a time; opens nothing by itself."""
 
-from PySide6.QtCore import QSize, Qt, QUrl, Signal
+from PySide6.QtCore import QByteArray, QSize, Qt, QUrl, Signal
 from PySide6.QtGui import (
     QFont,
     QResizeEvent,
@@ -9,12 +9,14 @@ from PySide6.QtGui import (
     QTextCursor,
     QTextDocument,
     QTextDocumentFragment,
+    QTextFormat,
     QTextFrameFormat,
     QTextTable,
 )
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
 from sndr_gui.kit import theme
+from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.models.chat.paragraphs import split_finished
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -49,8 +51,12 @@ class MessageText(QTextBrowser):
         theme.notifier.changed.connect(self.render_again)
 
     def loadResource(self, kind: int, url: QUrl | str) -> object:
-        """Load nothing: an image in an answer must not reach out to the network or the disk."""
-        return None
+        """Return nothing for any resource: a text must not reach the network or the disk.
+
+        Empty bytes, not None: after a null value QTextDocument opens the file itself (qtextdocument.cpp,
+        QTextDocument::loadResource).
+        """
+        return QByteArray(b"")
 
     def _on_anchor(self, url: QUrl) -> None:
         self.link_chosen.emit(url.toString())
@@ -127,6 +133,7 @@ class MessageText(QTextBrowser):
         made = QTextDocument()
         made.setDefaultFont(self.font())
         made.setMarkdown(markdown, _FEATURES)
+        _images_as_text(made)
         _decorate(made)
         start = cursor.position()
         cursor.setBlockFormat(made.firstBlock().blockFormat())
@@ -218,6 +225,26 @@ def _code_of(markdown: str) -> str | None:
     return "\n".join(lines[1:-1] if closed else lines[1:])
 
 
+def _images_as_text(document: QTextDocument) -> None:
+    """Replace each image by its alternative text and its address, which nothing loads."""
+    images = []
+    block = document.begin()
+    while block.isValid():
+        iterator = block.begin()
+        while not iterator.atEnd():
+            piece = iterator.fragment()
+            if piece.isValid() and piece.charFormat().isImageFormat():
+                images.append((piece.position(), piece.length(), piece.charFormat().toImageFormat()))
+            iterator += 1
+        block = block.next()
+    for start, length, image in reversed(images):
+        words = str(image.property(QTextFormat.Property.ImageAltText) or "").strip()
+        cursor = QTextCursor(document)
+        cursor.setPosition(start)
+        cursor.setPosition(start + length, QTextCursor.MoveMode.KeepAnchor)
+        cursor.insertText(f"[image: {words or image.name()}]", QTextCharFormat())
+
+
 def _decorate(document: QTextDocument) -> None:
     """Give inline code, links, headings and tables their looks."""
     mono, raised, accent = theme.mono_font(12), theme.color("raised"), theme.color("accent")
@@ -248,6 +275,9 @@ def _decorate(document: QTextDocument) -> None:
                 change.setBackground(raised)
             if look.isAnchor():
                 change.setForeground(accent)
+            if look.toolTip():
+                # The title of a link is shown as a tooltip, which takes HTML and loads its images.
+                change.setToolTip(plain_tip(look.toolTip()))
             if level:
                 change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 17, 2: 15}.get(level, 14))
                 change.setProperty(QTextCharFormat.Property.FontSizeAdjustment, 0)
