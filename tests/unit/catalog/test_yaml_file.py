@@ -50,7 +50,7 @@ def test_every_key_and_item_has_its_line() -> None:
         ("- a\n", 1, "keys and values"),
         ("word\n", 1, "keys and values"),
         ("? [a]\n: 1\n", 1, "a key must be a word"),
-        ("a: 1\n---\nb: 2\n", 2, "second document"),
+        ("a: 1\n---\nb: 2\n", 2, "another document"),
         ("", 1, "empty"),
         ("# nothing\n", 1, "empty"),
         ("a: 123456789012345678901\n", 1, "too large"),
