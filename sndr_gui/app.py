@@ -96,7 +96,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     from sndr_gui.host.connection import Link
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
-    from sndr_gui.models.settings import keep
+    from sndr_gui.models.settings.page import keep
     from sndr_gui.views.window.pages import Pages
 
     state = HostState()

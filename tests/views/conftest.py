@@ -1,4 +1,4 @@
-"""The Qt loop for coroutine tests, and a window over a fake host; what a test leaves running fails it."""
+"""The Qt loop for coroutine tests, and a window over a fake host; anything left running fails the test."""
 
 import asyncio
 import gc
@@ -25,7 +25,7 @@ from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.views.window.main import Window
 from sndr_gui.views.window.pages import Pages
-from tests.views.fake_host import FakeHost
+from tests.views.fakes.host import FakeHost
 
 LIMIT = 25.0
 
@@ -154,7 +154,7 @@ def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Every coroutine test has the loop."""
     for item in items:
-        if not isinstance(item, pytest.Function) or item.path.parent.name != "views":
+        if not isinstance(item, pytest.Function) or not item.path.is_relative_to(Path(__file__).parent):
             continue
         if inspect.iscoroutinefunction(item.obj) and "loop" not in item.fixturenames:
             item.fixturenames.insert(0, "loop")

@@ -1,1 +1,1 @@
-"""What the Chat page knows and does."""
+"""The model of the Chat page."""

@@ -1,1 +1,1 @@
-"""What the Engine page knows and does."""
+"""The model of the Engine page."""

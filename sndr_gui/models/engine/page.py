@@ -17,7 +17,7 @@ from sndr_gui.models.engine.readings import EngineNumbers, Value
 from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
 from sndr_gui.models.home.page import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
 from sndr_gui.models.launch.settings import planned_value
-from sndr_gui.models.monitor import Line
+from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.patches.page import REASONS, ProcessCard, process_cards, process_name
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel

@@ -11,7 +11,7 @@ from engine_host.protocol import Engine, Sample
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError
 from sndr_gui.host.session import Session
-from sndr_gui.models.monitor import Line
+from sndr_gui.models.monitor.lines import Line
 
 TREND_SECONDS = 300.0
 Points = Sequence[tuple[float, float | None]]

@@ -1,1 +1,1 @@
-"""What the Fit page knows and does."""
+"""The model of the Fit page."""

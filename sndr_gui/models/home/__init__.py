@@ -1,1 +1,1 @@
-"""What the Home page knows and does."""
+"""The model of the Home page."""

@@ -1,1 +1,1 @@
-"""What the Patches page knows and does."""
+"""The model of the Patches page."""

@@ -1,1 +1,1 @@
-"""What the Presets page knows and does."""
+"""The model of the Presets page."""

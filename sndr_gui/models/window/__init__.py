@@ -1,1 +1,1 @@
-"""What the window around the pages knows and does."""
+"""The model of the window around the pages."""

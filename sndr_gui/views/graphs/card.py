@@ -10,7 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
-from sndr_gui.models.monitor import Line
+from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.widgets.parts import Card, Dot, EmptyState, clear, row, set_text, text
 
 if TYPE_CHECKING:

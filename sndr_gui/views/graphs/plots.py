@@ -9,7 +9,7 @@ from PySide6.QtCore import QPointF, Qt
 from PySide6.QtGui import QFont, QWheelEvent
 
 from sndr_gui.kit import formats, theme
-from sndr_gui.models.monitor import Line
+from sndr_gui.models.monitor.lines import Line
 
 # A value between two gaps is drawn as one of so many dashes over the whole width.
 _DASHES = 250

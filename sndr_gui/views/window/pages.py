@@ -17,14 +17,14 @@ from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.home.machine import MachineModel
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.models.launch.page import LaunchModel
-from sndr_gui.models.logs import LogsModel
-from sndr_gui.models.monitor import MonitorModel
+from sndr_gui.models.logs.page import LogsModel
+from sndr_gui.models.monitor.page import MonitorModel
 from sndr_gui.models.patches.live_summaries import SummaryReader
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import Facets
 from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.page import PresetsModel
-from sndr_gui.models.settings import SettingsModel
+from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.host_notices import HostNotices
 from sndr_gui.models.window.palette import Entry
@@ -75,7 +75,7 @@ class Pages(QObject):
 
                 return ChatView(self.chat, self.open_launch)
             case "monitor":
-                from sndr_gui.views.monitor import MonitorView
+                from sndr_gui.views.monitor.page import MonitorView
 
                 return MonitorView(self.monitor)
             case "patches":
@@ -93,15 +93,15 @@ class Pages(QObject):
 
                 return PresetsView(self.presets, self.open_fit)
             case "logs":
-                from sndr_gui.views.logs import LogsView
+                from sndr_gui.views.logs.page import LogsView
 
                 return LogsView(self.logs)
             case "settings":
-                from sndr_gui.views.settings import SettingsView
+                from sndr_gui.views.settings.page import SettingsView
 
                 return SettingsView(self.settings, self.installations)
             case _:
-                from sndr_gui.views.home import HomeView
+                from sndr_gui.views.home.page import HomeView
 
                 return HomeView(self.home, self.open_log, self.open_launch)
 

@@ -9,13 +9,13 @@ from PySide6.QtWidgets import QWidget
 
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
-from tests.views.real_catalogue import RealCatalogue
+from tests.views.fakes.real_catalog import RealCatalog
 
 
 @pytest.fixture
-def catalogue(stage: Stage, tmp_path: Path) -> Iterator[RealCatalogue]:
+def catalogue(stage: Stage, tmp_path: Path) -> Iterator[RealCatalog]:
     """The real catalogue behind the host."""
-    made = RealCatalogue(stage, tmp_path / "host")
+    made = RealCatalog(stage, tmp_path / "host")
     yield made
     made.store.close()
 
@@ -31,7 +31,7 @@ def beyond(view: LaunchView) -> list[str]:
     return found
 
 
-async def test_every_preset_ends_within_the_smallest_window(stage: Stage, catalogue: RealCatalogue) -> None:
+async def test_every_preset_ends_within_the_smallest_window(stage: Stage, catalogue: RealCatalog) -> None:
     stage.window.resize(900, 600)
     stage.window.go("launch")
     view = stage.window.page

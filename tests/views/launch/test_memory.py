@@ -13,7 +13,7 @@ from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
 from tests.views.launch.opened import FIT, GIB, VERDICTS, page
 from tests.views.samples import host as samples
-from tests.views.words import words
+from tests.views.widgets.visible_text import visible_text
 
 
 async def test_memory_is_computed_again_when_what_others_hold_has_moved(
@@ -66,7 +66,7 @@ async def test_a_refused_question_keeps_its_sentence_and_is_tried_again(stage: S
     view = stage.window.page
     assert isinstance(view, LaunchView)
     await stage.until(lambda: view.sizes.problem.isVisible())
-    assert "The shape of Big is not known." in words(view.sizes)
+    assert "The shape of Big is not known." in visible_text(view.sizes)
     assert not view.sizes.memory.isVisible()
     stage.host.refuse.clear()
     view.sizes.again.click()

@@ -14,7 +14,7 @@ from tests.views.conftest import Stage
 from tests.views.launch.opened import FIT, PLANS, VERDICTS, asked, page
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import presets as preset_samples
-from tests.views.words import words
+from tests.views.widgets.visible_text import visible_text
 
 
 async def test_what_works_best_is_chosen_and_planned_at_once(stage: Stage) -> None:
@@ -113,11 +113,11 @@ async def test_the_search_is_taken_back_with_the_filters(stage: Stage) -> None:
 
 async def test_a_card_says_what_to_beware_of_and_links_to_the_better_one(stage: Stage) -> None:
     view = await page(stage, "big-24")
-    said = words(view.preset)
+    said = visible_text(view.preset)
     for word in ("tight", "reported", "vLLM", "has not run it", "are not on this machine", "Download them."):
         assert word in said
-    await stage.until(lambda: "Apache-2.0" in words(view.facts))
-    about = words(view.facts)
+    await stage.until(lambda: "Apache-2.0" in visible_text(view.facts))
+    about = visible_text(view.facts)
     for word in (
         "owners of one 24 GB card",
         "1 GPU of 24 GiB",
@@ -236,7 +236,7 @@ async def test_a_change_that_makes_it_fit_is_applied_by_a_click(stage: Stage) ->
     assert view.sizes.verdict.text() == "does not fit"
     assert "GiB are missing" in view.sizes.why.text()
     assert set(view.changes.buttons) == {"kv:fp8", "context"}, "other programs are ended by nobody here"
-    assert "End the other programs" in words(view.changes)
+    assert "End the other programs" in visible_text(view.changes)
     view.changes.buttons["kv:fp8"].click()  # type: ignore[attr-defined]
     await stage.until(lambda: asked(stage, FIT).get("kv") == "fp8" and not view.model.fit.waiting)
     assert view.sizes.boxes["kv_cache_dtype"].currentData() == "fp8"
@@ -254,9 +254,9 @@ async def test_kv_types_say_how_far_they_go(stage: Stage) -> None:
 
 async def test_advice_and_ceilings_stand_beside_what_is_measured(stage: Stage) -> None:
     view = await page(stage, "big-24")
-    assert "50,000 tokens" in words(view.advice)
-    assert "reported from single 24 GB cards" in words(view.advice)
-    speed = words(view.speed)
+    assert "50,000 tokens" in visible_text(view.advice)
+    assert "reported from single 24 GB cards" in visible_text(view.advice)
+    speed = visible_text(view.speed)
     assert "At most 48.5 tok/s for one stream" in speed
     assert "Not measured here yet" in speed
     assert "0 tok/s" not in speed.replace("48.5 tok/s", "")
@@ -267,7 +267,7 @@ async def test_a_preset_that_is_not_started_here_says_so_and_keeps_its_command(s
     await stage.until(lambda: not view.model.planning)
     assert not view.start.start.isEnabled()
     assert view.start.equivalent_command.label.text() == "sndr launch on-sglang"
-    assert "does not start SGLang" in words(view.plan)
+    assert "does not start SGLang" in visible_text(view.plan)
     assert not view.form.isVisible()
 
 
@@ -278,7 +278,7 @@ async def test_the_command_line_is_there_before_the_plan_is(stage: Stage) -> Non
     view = await page(stage, "big-24")
     await stage.until(lambda: view.model.problem is not None)
     assert view.start.equivalent_command.label.text() == "sndr launch big-24"
-    assert "Two layers contradict" in words(view.plan)
+    assert "Two layers contradict" in visible_text(view.plan)
 
 
 async def test_what_stands_on_the_card_is_not_said_again_in_the_plan(stage: Stage) -> None:
@@ -289,7 +289,7 @@ async def test_what_stands_on_the_card_is_not_said_again_in_the_plan(stage: Stag
     view = await page(stage, "big-24")
     await stage.until(lambda: view.model.problem is not None)
     assert not view.plan.isVisible()
-    assert missing.message in words(view.preset)
+    assert missing.message in visible_text(view.preset)
 
 
 async def test_a_preset_for_gpus_offers_the_build_for_gpus(stage: Stage) -> None:
@@ -381,7 +381,7 @@ async def test_presets_that_cannot_be_read_are_read_again_on_demand(stage: Stage
 
 async def test_a_machine_says_what_it_has(stage: Stage) -> None:
     view = await page(stage, gpus=2)
-    said = words(view.machine)
+    said = visible_text(view.machine)
     for word in ("RTX 3090 #0", "RTX 3090 #1", "2 / 24 GiB", "RAM", "8 / 32 GiB", "llama.cpp", "vLLM"):
         assert word in said
 

@@ -7,10 +7,10 @@ from PySide6.QtTest import QTest
 from engine_host.protocol import EngineState
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.chat.page import ChatView
-from sndr_gui.views.home import HomeView
+from sndr_gui.views.home.page import HomeView
 from sndr_gui.views.launch.page import LaunchView
-from sndr_gui.views.monitor import MonitorView
-from sndr_gui.views.settings import SettingsView
+from sndr_gui.views.monitor.page import MonitorView
+from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 

@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QScrollArea
 from engine_host.protocol import EngineState, ServerChoice, SpeedComparison, SpeedRow
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
-from tests.views.window.test_window import NAMES
+from tests.views.window.test_main import NAMES
 
 # The window's least size, and what a small laptop leaves of its screen.
 SIZES = ((900, 600), (1024, 640))

@@ -28,7 +28,7 @@ from engine_host.protocol.models import ModelFile
 from tests.views.conftest import Stage
 
 
-class RealCatalogue:
+class RealCatalog:
     """What is behind `/v1/presets`, `/v1/catalog` and `/v1/fit` now; a person's own presets are in `own`."""
 
     def __init__(self, stage: Stage, folder: Path, endpoint: str = "http://127.0.0.1:9") -> None:

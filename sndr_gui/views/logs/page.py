@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QCheckBox, QLineEdit, QPlainTextEdit, QStackedWidg
 
 from engine_host.protocol import LogLine, Severity
 from sndr_gui.kit import formats, theme
-from sndr_gui.models.logs import KEPT, LogsModel, line_text
+from sndr_gui.models.logs.page import KEPT, LogsModel, line_text
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.copying import CommandLine, copy
 from sndr_gui.views.widgets.fields import ChoiceBox

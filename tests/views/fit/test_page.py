@@ -16,8 +16,8 @@ from sndr_gui.views.fit.page import FitView
 from sndr_gui.views.widgets.copying import CommandLine
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
 from tests.views.conftest import Stage
-from tests.views.real_catalogue import RealCatalogue
-from tests.views.words import words
+from tests.views.fakes.real_catalog import RealCatalog
+from tests.views.widgets.visible_text import visible_text
 
 CONFIG = resources() / "models" / "sndr-demo" / "config.json"
 
@@ -30,9 +30,9 @@ def hub() -> Iterator[FakeHub]:
 
 
 @pytest.fixture
-def catalogue(stage: Stage, tmp_path: Path, hub: FakeHub) -> Iterator[RealCatalogue]:
+def catalogue(stage: Stage, tmp_path: Path, hub: FakeHub) -> Iterator[RealCatalog]:
     """The real calculator behind the host."""
-    made = RealCatalogue(stage, tmp_path / "host", hub.endpoint)
+    made = RealCatalog(stage, tmp_path / "host", hub.endpoint)
     yield made
     made.store.close()
 
@@ -70,13 +70,13 @@ async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
     assert view.figures[0].value.text() == "fits"
     assert view.figures[1].value.text() == f"{report.largest_context:,}"
     assert len(view.memory.bars.stacks) == 2
-    assert "weights" in words(view.parts)
-    assert "turboquant_k8v4" in words(view.kinds)
+    assert "weights" in visible_text(view.parts)
+    assert "turboquant_k8v4" in visible_text(view.kinds)
     assert len(view.grid.cells) == len(report.grid)
     assert {cell.text() for cell in view.grid.cells.values()} <= {"fits", "tight", "no", "never"}
     assert view.advice.isVisible()
-    assert "At most" in words(view.speed)
-    assert "not measured" in words(view.speed).lower()
+    assert "At most" in visible_text(view.speed)
+    assert "not measured" in visible_text(view.speed).lower()
     assert view.equivalent_command.label.text() == (
         "sndr fit qwen3.6-27b/int4-autoround --hardware '2x rtx-3090' --context 65536 --streams 4"
     )
@@ -150,7 +150,7 @@ async def test_a_preset_brings_its_own_settings(stage: Stage) -> None:
     assert (report.preset, report.kv, report.streams) == ("qwen3.6-27b-k8v4-2x24", "turboquant_k8v4", 4)
     assert not view.inputs.engine_cell.isVisible()
     assert view.model.reported_speeds()
-    assert "reported by others" in words(view.reported)
+    assert "reported by others" in visible_text(view.reported)
 
 
 async def test_what_was_set_becomes_a_preset_of_ones_own(stage: Stage) -> None:
@@ -190,11 +190,11 @@ async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: Fak
     await stage.until(lambda: view.model.unread)
     view.read.click()
     await stage.until(lambda: view.problem.isVisible())
-    assert "gated" in words(view.problem)
+    assert "gated" in visible_text(view.problem)
     assert view.model.report is None
 
 
-async def test_compared_starts_stand_side_by_side(stage: Stage, catalogue: RealCatalogue) -> None:
+async def test_compared_starts_stand_side_by_side(stage: Stage, catalogue: RealCatalog) -> None:
     one = Measured(
         at=1.0, engine="llama.cpp", version="b1", gpu="processor", patches="", model="demo", part="KV cache",
         predicted=103, measured=100,
@@ -209,7 +209,7 @@ async def test_compared_starts_stand_side_by_side(stage: Stage, catalogue: RealC
 
 
 async def test_compared_starts_and_their_command_have_a_place_each(
-    stage: Stage, catalogue: RealCatalogue
+    stage: Stage, catalogue: RealCatalog
 ) -> None:
     one = Measured(
         at=1.0, engine="vllm", version="0.32.0", gpu="processor", patches="", model="demo", part=KV_TOKENS,

@@ -26,7 +26,7 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.engine.page import EngineView
-from sndr_gui.views.logs import LogsView
+from sndr_gui.views.logs.page import LogsView
 from sndr_gui.views.patches.page import PatchesView
 from tests.views.conftest import Stage
 from tests.views.samples import engines as engine_samples

@@ -3,7 +3,7 @@
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot
 
-from tests.views.words import words
+from tests.views.widgets.visible_text import visible_text
 
 
 def test_a_line_that_was_just_added_is_read_and_a_hidden_one_is_not(qtbot: QtBot) -> None:
@@ -16,4 +16,4 @@ def test_a_line_that_was_just_added_is_read_and_a_hidden_one_is_not(qtbot: QtBot
     lines.addWidget(hidden)
     hidden.hide()
     assert late.isHidden(), "Qt shows it in the next turn"
-    assert words(card) == "late"
+    assert visible_text(card) == "late"

@@ -1,11 +1,16 @@
 """Monitor: the chosen request stays chosen among new ones, and the header is about what runs now."""
 
+import math
 import time
 
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
 from engine_host.protocol import EngineState, RequestState
-from engine_host.protocol.events import EngineRequestEvent
+from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
+from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.connection import Phase
-from sndr_gui.views.monitor import MonitorView
+from sndr_gui.views.monitor.page import MonitorView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
@@ -81,3 +86,38 @@ async def test_the_age_of_the_last_values_grows_without_any_event(stage: Stage) 
     await stage.until(lambda: stage.link.phase is Phase.FAILED)
     stage.link.lost_at = time.time() - 7200
     await stage.until(lambda: page.subtitle.text() == "No connection: last values 2 h ago")
+
+
+async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    await stage.until(lambda: page.rates.graph is not None and page.rates.graph._curves)
+    assert page.rates.graph is not None
+    _xs, ys = page.rates.graph._curves[0].getOriginalDataset()
+    assert any(math.isnan(y) for y in ys), "a gap is a gap"
+    before = len(page.model.lines["engine.decode_rate"].at)
+    values = {"engine.engine-2.decode_rate": 99.0}
+    stage.host.publish(TelemetryEvent(sample=Sample(at=time.time() + 2, values=values)))
+    await stage.until(lambda: page.model.lines["engine.decode_rate"].latest == 99.0)
+    assert len(page.model.lines["engine.decode_rate"].at) > before
+    assert [line.title for line in page.model.memory()] == ["RAM used", "Engine RAM"]
+
+
+async def test_monitor_lists_requests_and_cancels(stage: Stage) -> None:
+    page = opened(stage)
+    assert not page.table.isVisible()
+    stage.host.requests = [samples.request(RequestState.DECODE, 1)]
+    stage.host.publish(EngineRequestEvent(request=stage.host.requests[0]))
+    stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DONE, 2)))
+    await stage.until(lambda: page.table.isVisible() and page.model.requests.total == 2)
+    page.table.selectRow(0)
+    assert page.cancel.isEnabled()
+    QTest.mouseClick(page.cancel, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: ("DELETE", "/v1/engines/engine-1/requests/req-1", None) in stage.host.received)
+
+
+async def test_monitor_disconnected_says_how_old_it_is(stage: Stage) -> None:
+    page = opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    await stage.host.stop()
+    await stage.until(lambda: "No connection" in page.subtitle.text())

@@ -2,7 +2,7 @@
 
 import math
 
-from sndr_gui.models.monitor import Line
+from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.graphs.plots import drawn
 
 START = 1_795_000_000.0

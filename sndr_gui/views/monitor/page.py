@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout
 
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
-from sndr_gui.models.monitor import RANGES, MonitorModel
+from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.copying import Switcher

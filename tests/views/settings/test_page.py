@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
 from engine_host.protocol import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
-from sndr_gui.views.settings import SettingsView
+from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 

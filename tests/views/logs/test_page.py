@@ -7,7 +7,7 @@ from PySide6.QtTest import QTest
 from engine_host.cli.status import logs
 from engine_host.protocol import LogLine, Severity
 from engine_host.protocol.events import LogLineEvent, MissedEvent
-from sndr_gui.views.logs import LogsView
+from sndr_gui.views.logs.page import LogsView
 from tests.views.conftest import Stage
 
 
@@ -96,3 +96,42 @@ async def test_the_command_line_follows_the_level_and_the_source_that_are_shown(
     assert page._equivalent_command.label.text() == "sndr logs engine-1 -f", (
         "a failure is shown among all its lines"
     )
+
+
+async def test_logs_filter_follow_and_append(stage: Stage) -> None:
+    page = await opened(stage)
+    await stage.until(lambda: page.lines.blockCount() == 4)
+    page.levels.setCurrentIndex(2)
+    assert page.lines.toPlainText().endswith("out of memory")
+    assert page.lines.blockCount() == 1
+    page.levels.setCurrentIndex(0)
+    page.sources.setCurrentIndex(page.sources.findData("host"))
+    assert page.model.command() == "sndr logs host -f"
+    line = LogLine(source="host", number=2, at=0.0, severity=Severity.INFO, text="one more")
+    other = LogLine(source="engine-1", number=4, at=0.0, severity=Severity.INFO, text="hidden")
+    stage.host.publish(LogLineEvent(lines=(line, other)))
+    await stage.until(lambda: "one more" in page.lines.toPlainText())
+    assert "hidden" not in page.lines.toPlainText()
+    QTest.keyClicks(page.search, "nothing like it")
+    await stage.until(lambda: page._empty.isVisible())
+    assert page._empty.sentence.text() == "No line passes these filters."
+
+
+async def test_logs_without_a_line_speak_of_no_filter(stage: Stage) -> None:
+    stage.host.log_lines = []
+    page = await opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    assert page._empty.isVisible()
+    assert page._empty.sentence.text() == "There is no line yet."
+
+
+async def test_logs_hold_ten_thousand_lines(stage: Stage) -> None:
+    page = await opened(stage)
+    await stage.until(lambda: page.model.loaded)
+    lines = tuple(
+        LogLine(source="host", number=n, at=0.0, severity=Severity.INFO, text=f"line {n}")
+        for n in range(12_000)
+    )
+    stage.host.publish(LogLineEvent(lines=lines))
+    await stage.until(lambda: "line 11999" in page.lines.toPlainText())
+    assert page.lines.blockCount() <= 10_000

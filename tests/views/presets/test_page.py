@@ -26,7 +26,7 @@ from sndr_gui.views.presets.dialogs import CloseDialog, ImportDialog, SaveDialog
 from sndr_gui.views.presets.page import PresetsView
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
 from tests.views.conftest import Stage
-from tests.views.real_catalogue import RealCatalogue
+from tests.views.fakes.real_catalog import RealCatalog
 
 NAMED = (QAbstractButton, QComboBox, QLineEdit, QPlainTextEdit, QTableView)
 Kind = TypeVar("Kind", bound=QDialog)
@@ -34,9 +34,9 @@ MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  c
 
 
 @pytest.fixture
-def catalogue(stage: Stage, tmp_path: Path) -> Iterator[RealCatalogue]:
+def catalogue(stage: Stage, tmp_path: Path) -> Iterator[RealCatalog]:
     """The real catalogue behind the host."""
-    made = RealCatalogue(stage, tmp_path / "host")
+    made = RealCatalog(stage, tmp_path / "host")
     yield made
     made.store.close()
 
@@ -101,7 +101,7 @@ async def test_lists_ones_own_and_the_programs(stage: Stage) -> None:
 
 
 async def test_a_variation_is_made_saved_listed_and_its_save_undone(
-    stage: Stage, catalogue: RealCatalogue
+    stage: Stage, catalogue: RealCatalog
 ) -> None:
     view = await page(stage)
     view.model.choose("demo-llamacpp")
@@ -240,7 +240,7 @@ async def test_leaving_with_changes_asks_and_a_draft_survives_the_window(stage: 
 
 
 async def test_a_file_that_changed_meanwhile_is_shown_and_not_overwritten(
-    stage: Stage, catalogue: RealCatalogue
+    stage: Stage, catalogue: RealCatalog
 ) -> None:
     view = await edited(stage)
     editor = view.model.editor
@@ -266,7 +266,7 @@ async def test_a_file_that_changed_meanwhile_is_shown_and_not_overwritten(
     await stage.until(lambda: "By hand" in view.pane.yaml.toPlainText())
 
 
-async def test_removing_can_be_undone(stage: Stage, catalogue: RealCatalogue) -> None:
+async def test_removing_can_be_undone(stage: Stage, catalogue: RealCatalog) -> None:
     view = await edited(stage)
     view.pane.remove.click()
     file = catalogue.own / "mine.yaml"
@@ -280,9 +280,7 @@ async def test_removing_can_be_undone(stage: Stage, catalogue: RealCatalogue) ->
     await stage.until(lambda: view.model.item("mine") is not None)
 
 
-async def test_a_file_that_cannot_be_used_is_listed_and_mended(
-    stage: Stage, catalogue: RealCatalogue
-) -> None:
+async def test_a_file_that_cannot_be_used_is_listed_and_mended(stage: Stage, catalogue: RealCatalog) -> None:
     catalogue.own.mkdir(parents=True)
     (catalogue.own / "broken.yaml").write_text(MINE.replace("mine", "broken").replace("context", "contxt"))
     view = await page(stage)
@@ -315,7 +313,7 @@ async def test_a_file_that_cannot_be_used_is_listed_and_mended(
 
 
 async def test_exported_and_imported_with_the_choice_of_another_id(
-    stage: Stage, catalogue: RealCatalogue, tmp_path: Path
+    stage: Stage, catalogue: RealCatalog, tmp_path: Path
 ) -> None:
     view = await edited(stage)
     view.pane.leave()
@@ -384,7 +382,7 @@ async def test_other_pages_bring_a_preset_to_its_editor(stage: Stage) -> None:
     assert stage.pages.fit.form.preset == "mine"
 
 
-async def test_line_breaks_of_other_systems_are_no_change(stage: Stage, catalogue: RealCatalogue) -> None:
+async def test_line_breaks_of_other_systems_are_no_change(stage: Stage, catalogue: RealCatalog) -> None:
     text = MINE.replace("\n", "\r\n")
     view = await edited(stage, text=text)
     editor, yaml = view.model.editor, view.pane.yaml

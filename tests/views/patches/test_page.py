@@ -36,7 +36,7 @@ from sndr_gui.views.patches.page import PatchesView
 from sndr_gui.views.patches.restart import RestartDialog
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
-from tests.views.words import words
+from tests.views.widgets.visible_text import visible_text
 
 
 async def page(stage: Stage, engine: str = "vllm") -> PatchesView:
@@ -115,7 +115,7 @@ async def test_figures_of_the_evidence_are_written_out(stage: Stage) -> None:
     await stage.until(lambda: "failed" in states(view))
     view.table.selectRow(1)
     await stage.until(lambda: view.model.detail is not None)
-    shown = words(view.pane).splitlines()
+    shown = visible_text(view.pane).splitlines()
     assert [line for line in shown if line.endswith(" tokens")] == ["1,775,210 tokens", "2,085,648 tokens"]
     assert "10 tok/s" in shown
 

@@ -1,0 +1,40 @@
+"""The card of the endpoint: its address, who can reach it, and examples."""
+
+from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.widgets.copying import CommandLine, CopyButton, Switcher
+from sndr_gui.views.widgets.parts import Card, Dot, row, set_text, set_tone, text
+
+
+class EndpointCard(Card):
+    """Where editors connect, who can reach it, and what to paste."""
+
+    def __init__(self, model: HomeModel) -> None:
+        super().__init__("Endpoint")
+        self._model = model
+        self._dot = Dot("muted")
+        self._url = text("", name="big")
+        self._copy = CopyButton("the address")
+        self._reach = text("", "muted", wrap=True)
+        self._switch = Switcher(("curl", "OpenAI SDK"), "Example")
+        self._snippet = CommandLine(what="the example", wraps=True)
+        for choice in self._switch.buttons:
+            choice.toggled.connect(self.refresh)
+        self.body.addLayout(row(self._dot, self._url, self._copy, None))
+        self.body.addWidget(self._reach)
+        self.body.addSpacing(2)
+        self.body.addLayout(row(self._switch, None))
+        self.body.addWidget(self._snippet)
+        self.body.addStretch(1)
+
+    def refresh(self) -> None:
+        """Show the endpoint of now."""
+        endpoint = self._model.endpoint
+        url = endpoint.url if endpoint else None
+        connected = self._model.session.link.connected
+        self._dot.set_token("good" if url and connected else "bad" if connected else "muted")
+        set_text(self._url, url or "not served")
+        self._copy.set_content(url or "")
+        set_text(self._reach, self._model.reach())
+        open_to_all = endpoint is not None and endpoint.reach == "network" and not endpoint.key_required
+        set_tone(self._reach, "warn" if open_to_all else "muted")
+        self._snippet.set_content(self._model.snippet(("curl", "python")[self._switch.place]))

@@ -1,0 +1,124 @@
+"""Home: the engine, its numbers, the endpoint, and the servers that can run it."""
+
+import time
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QHBoxLayout, QWidget
+
+from engine_host.protocol import Problem
+from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.models.engine.trends import TREND_SECONDS
+from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.graphs.trend import Trend
+from sndr_gui.views.home.endpoint import EndpointCard
+from sndr_gui.views.home.servers import ServersCard
+from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
+from sndr_gui.views.widgets.parts import GAP, Card, Page, ValueCard, button, set_text
+from sndr_gui.views.widgets.problems import ProblemBox
+from sndr_gui.views.widgets.stop_button import StopButton
+
+
+class HomeView(Page):
+    """The page of the engine that runs."""
+
+    def __init__(
+        self, model: HomeModel, open_logs: Callable[[str], None], open_launch: Callable[[], None]
+    ) -> None:
+        super().__init__("Home", scrolls=True)
+        self.model = model
+        self._open_logs = open_logs
+        self.stop = StopButton(model.stop)
+        self.relaunch = button(
+            "Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R", hint="Start the same again"
+        )
+        self.tools.addWidget(self.stop)
+        self.tools.addWidget(self.relaunch)
+        self._cards = [ValueCard(name) for name in ("Decode, one request", "Memory", "KV cache", "Requests")]
+        cards = QHBoxLayout()
+        cards.setSpacing(GAP)
+        for card in self._cards:
+            cards.addWidget(card, 1)
+        self._cards_row = QWidget()
+        cards.setContentsMargins(0, 0, 0, 0)
+        self._cards_row.setLayout(cards)
+        self.hero = Hero(model, open_launch)
+        self.starting = StartCard(model)
+        self.failure = ProblemBox(mend=model.actions.mend)
+        self.failure.log.show()
+        self.failure.log_wanted.connect(self._on_log_wanted)
+        self.endpoint = EndpointCard(model)
+        self.servers = ServersCard(model)
+        for part in (self.hero, self.starting, self.failure, self._cards_row):
+            self.body.addWidget(part)
+        self._lower = QHBoxLayout()
+        self._lower.setSpacing(GAP)
+        self._lower.addWidget(self.endpoint, 1)
+        self._lower.addWidget(self.servers, 1)
+        self.body.addLayout(self._lower)
+        self._trend_card = Card("Decode, all streams, tokens a second")
+        self._trend = Trend("Decode rate of the last five minutes", TREND_SECONDS)
+        self._trend_card.body.addWidget(self._trend, 1)
+        self._trend_card.setMinimumHeight(170)
+        self._trend_card.setMaximumHeight(330)
+        self.body.addWidget(self._trend_card, 1)
+        self.body.addStretch(0)
+        model.changed.connect(self.refresh)
+        self.refresh()
+
+    def set_shown(self, shown: bool) -> None:
+        self.model.set_shown(shown)
+        if shown:
+            self.refresh()
+
+    def _on_log_wanted(self) -> None:
+        engine = self.model.engine
+        self._open_logs(engine.id if engine else "host")
+
+    def refresh(self) -> None:
+        """Show the state of now."""
+        model, mode = self.model, self.model.mode
+        set_text(self.subtitle, model.subtitle)
+        self.hero.setVisible(mode in EMPTY_STATES)
+        self.starting.setVisible(mode == "starting")
+        self.failure.setVisible(mode == "failed")
+        self._cards_row.setVisible(mode in ("running", "stopping", "starting", "failed"))
+        for part in (self.endpoint, self.servers):
+            part.setVisible(mode not in ("connecting", "lost"))
+        trend = mode in ("running", "stopping")
+        self._trend_card.setVisible(trend)
+        if trend:
+            self._trend.show_points(list(model.numbers.trend), time.time())
+        self._refresh_buttons(mode)
+        if mode in EMPTY_STATES:
+            self.hero.refresh(mode)
+        if mode == "starting":
+            self.starting.refresh()
+        if mode == "failed":
+            self._refresh_failure()
+        for card, value in zip(self._cards, model.values(), strict=True):
+            card.show_value(value.caption, value.value, value.note)
+        self.endpoint.refresh()
+        self.servers.refresh()
+
+    def _refresh_buttons(self, mode: str) -> None:
+        model = self.model
+        connected = model.session.link.connected
+        stopping = mode == "stopping" or model.actions.pending("stop")
+        self.stop.show_state(model.stopping.question, stopping, connected)
+        self.stop.setVisible(mode in ("running", "stopping"))
+        relaunching = model.actions.pending("relaunch")
+        question = model.stopping.relaunch_question
+        self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
+        self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
+        self.relaunch.setEnabled(connected and not relaunching)
+        if (engine := model.engine) is not None:
+            self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}"))
+
+    def _refresh_failure(self) -> None:
+        engine, problem = self.model.engine, self.model.problem()
+        if engine is None:
+            return
+        if isinstance(problem, Problem):
+            self.failure.show_problem(problem, engine.last_lines)
+        else:
+            self.failure.show_sentence(f"{engine.name} ended.", "", engine.last_lines)

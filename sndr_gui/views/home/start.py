@@ -1,0 +1,99 @@
+"""Home before an engine runs: the first thing to do, and a start under way."""
+
+from collections.abc import Callable
+
+from sndr_gui.host.connection import Phase
+from sndr_gui.kit import formats
+from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.engine.stages import StageList
+from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.parts import Card, EmptyState, button, row, set_text, text
+from sndr_gui.views.widgets.problems import ProblemBox
+
+EMPTY_STATES = {
+    "connecting": "Starting the engine host",
+    "lost": "The engine host is away",
+    "empty": "No engine runs",
+}
+
+
+class Hero(Card):
+    """What stands there before an engine runs: the one thing to do."""
+
+    def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
+        super().__init__()
+        self._model = model
+        self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
+        self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
+        self.retry = button("Try again now", model.session.link.retry, icon="refresh-cw")
+        self.equivalent_command = CommandLine(what="the command line that does the same")
+        self.equivalent_command.setFixedWidth(420)
+        self.problem = ProblemBox()
+        self._state = EmptyState(
+            "plug", "", "", row(self.start, self.choose, self.retry), self.equivalent_command
+        )
+        self._state.setMinimumHeight(270)
+        self.body.addWidget(self._state)
+        self.body.addWidget(self.problem)
+
+    def refresh(self, mode: str) -> None:
+        """Show the face for this mode."""
+        model = self._model
+        demo = model.actions.demo_model()
+        link = model.session.link
+        set_text(self._state.heading, EMPTY_STATES[mode])
+        if mode == "empty" and demo is not None:
+            sentence = (
+                f"Start {demo.name}, the small model that came with the program ({formats.size(demo.size)}), "
+                "to see everything work. It runs on any machine."
+            )
+        elif mode == "empty":
+            sentence = "Choose one of your models, or add the folder that they are in."
+        elif link.phase in (Phase.FAILED, Phase.MISMATCH):
+            sentence = "The window tries again by itself, each time after a longer pause."
+        else:
+            sentence = link.sentence
+        set_text(self._state.sentence, sentence)
+        self.start.setVisible(mode == "empty" and demo is not None)
+        pending = model.actions.pending("start")
+        self.start.setText("Starting…" if pending else "Start the demo model")
+        self.start.setEnabled(not pending and link.connected)
+        self.choose.setVisible(mode == "empty")
+        self.retry.setVisible(mode == "lost")
+        self.equivalent_command.set_content(
+            f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
+        )
+        self.equivalent_command.setVisible(mode == "empty")
+        failed = link.phase in (Phase.FAILED, Phase.MISMATCH)
+        self.problem.setVisible(failed)
+        if failed:
+            self.problem.show_sentence(
+                link.sentence, "These are its last words:" if link.tail else "", link.tail
+            )
+
+
+class StartCard(Card):
+    """A start under way: its stages with their durations, and Cancel."""
+
+    def __init__(self, model: HomeModel) -> None:
+        self._age = text("", "muted")
+        self.cancel = button("Cancel", model.cancel, hint="Give up this start", command="sndr stop --now")
+        self.cancel.setAccessibleName("Cancel the start")
+        super().__init__("Starting", self._age, self.cancel)
+        self._model = model
+        self._stages = StageList()
+        self.body.addWidget(self._stages)
+
+    def refresh(self) -> None:
+        """Show how far the start is."""
+        engine = self._model.engine
+        if engine is None:
+            return
+        set_text(self.title, f"Starting {engine.name}")
+        set_text(self._age, self._model.start_age)
+        cancelling = self._model.actions.pending(f"cancel {engine.job}") or self._model.actions.pending(
+            "stop"
+        )
+        self.cancel.setText("Cancelling…" if cancelling else "Cancel")
+        self.cancel.setEnabled(not cancelling)
+        self._stages.show_stages(self._model.stages())

@@ -1,0 +1,80 @@
+"""Settings: each value with its control, where it comes from, and the way back to its default."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QVBoxLayout
+
+from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.settings.entries import Entry
+from sndr_gui.models.settings.page import SettingsModel
+from sndr_gui.views.engine.installations import InstallationsCard
+from sndr_gui.views.settings.row import SettingRow
+from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.parts import Card, Page, clear, column, row, rule, set_text, text
+
+_THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
+_CONTROL_WIDTH = 288
+# Values that other pages name in words.
+_CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
+_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none: the one chosen above"}
+
+
+class SettingsView(Page):
+    """The page of settings."""
+
+    def __init__(self, model: SettingsModel, installations: InstallationsModel) -> None:
+        super().__init__("Settings", scrolls=True)
+        self.model = model
+        self.themes = Switcher(tuple(name for name, _ in _THEMES), "Theme")
+        for choice in self.themes.buttons:
+            choice.clicked.connect(self._on_theme)
+        look = Card("Appearance")
+        look.body.addLayout(
+            row(
+                column(text("Theme"), text("System follows your desktop.", "muted"), spacing=2),
+                None,
+                self.themes,
+            )
+        )
+        self.body.addWidget(look)
+        self._groups = QVBoxLayout()
+        self._groups.setSpacing(14)
+        self.body.addLayout(self._groups)
+        self.vllm = InstallationsCard(installations)
+        self.body.addWidget(self.vllm)
+        self.body.addStretch(1)
+        self._rows: dict[str, SettingRow] = {}
+        model.changed.connect(self.refresh)
+        self.refresh()
+
+    def _on_theme(self) -> None:
+        self.model.set_theme(_THEMES[self.themes.place][1])
+
+    def refresh(self) -> None:
+        """Show the values of now."""
+        model = self.model
+        place = [choice for _, choice in _THEMES].index(model.theme)
+        self.themes.buttons[place].setChecked(True)
+        entries = model.entries()
+        set_text(self.subtitle, model.file or "The engine host's settings appear when it is connected.")
+        if list(self._rows) != [entry.name for entry in entries]:
+            self._build(entries)
+        for line in self._rows.values():
+            line.refresh()
+
+    def _build(self, entries: tuple[Entry, ...]) -> None:
+        clear(self._groups)
+        self._rows.clear()
+        cards: dict[str, Card] = {}
+        for entry in entries:
+            card = cards.get(entry.group)
+            if card is None:
+                card = cards[entry.group] = Card(entry.group)
+                self._groups.addWidget(card)
+            else:
+                card.body.addWidget(rule())
+            line = SettingRow(self.model, entry)
+            card.body.addWidget(line)
+            self._rows[entry.name] = line

@@ -1,0 +1,181 @@
+"""Home: empty, starting, ready, failed, disconnected; and the requests of its buttons."""
+
+import time
+
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from engine_host.protocol import (
+    EngineState,
+    Fix,
+    JobKind,
+    JobState,
+    Problem,
+    Reason,
+    RequestState,
+    ServerChoice,
+    SpeedComparison,
+    SpeedRow,
+)
+from engine_host.protocol.events import (
+    EngineRequestEvent,
+    EngineStageEvent,
+    JobStepEvent,
+    ServersChangedEvent,
+    TelemetryEvent,
+)
+from engine_host.protocol.telemetry import Sample
+from sndr_gui.views.home.page import HomeView
+from sndr_gui.views.logs.page import LogsView
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
+
+
+def home(stage: Stage) -> HomeView:
+    stage.window.go("home")
+    page = stage.window.page
+    assert isinstance(page, HomeView)
+    return page
+
+
+async def ready(stage: Stage, state: EngineState = EngineState.READY) -> None:
+    stage.host.set_engine(samples.engine(state))
+    await stage.until(lambda: stage.state.engine is not None and stage.state.engine.state is state)
+
+
+async def test_home_empty_teaches_and_starts_the_demo(stage: Stage) -> None:
+    page = home(stage)
+    assert page.hero.isVisible()
+    assert not page.stop.isVisible()
+    QTest.mouseClick(page.hero.start, Qt.MouseButton.LeftButton)
+    assert page.hero.start.text() == "Starting…", "a click answers at once"
+    await stage.until(lambda: page.starting.isVisible())
+    assert stage.host.sent("POST", "/v1/plans")[0]["model"] == "sndr-demo"
+    assert stage.host.sent("POST", "/v1/engines") == [{"plan": "plan-1", "replace": True}]
+    assert all(stage.host.keys), "every command carries a key"
+
+
+async def test_home_starting_shows_stages_and_cancels(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage, EngineState.STARTING)
+    assert [row.state for row in page.model.stages()] == ["done", "running"]
+    stage_time = samples.engine(EngineState.STARTING).stages[1]
+    new = stage_time.model_copy(update={"name": "Verify", "started_at": stage_time.started_at + 1})
+    stage.host.publish(EngineStageEvent(engine="engine-1", stage=new))
+    await stage.until(lambda: len(page.model.stages()) == 3)
+    assert [row.state for row in page.model.stages()] == ["done", "done", "running"]
+    QTest.mouseClick(page.starting.cancel, Qt.MouseButton.LeftButton)
+    assert page.starting.cancel.text() == "Cancelling…"
+    await stage.until(lambda: ("DELETE", "/v1/jobs/job-start", None) in stage.host.received)
+
+
+async def test_home_ready_shows_numbers_and_no_invented_ones(stage: Stage) -> None:
+    stage.host.telemetry = stage.host.telemetry.model_copy(update={"series": ()})
+    page = home(stage)
+    await ready(stage)
+    shown = {value.caption: value.value for value in page.model.values()}
+    assert shown["Decode, one request"] == "—"
+    assert shown["RAM"] == "8 / 32 GiB"
+    assert shown["KV cache"] == "12 %"
+    values = {
+        "engine.engine-1.decode_rate": 142.6,
+        "ram.used": 16.0 * 2**30,
+        "engine.engine-1.kv.tokens": 16384.0,
+    }
+    stage.host.publish(TelemetryEvent(sample=Sample(at=time.time(), values=values)))
+    await stage.until(lambda: page._cards[0].value.text() == "142.6 tok/s")
+    assert page._cards[1].value.text() == "16 / 32 GiB"
+    assert page._cards[2].value.text() == "50 %"
+
+
+async def test_home_stop_asks_once_more_while_requests_run(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage)
+    for number in (1, 2, 3):
+        stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE, number)))
+    await stage.until(lambda: len(stage.state.requests) == 3)
+    QTest.mouseClick(page.stop, Qt.MouseButton.LeftButton)
+    assert page.stop.text() == "3 requests are running. Stop anyway"
+    assert not stage.host.received
+    QTest.mouseClick(page.stop, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: ("DELETE", "/v1/engines/engine-1", None) in stage.host.received)
+    await stage.until(lambda: page.stop.text() == "Stopping…")
+
+
+async def test_home_failed_says_what_why_and_what_to_do(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage, EngineState.FAILED)
+    await stage.until(lambda: page.failure.isVisible())
+    assert "weights" in page.failure._what.text()
+    assert "more memory" in page.failure._why.text()
+    assert page.failure._command.label.text() == "sndr run sndr-demo --streams 1"
+    QTest.mouseClick(page.failure.log, Qt.MouseButton.LeftButton)
+    assert stage.window.current == "logs"
+    logs = stage.window.page
+    assert isinstance(logs, LogsView)
+    await stage.until(lambda: logs.lines.textCursor().selectedText().endswith("out of memory"))
+
+
+async def test_home_builds_for_what_is_chosen(stage: Stage) -> None:
+    page = home(stage)
+    assert "sndr engine build llama.cpp" in page.servers.build.toolTip()
+    page.servers.target.setFocus()
+    QTest.keyClick(page.servers.target, Qt.Key.Key_End)
+    assert page.servers.target.currentText() == "Processor"
+    assert "sndr engine build llama.cpp --backend cpu" in page.servers.build.toolTip()
+    QTest.mouseClick(page.servers.build, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))
+    assert stage.host.sent("POST", "/v1/servers/build") == [{"backend": "cpu"}]
+
+
+async def test_a_build_that_fails_names_the_command_that_mends_it(stage: Stage) -> None:
+    page = home(stage)
+    fix = Fix(text="Install them.", command="apt-get install libvulkan-dev")
+    lacking = Problem(reason=Reason.COMPILER_MISSING, message="Vulkan is not here.", fix=fix)
+    failed = samples.job(JobKind.ENGINE_BUILD, JobState.FAILED).model_copy(update={"error": lacking})
+    stage.host.publish(JobStepEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)))
+    await stage.until(page.servers._job.isVisible)
+    assert not page.servers._job.command.isVisible()
+    stage.host.publish(JobStepEvent(job=failed))
+    await stage.until(page.servers._job.command.isVisible)
+    assert page.servers._job.command.label.text() == "apt-get install libvulkan-dev"
+
+
+async def test_home_build_measure_and_gain(stage: Stage) -> None:
+    page = home(stage)
+    assert page.model.gain() == "Not measured on this machine."
+    assert not page.servers.measure.isEnabled()
+    QTest.mouseClick(page.servers.build, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))
+    await stage.until(lambda: "Step 2 of 4" in page.servers._job._step.text())
+    assert not page.servers.build.isEnabled()
+    stage.host.publish(JobStepEvent(job=samples.job(JobKind.ENGINE_BUILD, JobState.DONE)))
+    built = samples.servers(built=True)
+    rows = tuple(
+        SpeedRow(
+            server=server,
+            server_version="1",
+            streams=1,
+            decode_rate=rate,
+            low=rate - 1,
+            high=rate + 2,
+            ttft=0.1,
+        )
+        for server, rate in ((ServerChoice.PREBUILT, 100.0), (ServerChoice.BUILT, 137.0))
+    )
+    comparison = SpeedComparison(model="sndr-demo", at=0.0, repeats=3, rows=rows)
+    stage.host.servers = built.model_copy(update={"comparison": comparison})
+    stage.host.publish(ServersChangedEvent())
+    await stage.until(lambda: page.servers.measure.isEnabled())
+    assert "+37 % at 1 stream" in page.model.gain()
+    assert "± 2.0" in page.model.servers()[1].speed
+
+
+async def test_home_disconnected_keeps_values_and_marks_their_age(stage: Stage) -> None:
+    page = home(stage)
+    await ready(stage)
+    await stage.host.stop()
+    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: "last seen" in page.subtitle.text())
+    assert not page.stop.isEnabled()
+    assert page._cards[1].value.text() == "8 / 32 GiB"
