@@ -91,7 +91,7 @@ def _numbers(python: Path) -> list[str]:
 
 
 def _beside(python: Path, vllm: Path | None) -> list[str]:
-    """What else is measured: vLLM's kernels where that version has both, and FlashAttention 3."""
+    """Return the arguments that add vLLM's kernels, if that version has both, and FlashAttention 3."""
     site = vllm or next((python.parents[1] / "lib").glob("python3.*/site-packages"), None)
     words: list[str] = []
     if site is None:

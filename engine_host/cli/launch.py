@@ -72,7 +72,7 @@ def launch(
 
 
 def _question(request: LaunchRequest) -> FitRequest:
-    """What the start would need, with the settings that were given here."""
+    """Build the fit request of a start, with the settings that were given here."""
     given = request.overrides
     fields = {
         "model": request.model or None,

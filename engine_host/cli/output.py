@@ -1,4 +1,4 @@
-"""What the commands share: exit codes, text or JSON on stdout, errors with cause and next action."""
+"""Output of the commands: exit codes, text or JSON on stdout, errors with cause and next action."""
 
 import functools
 import json
@@ -109,7 +109,7 @@ _AS_JSON = "sndr.as_json"
 
 
 class Output:
-    """Where a command writes: its result to stdout, everything else to stderr."""
+    """The output of a command: its result to stdout, everything else to stderr."""
 
     def __init__(self, as_json: bool) -> None:
         self.as_json = as_json
@@ -226,5 +226,5 @@ def _writes_unicode() -> bool:
 
 
 def writes_to_terminal() -> bool:
-    """Whether progress may overwrite its own line."""
+    """Return True if progress may overwrite its own line."""
     return sys.stderr.isatty()

@@ -32,9 +32,9 @@ class PresetId(click.ParamType[str]):
 
 
 def counted_hardware(hardware: str | None, count: int | None) -> tuple[str | None, int | None]:
-    """Which hardware and how many of it: `2x rtx-3090` says both.
+    """Split `2x rtx-3090` into a hardware name and a count.
 
-    Raises click.UsageError where --count says another number than --hardware does.
+    Raises click.UsageError if --count gives another number than --hardware.
     """
     found = _COUNTED.fullmatch((hardware or "").strip())
     if found is None:

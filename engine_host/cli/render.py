@@ -31,7 +31,7 @@ _GPU_UUID: TypeAdapter[str] = TypeAdapter(GpuUuid)
 
 @dataclass(frozen=True)
 class RenderOptions:
-    """What was given on the command line for a rendering."""
+    """The options of a rendering from the command line."""
 
     hardware: str | None
     count: int | None
@@ -44,7 +44,7 @@ class RenderOptions:
 
     @property
     def given(self) -> bool:
-        """Whether anything was asked of a rendering."""
+        """True if any option of a rendering was given."""
         placed = (self.port, self.address) != (_PORT, _ADDRESS)
         others = (self.hardware, self.count, self.gpu, self.output, self.overwrite, self.force)
         return placed or any(others)

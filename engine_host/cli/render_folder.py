@@ -21,7 +21,7 @@ _VARIABLE = re.compile(r"^\s*#?\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTI
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """What an earlier rendering wrote; `whose` is its name and target, empty where that is not known."""
+    """The record of an earlier rendering; `whose` is its name and target, empty where that is not known."""
 
     whose: tuple[str, str] = ("", "")
     files: Mapping[str, str] = field(default_factory=dict)
@@ -126,7 +126,7 @@ def _changed(folder: Path, files: tuple[RenderedFile, ...], before: Mapping[str,
 
 
 def _record(folder: Path) -> _Record:
-    """What an earlier rendering wrote; nothing where there was none, or where its record cannot be read."""
+    """Read the record of an earlier rendering; empty if there is none or it cannot be read."""
     try:
         known = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -52,7 +52,7 @@ def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, ow
 
 
 def _announce(said: dict[str, Any]) -> None:
-    """What serves, for a person; a terminal that is gone is no reason to end."""
+    """Print the addresses for a person; a terminal that is gone is no reason to end."""
     with contextlib.suppress(OSError):
         click.echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
         click.echo(f"Endpoint: {said['endpoint']}")

@@ -121,7 +121,7 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
 
 
 def _written(file: Path) -> bytes:
-    """What a file holds; nothing where it cannot be read."""
+    """Return the content of a file; empty if it cannot be read."""
     try:
         return file.read_bytes()
     except OSError:

@@ -73,7 +73,7 @@ def status(out: Output, everything: bool) -> Exit | None:
 
 
 def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
-    """What lives, and the newest start where it failed."""
+    """Return the live engines, and the newest start if it failed."""
     newest = max(engines, key=lambda engine: engine.created_at, default=None)
     return tuple(
         engine
@@ -91,7 +91,7 @@ def _no_gpu(host: HostInfo) -> str:
 
 
 def endpoint_text(endpoint: Endpoint) -> str:
-    """Where the endpoint is, who reaches it, and whether it wants a key."""
+    """Describe the endpoint: its address, who can reach it, and if it needs a key."""
     if endpoint.url is None:
         return f"not served (wanted: port {endpoint.wanted_port})"
     reach = "this machine only" if endpoint.reach is Reach.THIS_MACHINE else "everyone on the network"

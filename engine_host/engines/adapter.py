@@ -1,4 +1,4 @@
-"""What the manager needs to know of one kind of engine."""
+"""The interface of an engine adapter, as the manager uses it."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -32,7 +32,7 @@ class Adapter(Protocol):
 
     @property
     def name(self) -> str:
-        """What the engine is called in plans."""
+        """The name of the engine in plans."""
 
     @property
     def stripped_environment(self) -> tuple[str, ...]:
@@ -40,22 +40,22 @@ class Adapter(Protocol):
 
     @property
     def stops_by_leader(self) -> bool:
-        """Whether only its first process is asked to end, because it ends the others in order."""
+        """True if only its first process is signalled to end, because it ends the others in order."""
 
     def stage_reader(self) -> StageReader:
         """A reader for one start."""
 
     def is_noise(self, line: str) -> bool:
-        """Whether a log line only answers our own looking at the engine."""
+        """Return True for a log line that only answers our own polling."""
 
     async def healthy(self, client: httpx.AsyncClient) -> bool:
-        """Whether the engine says that it can answer; False while it loads or does not listen yet."""
+        """Return True if the engine can answer; False while it loads or does not listen yet."""
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
         """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
-        """What the engine says of itself now. Raises httpx.HTTPError when it does not answer."""
+        """Read the engine's metrics. Raises httpx.HTTPError when it does not answer."""
 
     def explain_exit(self, code: int | None, tail: Sequence[str], plan: LaunchPlan) -> Problem:
         """Why the engine ended by itself, from its exit code and its last lines."""

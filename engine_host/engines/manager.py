@@ -323,7 +323,7 @@ class EngineManager:
             raise
 
     def _stops(self, job_id: str) -> bool:
-        """Whether this job is a stop that has not ended."""
+        """Return True if this job is a stop that has not ended."""
         known = [job for job in self._jobs.all() if job.id == job_id and not job.ended]
         return any(job.kind is JobKind.ENGINE_STOP for job in known)
 

@@ -1,1 +1,1 @@
-"""What the program lays over an inference engine: kernels and patches of its own."""
+"""The overlay over an inference engine: kernels and patches of our own."""

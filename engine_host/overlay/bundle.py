@@ -76,7 +76,7 @@ class Bundle:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """What the command line gets: the salt of the compile cache, and middleware by name."""
+        """The arguments for the command line: the salt of the compile cache, and middleware by name."""
         words = ["--additional-config", json.dumps({"sndr_patches": self.digest})]
         for name in self.middleware:
             words += ["--middleware", name]
@@ -85,7 +85,7 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Contents:
-    """What a bundle consists of, wherever it will lie: files by their path in it, and what a start names."""
+    """The contents of a bundle: files by their path in it, and the hooks that a start names."""
 
     digest: str
     files: dict[str, bytes]
@@ -257,7 +257,7 @@ def _digest(version: str, specs: Sequence[dict[str, Any]], files: dict[str, byte
 
 
 def _is_whole(folder: Path, files: dict[str, bytes]) -> bool:
-    """Whether everything is there as it was written: caches are cleaned by hand and by other programs."""
+    """Return True if all files are there as written: caches are cleaned by hand and by other programs."""
     try:
         return all((folder / name).read_bytes() == content for name, content in files.items())
     except OSError:

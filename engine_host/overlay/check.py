@@ -82,7 +82,7 @@ def check_patch(
 
 
 def operations(patch: LoadedPatch, source: VllmSource | None) -> tuple[PatchOperation, ...]:
-    """What a patch does, with the diff of each edit as it is in this vLLM."""
+    """Return the operations of a patch, with the diff of each edit as it is in this vLLM."""
     found: list[PatchOperation] = []
     base = Version(source.version).base_version if source else None
     for edit in in_version(patch.file.text, base):
@@ -239,7 +239,7 @@ def find_function(text: str, dotted: str) -> Function | None:
 
 
 def _is_setter(node: Function) -> bool:
-    """Whether a function is the setter of a property: a rebind means the getter."""
+    """Return True if a function is the setter of a property: a rebind means the getter."""
     return any(
         isinstance(one, ast.Attribute) and one.attr in {"setter", "deleter"} for one in node.decorator_list
     )

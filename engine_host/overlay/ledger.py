@@ -51,7 +51,7 @@ class LedgerLine(BaseModel):
 
 @dataclass
 class _Process:
-    """What one process wrote so far."""
+    """The lines of one process so far, summed up."""
 
     pid: int
     since: float
@@ -113,11 +113,11 @@ class LedgerReader:
         return tuple(sorted(shown, key=lambda one: (order.index(one.role), one.rank or 0, one.since)))
 
     def result(self, pid: int, patch: str) -> PatchResult:
-        """What became of a patch in a process."""
+        """Return the result of a patch in a process."""
         return _result(self._processes[pid], patch)
 
     def role(self, pid: int) -> tuple[ProcessRole, int | None]:
-        """What a process is, as far as it said."""
+        """Return the role and the rank of a process, as far as it reported them."""
         return self._processes[pid].role, self._processes[pid].rank
 
     def sockets(self) -> dict[int, str]:

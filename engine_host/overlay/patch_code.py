@@ -15,7 +15,7 @@ class PatchCode:
 
 
 def read_code(patch: LoadedPatch, reference: str) -> PatchCode:
-    """What `stem:name` means in a patch's folder; a name that is imported or assigned has no source here."""
+    """Return the source of `stem:name` in a patch's folder; imported or assigned names have none here."""
     stem, _, name = reference.partition(":")
     file = f"{stem}.py"
     try:

@@ -68,7 +68,7 @@ class _Table(BaseModel):
 
 
 class Where(_Table):
-    """Where a patch belongs; an empty list does not narrow."""
+    """The conditions under which a patch applies; an empty list does not narrow."""
 
     vllm: Range
     platforms: tuple[Literal["cuda", "rocm", "xpu", "cpu"], ...] = ()
@@ -120,7 +120,7 @@ class Merged(_Table):
 
 
 class Probe(_Table):
-    """What "live" means for a patch."""
+    """The conditions of "live" for a patch."""
 
     modules: tuple[Module, ...] = ()
     counts: bool = False

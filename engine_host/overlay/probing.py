@@ -27,7 +27,7 @@ class _Answer(BaseModel):
 
 
 async def probe(sockets: Mapping[int, str], seconds: float = 2.0) -> dict[int, dict[str, PatchProbe]]:
-    """What each process that answers in time says; one that is gone or stuck is left out."""
+    """Return the reports of all processes that answer in time; one that is gone or stuck is left out."""
     answers = await asyncio.gather(*(_ask(path, seconds) for path in sockets.values()))
     now = time.time()
     return {

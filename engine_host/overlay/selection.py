@@ -1,4 +1,4 @@
-"""Which patches a start gets: gates, switches, requirements and conflicts; every refusal has its reason."""
+"""Select the patches of a start: gates, switches, requirements, conflicts; every refusal has a reason."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a start is like; `sm` holds the compute capability of each of its GPUs, such as "9.0"."""
+    """The properties of a start; `sm` holds the compute capability of each of its GPUs, such as "9.0"."""
 
     vllm: str
     platform: str
@@ -28,7 +28,7 @@ class Circumstances:
 
 @dataclass(frozen=True)
 class Switches:
-    """What the person's settings say: ids, families or `all`."""
+    """The patches that the person's settings switch: ids, families or `all`."""
 
     off: tuple[str, ...] = ()
     on: tuple[str, ...] = ()

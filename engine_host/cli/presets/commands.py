@@ -284,7 +284,7 @@ def remove(out: Output, preset: str) -> Exit | None:
 
 
 def _seen(client: ControlClient, path: str) -> str | None:
-    """What the file to be replaced is known by; None when there is none."""
+    """Return the digest of the file to be replaced; None when there is none."""
     try:
         return client.get(f"{path}/file", PresetFile).digest
     except HostError as error:
@@ -319,7 +319,7 @@ def _needs(preset: PresetEntry) -> str:
 
 
 def _needs_in_words(preset: PresetEntry) -> str:
-    """What it runs on, in a line."""
+    """Describe a preset's hardware requirements in a line."""
     needs = preset.needs
     if not needs.gpus:
         return "no GPU" + ("" if needs.ram_gib is None else f", {needs.ram_gib:g} GiB of main memory")
@@ -394,7 +394,7 @@ def _conflict(by: SetBy, message: str) -> CatalogFault:
 
 
 def fault_lines(faults: list[CatalogFault] | tuple[CatalogFault, ...]) -> list[str]:
-    """What is wrong, each with its place and what to do."""
+    """Format faults, each with its place and its fix."""
     lines = []
     for fault in faults:
         place = fault.file if fault.line is None else f"{fault.file}:{fault.line}"

@@ -67,7 +67,8 @@ _WORDS_OF = {"weights": "files", "drafter": "files of its drafter", "engine": "e
 
 
 def _to_start(shown: list[PresetVerdict]) -> list[str]:
-    """How the first that is ready is started, and what the first lacks that needs only fetching."""
+    """Return the command for the first ready preset, and the steps for the first that lacks only
+    downloads."""
     lines: list[str] = []
     ready = next((one for one in shown if one.model and not one.missing), None)
     if ready is not None:
@@ -83,12 +84,12 @@ def _to_start(shown: list[PresetVerdict]) -> list[str]:
 
 
 def _of_the_machine(finding: Finding) -> bool:
-    """Whether nothing that can be fetched or installed is missing."""
+    """Return True if nothing that can be fetched or installed is missing."""
     return finding.id.startswith("preset.") or finding.id == "engine.not_started"
 
 
 def _missing(one: PresetVerdict, *, elsewhere: bool) -> str:
-    """What has to come first, in words; what is here says nothing of another machine."""
+    """List the missing requirements in words; `elsewhere`: the model here says nothing of another machine."""
     words = [
         _WORDS.get(finding.id) or _WORDS_OF.get(finding.id.split(".")[0], finding.id)
         for finding in one.missing
@@ -128,7 +129,7 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
 
 
 def _memory(one: PresetVerdict) -> str:
-    """What it takes of what there is: more than that can only be lacking, so it is not said of a start."""
+    """Format the needed and the available memory; for a start that fits only tightly, all of it."""
     if one.needed is None or one.room is None:
         return ""
     if one.verdict is Verdict.TIGHT and one.needed > one.room:

@@ -1,1 +1,1 @@
-"""What every command that starts a model shares."""
+"""The parts that every command that starts a model shares."""

@@ -36,7 +36,7 @@ _STOP = 30.0
 
 @dataclass(frozen=True)
 class Wish:
-    """How to start: with `about` the plan is printed before it, below what that says of it.
+    """Options of a start: with `about` the plan is printed before it, below the text that `about` returns.
 
     `asks` puts a question to the model when it is up.
     """

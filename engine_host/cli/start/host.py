@@ -40,7 +40,7 @@ class HostHold:
 
     @property
     def started_here(self) -> bool:
-        """Whether the host lives for this command alone."""
+        """True if the host lives for this command alone."""
         return self._process is not None
 
     def let_go(self) -> None:

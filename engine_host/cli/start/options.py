@@ -19,7 +19,7 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, Ser
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """What was given on the command line."""
+    """The options of a start from the command line."""
 
     name: str | None
     context: int | None

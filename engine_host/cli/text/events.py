@@ -8,7 +8,7 @@ _NAMED = 5
 
 
 def summary(event: dict[str, Any]) -> str:
-    """What an event says, in one line."""
+    """Format an event in one line."""
     match event["kind"]:
         case "engine.state":
             engine = event["engine"]
@@ -76,7 +76,7 @@ def _job(job: dict[str, Any]) -> str:
 
 
 def _readings(engine: str, readings: dict[str, Any]) -> str:
-    """How busy an engine is, as far as it was measured."""
+    """Format an engine's readings, as far as they were measured."""
     told = [
         f"{readings[name]:,.{digits}f} {unit}"
         for name, digits, unit in (
@@ -92,7 +92,7 @@ def _readings(engine: str, readings: dict[str, Any]) -> str:
 
 
 def _patches(patches: dict[str, Any]) -> str:
-    """How many patches were applied, and which failed; one of several processes is enough for either."""
+    """Count the applied patches and name the failed ones; one of several processes is enough for either."""
     results = [result for process in patches.get("processes", ()) for result in process.get("results", ())]
     failed = sorted({result["patch"] for result in results if result["outcome"] == "failed"})
     applied = {result["patch"] for result in results if result["outcome"] == "applied"}.difference(failed)

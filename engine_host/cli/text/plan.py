@@ -34,7 +34,7 @@ def _shown(value: object) -> str:
 
 
 def finding_lines(finding: Finding) -> list[str]:
-    """What was noticed, and what to do."""
+    """Format a finding with its fix."""
     lines = [f"{finding.severity.value}: {finding.message}"]
     if finding.fix is not None:
         lines.append(f"  {finding.fix.text}")

@@ -1,4 +1,4 @@
-"""Which llama.cpp server runs next: the one built here, the prebuilt one, or the user's own."""
+"""Choose the llama.cpp server of the next start: the one built here, the prebuilt one, or the user's own."""
 
 import asyncio
 import logging
@@ -68,7 +68,7 @@ class LlamaCppServers:
         return tuple(infos)
 
     async def next_choice(self, wanted: ServerChoice) -> ServerChoice | None:
-        """What the next start takes when the settings say `wanted`; None when that does not work."""
+        """Return the server of the next start for this setting; None when none works."""
         try:
             return (await self.find(wanted)).choice
         except HostError:

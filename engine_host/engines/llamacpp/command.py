@@ -57,7 +57,7 @@ class LlamaCppSettings:
 
 
 def physical_cores() -> int:
-    """How many physical cores this process may use; at least 1.
+    """Return the number of physical cores that this process may use; at least 1.
 
     Two threads on one core share its vector units, which is what decode and prefill are bound by.
     """

@@ -1,4 +1,4 @@
-"""What llama-server's own log says: the stages of a start, its buffers, and why it ended."""
+"""Parse llama-server's log: the stages of a start, its buffers, and the reason of its end."""
 
 import re
 import signal

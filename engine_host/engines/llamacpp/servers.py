@@ -1,4 +1,4 @@
-"""Which llama-servers this machine has, and what each can do: asked of the program, never assumed."""
+"""Find the llama-servers of this machine and probe the capabilities of each."""
 
 import asyncio
 import importlib.util
@@ -42,7 +42,7 @@ def build_fix(text: str) -> Fix:
 
 @dataclass(frozen=True, slots=True)
 class ServerCommand:
-    """How a llama-server is called: `argv` comes before its arguments, `file` is what changes with it."""
+    """The command of a llama-server: `argv` comes before its arguments, `file` is what changes with it."""
 
     choice: ServerChoice
     argv: tuple[str, ...]
@@ -51,7 +51,7 @@ class ServerCommand:
 
 @dataclass(frozen=True, slots=True)
 class ServerCapabilities:
-    """What one llama-server said of itself; an empty tuple is 'it did not say'."""
+    """The capabilities that one llama-server reports; an empty tuple means that it reports none."""
 
     command: ServerCommand
     version: str
@@ -65,22 +65,22 @@ class ServerCapabilities:
 
     @property
     def choice(self) -> ServerChoice:
-        """Whether it is the one built here, the prebuilt one, or the user's own."""
+        """The kind of the server: built here, prebuilt, or the user's own."""
         return self.command.choice
 
     @property
     def has_slots(self) -> bool:
-        """Whether `/slots` can be switched on."""
+        """True if `/slots` can be switched on."""
         return "--slots" in self.flags
 
     @property
     def has_metrics(self) -> bool:
-        """Whether `/metrics` can be switched on."""
+        """True if `/metrics` can be switched on."""
         return "--metrics" in self.flags
 
     @property
     def has_jinja(self) -> bool:
-        """Whether chat templates are run as Jinja, which tool calls need."""
+        """True if chat templates are run as Jinja, which tool calls need."""
         return "--jinja" in self.flags
 
     def info(self) -> ServerInfo:

@@ -1,4 +1,4 @@
-"""What a running llama-server measures, and the proof that it answers as its plan says."""
+"""Read a running llama-server's metrics, and verify that it answers as its plan says."""
 
 import asyncio
 import re
@@ -35,11 +35,11 @@ class LlamaCppAdapter:
         return LlamaCppStageReader()
 
     def is_noise(self, line: str) -> bool:
-        """Whether a log line only answers our own looking at the engine."""
+        """Return True for a log line that only answers our own polling."""
         return line.endswith("update_slots: all slots are idle")
 
     async def healthy(self, client: httpx.AsyncClient) -> bool:
-        """Whether the server says that its model is loaded; False while it loads or does not listen."""
+        """Return True if the server's model is loaded; False while it loads or does not listen."""
         try:
             answer = await client.get("/health", timeout=_READ_SECONDS)
         except httpx.TransportError:
@@ -57,7 +57,7 @@ class LlamaCppAdapter:
         )
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
-        """What the server says of itself now. Raises httpx.HTTPError when it does not answer."""
+        """Read the server's metrics. Raises httpx.HTTPError when it does not answer."""
         return await read_status(client)
 
     def explain_exit(self, code: int | None, tail: Sequence[str], plan: LaunchPlan) -> Problem:

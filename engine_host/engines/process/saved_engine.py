@@ -1,4 +1,4 @@
-"""What the store keeps of an engine, so that the next host finds it."""
+"""The record of an engine in the store, with which the next host finds it."""
 
 from pathlib import Path
 

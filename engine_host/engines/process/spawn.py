@@ -32,7 +32,7 @@ _LARGEST_LOG = 64 << 20
 
 @dataclass(frozen=True)
 class ProcessRecord:
-    """What must be remembered to find a process again; `born` tells it from one of the same number."""
+    """The identity of a process; `born` tells it from a later one with the same pid."""
 
     pid: int
     born: str
@@ -108,7 +108,7 @@ class EngineProcess:
 
     @property
     def running(self) -> bool:
-        """Whether the process has not ended."""
+        """True if the process has not ended."""
         return not self._ended.is_set()
 
     @property

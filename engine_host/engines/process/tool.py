@@ -21,7 +21,7 @@ _GRACE = 2.0
 
 
 def ask_tool(*argv: str, seconds: float = 20.0) -> tuple[int | None, str]:
-    """What a tool that ends by itself prints, with its exit code; None where it cannot be run or hangs.
+    """Run a tool that ends by itself; return its exit code and output, None where it cannot be run or hangs.
 
     It blocks: call it in a thread.
     """
@@ -50,12 +50,12 @@ class ToolError(Exception):
 
     @property
     def disk_full(self) -> bool:
-        """Whether its output says that the disk is full."""
+        """True if its output reports a full disk."""
         return any("No space left on device" in line or "Errno 28" in line for line in self.tail)
 
     @property
     def out_of_memory(self) -> bool:
-        """Whether the kernel ended a compiler for want of memory."""
+        """True if the kernel ended a compiler for want of memory."""
         return any(
             "Killed signal terminated program" in line or "virtual memory exhausted" in line
             for line in self.tail
@@ -137,5 +137,5 @@ def _session(leader: int) -> list[int]:
 
 
 def is_disk_full(error: OSError) -> bool:
-    """Whether a system call failed because no space or quota is left."""
+    """Return True if a system call failed because no space or quota is left."""
     return error.errno in {errno.ENOSPC, errno.EDQUOT}

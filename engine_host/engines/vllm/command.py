@@ -81,7 +81,7 @@ class VllmSettings:
 
 @dataclass(frozen=True, slots=True)
 class Additions:
-    """What the overlay adds to a start: `argv` at the end, `environment` over ours."""
+    """The overlay's additions to a start: `argv` at the end, `environment` over ours."""
 
     argv: tuple[str, ...] = ()
     environment: Mapping[str, str] | None = None
@@ -161,7 +161,7 @@ def serve(
 
 
 def speculative_config(settings: VllmSettings) -> str | None:
-    """What `--speculative-config` gets; None when nothing is drafted."""
+    """Return the value of `--speculative-config`; None when nothing is drafted."""
     if settings.speculation in {"off", "none", ""}:
         return None
     if settings.speculation.startswith("{"):
@@ -277,7 +277,7 @@ def _given(flag: str, value: object, default: object) -> list[str]:
 
 
 def temporary_folder(socket: Path) -> Path:
-    """Where the processes of one start put their temporary files; removed with the socket beside it."""
+    """Return the folder of a start's temporary files; removed with the socket beside it."""
     return socket.with_suffix(".tmp")
 
 

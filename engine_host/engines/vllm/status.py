@@ -35,11 +35,11 @@ class VllmAdapter:
         return VllmStageReader()
 
     def is_noise(self, line: str) -> bool:
-        """Whether a log line only answers our own looking at the engine."""
+        """Return True for a log line that only answers our own polling."""
         return "Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s" in line
 
     async def healthy(self, client: httpx.AsyncClient) -> bool:
-        """Whether the server says that its engine is alive; False while it loads or does not listen."""
+        """Return True if the server's engine is alive; False while it loads or does not listen."""
         try:
             answer = await client.get("/health", timeout=_READ_SECONDS)
         except httpx.TransportError:
@@ -73,7 +73,7 @@ class VllmAdapter:
         )
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
-        """What vLLM says of itself now. Raises httpx.HTTPError, ValueError."""
+        """Read vLLM's metrics. Raises httpx.HTTPError, ValueError."""
         answer = await client.get("/metrics", timeout=_READ_SECONDS)
         answer.raise_for_status()
         return readings(answer.text)

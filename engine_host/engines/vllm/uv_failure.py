@@ -1,4 +1,4 @@
-"""What a failed uv said, as one clear error; its reason is the same whatever it said."""
+"""Turn the output of a failed uv into one clear error; its reason code is always the same."""
 
 from collections.abc import Sequence
 from pathlib import Path

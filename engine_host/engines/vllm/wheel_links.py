@@ -33,9 +33,9 @@ def environment_tags(home: Path) -> frozenset[tags.Tag]:
 
 
 def has_wheel(links: Iterable[str], requirement: str, taken: frozenset[tags.Tag]) -> bool:
-    """Whether a folder, a page or an address of a wheel offers a requirement in one of these tags.
+    """Return True if a folder, a page or an address offers a wheel of a requirement with one of these tags.
 
-    A page that cannot be read offers nothing; uv itself says what is wrong with it.
+    A page that cannot be read offers nothing; uv itself reports what is wrong with it.
     """
     wanted = Requirement(requirement)
     return any(_fits(name, wanted, taken) for link in links for name in _names(link))

@@ -1,4 +1,4 @@
-"""How often patched code ran in this process; read by the probe."""
+"""Count the runs of patched code in this process; read by the probe."""
 
 COUNTS: dict[str, int] = {}
 

@@ -33,7 +33,7 @@ def _register_kernels(kernels: "dict[str, Any]") -> None:
 
 
 def resolve(point: str, patch: str, reference: str) -> Any:
-    """What vLLM asked for by name: a middleware class or an endpoint plug-in; its failure is recorded.
+    """Load a middleware class or an endpoint plug-in that vLLM names; a failure is recorded.
 
     Raises RefusedError for a patch that is not in force here, and whatever loading it raises.
     """

@@ -97,7 +97,7 @@ def _patch(state: Any, process: Any) -> "dict[str, Any]":
 
 
 def _ours(binding: Any, all_of_ours: "list[Any]") -> bool:
-    """Whether a replacement is still reached: it is in its place, or one of ours stands on it."""
+    """Return True if a replacement is still reached: it is in its place, or one of ours wraps it."""
     return binding.ours() or any(above.wraps(binding) and _ours(above, all_of_ours) for above in all_of_ours)
 
 

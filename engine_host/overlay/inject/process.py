@@ -1,4 +1,4 @@
-"""What the overlay does in one process of vLLM; everything is decided once, when vLLM is first imported."""
+"""The overlay in one process of vLLM; everything is decided once, when vLLM is first imported."""
 
 import importlib.machinery
 import importlib.util
@@ -110,7 +110,7 @@ class Process:
         self._fail_texts(module, "raised", detail)
 
     def is_alive(self, patch: str) -> bool:
-        """Whether a patch is in force here so far."""
+        """Return True if a patch is in force here so far."""
         state = self.settled.patches.get(patch)
         return state is not None and state.alive
 

@@ -36,11 +36,11 @@ class Binding:
         setattr(self.owner, self.name, self.before)
 
     def wraps(self, below: "Binding") -> bool:
-        """Whether this one was put over another: that cannot be taken back below it."""
+        """Return True if this one was put over another: that cannot be taken back below it."""
         return (self.owner, self.name) == (below.owner, below.name) and self.before is below.now
 
     def ours(self) -> bool:
-        """Whether the symbol in memory is still the replacement."""
+        """Return True if the symbol in memory is still the replacement."""
         return vars(self.owner).get(self.name) is self.now
 
 
@@ -101,5 +101,5 @@ def _like(before: Any, replaced: Any) -> Any:
 
 
 def is_class(owner: Any) -> bool:
-    """Whether a binding's owner is a class; a module's functions can be copied by name, methods cannot."""
+    """Return True for a class: a module's functions can be copied by name, methods cannot."""
     return inspect.isclass(owner)

@@ -1,4 +1,4 @@
-"""Which of vLLM's processes this one is."""
+"""Recognise the role of this process in vLLM."""
 
 import re
 import sys

@@ -34,7 +34,7 @@ class State:
 
 @dataclass
 class Settled:
-    """What this process will do: patches in order, and the edited text of each module."""
+    """The decisions for this process: patches in order, and the edited text of each module."""
 
     patches: "dict[str, State]"
     sources: "dict[str, str]"

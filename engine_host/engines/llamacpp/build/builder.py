@@ -58,7 +58,7 @@ StepProgress = JobStep
 
 @dataclass(frozen=True, slots=True)
 class BuildRequest:
-    """Where to build and to install; `model`, a GGUF file, makes the verification generate with it.
+    """The input of a build; `model`, a GGUF file, makes the verification generate with it.
 
     `architectures` are the compute capabilities of the NVIDIA GPUs of this machine, such as "8.6".
     """

@@ -1,4 +1,4 @@
-"""What a llama.cpp build for GPUs takes: CUDA's or Vulkan's tools, found by trying them."""
+"""Find the tools for a GPU build of llama.cpp, CUDA's or Vulkan's, by trying them."""
 
 import functools
 import os
@@ -33,7 +33,7 @@ _DOWNLOADS = "developer.nvidia.com/cuda-downloads"
 
 @dataclass(frozen=True, slots=True)
 class BackendTools:
-    """How a build for one backend is configured.
+    """The tools and CMake arguments for one backend.
 
     `version` is that of its compiler. `disk` and `job` are the bytes that the build and each of its compiler
     jobs take more than they do for the processor alone.
@@ -138,7 +138,7 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
 
 
 def _compilers() -> list[str]:
-    """Where nvcc is looked for: its installer puts it where no PATH leads."""
+    """List the paths of nvcc to try: its installer puts it where no PATH leads."""
     given = [os.environ.get("CUDACXX", ""), "nvcc"]
     homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     versions = sorted(Path("/usr/local").glob("cuda-*"), key=_numbers, reverse=True)
@@ -214,6 +214,6 @@ def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
 
 
 def _output(program: str, *arguments: str) -> str | None:
-    """What a tool prints, or None when it cannot be run or fails."""
+    """Return a tool's output, or None when it cannot be run or fails."""
     code, said = ask_tool(program, *arguments)
     return said if code == 0 else None

@@ -1,4 +1,4 @@
-"""What a llama.cpp build needs of this machine, and the key by which its result is kept."""
+"""The toolchain for a llama.cpp build, and the key by which its result is kept."""
 
 import hashlib
 import json
@@ -154,7 +154,7 @@ def processor_features() -> list[str]:
 
 
 def processor_has_amx() -> bool:
-    """Whether this processor has Intel's matrix tiles, which the first source patch is about."""
+    """Return True if this processor has Intel's matrix tiles (AMX), for which the first source patch is."""
     return "amx_tile" in processor_features()
 
 

@@ -29,7 +29,7 @@ print("FOUND " + json.dumps(found))
 
 
 def expanded(environment: dict[str, str]) -> dict[str, Any]:
-    """What vLLM's kernel makes of the values, in a process of its own."""
+    """Return the output of vLLM's kernel for the values, in a process of its own."""
     run = subprocess.run(
         [str(vllm_python()), "-c", SCRIPT],
         env={**os.environ, "VLLM_NO_USAGE_STATS": "1", **environment},

@@ -23,7 +23,7 @@ class DraftHead(nn.Module):
 
 
 class EightBits:
-    """How a `DraftHead` multiplies; what vLLM calls an embedding's quant_method."""
+    """The multiplication of a `DraftHead`; vLLM calls it an embedding's quant_method."""
 
     def __init__(self, head):
         self._head = head
@@ -102,7 +102,7 @@ def put_in(draft, vllm_config):
 
 
 def _unsuited(head, vllm_config):
-    """What speaks against a copy; empty when there is nothing."""
+    """Return the reason against a copy; empty if there is none."""
     from vllm.model_executor.layers.linear import UnquantizedLinearMethod
     from vllm.model_executor.layers.vocab_parallel_embedding import UnquantizedEmbeddingMethod
 
@@ -120,7 +120,7 @@ def _unsuited(head, vllm_config):
 
 
 def _wrong(made):
-    """What the self-test finds, which also compiles every kernel before the first request."""
+    """Run the self-test and return its fault; it also compiles every kernel before the first request."""
     try:
         error = made.quant_method.worst_error()
     except Exception as failed:  # noqa: BLE001 - whatever a compiler raises on a GPU that nobody tried

@@ -1,7 +1,7 @@
-"""What a prefill of gated-delta layers needs beside the KV cache, taken off what the KV cache may have.
+"""Reserve the memory of a gated-delta prefill beside the KV cache, off the KV cache's share.
 
-One layer at a time computes, for T tokens in chunks of 64 (fla's chunk_gated_delta_rule, forward): w of
-[T, H, K], and u, new values and the output of [T, H, V], and a state of [T / 64, H, K, V]; all in the
+One layer at a time computes, for T tokens in chunks of 64 (fla's chunk_gated_delta_rule, forward): w of [T,
+H, K], and u, new values and the output of [T, H, V], and a state of [T / 64, H, K, V]; all in the
 activations' type, with H, K and V the value heads, key and value sizes of this rank.
 """
 

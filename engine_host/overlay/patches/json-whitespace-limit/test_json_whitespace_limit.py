@@ -1,4 +1,4 @@
-"""How many blanks vLLM's own JSON grammar accepts, with the bundled model's tokenizer."""
+"""Count the blanks that vLLM's own JSON grammar accepts, with the bundled model's tokenizer."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Which layers vLLM's own configuration leaves in 16 bits; what they cost and gain needs a GPU."""
+"""Test the layers that vLLM's own configuration leaves in 16 bits; their cost and gain need a GPU."""
 
 import json
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Whether an engine's TurboQuant layers run on our kernels: all or none, told before anything is stored.
+"""Decide if an engine's TurboQuant layers run on our kernels: all or none, before anything is stored.
 
 The cache has another order of bytes than vLLM's, so a layer that stores with one must read with it. Whatever
 the kernels were not written for, and a GPU on which they do not compute what they should, keeps vLLM's path.
@@ -32,7 +32,7 @@ class Decision:
 
 @dataclass(frozen=True)
 class Facts:
-    """What the decision rests on; layers: (preset, head size, query heads, KV heads) of each kind."""
+    """The input of the decision; layers: (preset, head size, query heads, KV heads) of each kind."""
 
     layers: frozenset = field(default_factory=frozenset)
     threshold: int = 1
@@ -143,7 +143,7 @@ def _decided(facts):
 
 
 def _unsuited(facts):
-    """What the kernels were not written for, by name; empty when there is nothing."""
+    """Name the property that the kernels were not written for; empty if there is none."""
     from .kernels.attention import rows_of
     from .kernels.layout import HEAD_SIZES
 
@@ -160,7 +160,7 @@ def _unsuited(facts):
 
 
 def _failing(facts):
-    """What this GPU does wrong; whether its tensor cores take fp8; whether the kernel for Hopper's is right.
+    """Test the kernels on this GPU; return the fault, native fp8, and the use of Hopper's kernel.
 
     A compiler that makes wrong code for one GPU is no theory (docs/kernels.md): every kernel runs once on a
     small cache and is compared with float64, which also compiles it before the first request. Where the one
@@ -184,7 +184,7 @@ def _failing(facts):
 
 
 def _one_kernel(facts):
-    """Whether the kernel for Hopper may be used: in batch-invariant mode not beside the other."""
+    """Return True if the kernel for Hopper may be used: in batch-invariant mode not beside the other."""
     from .kernels.attention import HOPPER_ROWS, rows_of
 
     return not facts.invariant or all(
@@ -193,7 +193,7 @@ def _one_kernel(facts):
 
 
 def _wrong(facts, native, hopper, device="cuda"):
-    """What the self-test finds; empty when there is nothing."""
+    """Return the fault that the self-test finds; empty if there is none."""
     from .kernels.attention import fixed_share_of
     from .selftest import rows_that_differ, worst_error
 

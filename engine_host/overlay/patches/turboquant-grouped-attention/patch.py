@@ -1,4 +1,4 @@
-"""What takes the place of parts of vLLM's TurboQuant backend; where we are not used it calls the original."""
+"""The replacements for parts of vLLM's TurboQuant backend; where they do not apply they call the original."""
 
 from functools import wraps
 

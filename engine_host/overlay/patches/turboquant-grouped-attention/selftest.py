@@ -79,7 +79,7 @@ def rows_that_differ(
     hopper=False,
     dtype="torch.bfloat16",
 ):
-    """How many rows have other bits alone than as one of several, and in another batch; none should."""
+    """Count the rows that have other bits alone than as one of several, and in another batch; none should."""
     device = torch.device(device)
     layout = CacheLayout(preset, head_size, block_size)
     length, rows = 450, 8

@@ -1,10 +1,10 @@
-"""Whether every request of a prefill batch is new, told from lengths that are on the CPU."""
+"""Tell if every request of a prefill batch is new, from lengths that are on the CPU."""
 
 from itertools import pairwise
 
 
 def all_new(metadata):
-    """Whether no request of this batch has tokens in the cache: each query is as long as its sequence.
+    """Return True if no request of this batch has tokens in the cache: each query is as long as its sequence.
 
     Lengths of prefill rows on the CPU are exact; without them the GPU is asked, as vLLM's own loop does.
     """

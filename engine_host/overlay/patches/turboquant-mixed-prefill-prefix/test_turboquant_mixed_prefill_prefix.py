@@ -1,4 +1,4 @@
-"""Which way vLLM's own prefill takes for a mixed batch; the two attention kernels are stand-ins."""
+"""Test the path of vLLM's own prefill for a mixed batch; the two attention kernels are stand-ins."""
 
 from tests.overlay_engine import run_in_engine
 

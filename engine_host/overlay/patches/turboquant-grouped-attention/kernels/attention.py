@@ -28,7 +28,7 @@ MOST_FIXED_SHARES = 32
 
 @dataclass(frozen=True)
 class Tuning:
-    """How the decode kernel is compiled: see docs/kernels.md for what each choice gave."""
+    """Compile options of the decode kernel: see docs/kernels.md for the result of each."""
 
     whole_values: bool
     programs_a_core: int
@@ -92,7 +92,7 @@ def fixed_share_of(most_tokens: int) -> int:
 
 @dataclass(frozen=True)
 class Shape:
-    """What the kernels are compiled for; ValueError for more than 8 query rows or heads that do not divide.
+    """The shape to compile for; ValueError for more than 8 query rows or heads that do not divide.
 
     cores: multiprocessors of the GPU. native_fp8: its tensor cores multiply fp8 (SM 8.9 on). fixed_share: the
     tokens of a share where a row's answer may not depend on its batch (see `fixed_share_of`); 0 where it may.
@@ -124,13 +124,13 @@ class Shape:
 
     @cached_property
     def on_hopper(self) -> bool:
-        """Whether `hopper.py` computes it."""
+        """True if `hopper.py` computes it."""
         suits = self.layout.fp8_keys and self.layout.head_size > 64 and self.rows <= HOPPER_ROWS
         return self.hopper and suits and hopper_kernel is not None
 
     @cached_property
     def tuning(self) -> Tuning:
-        """How it is compiled."""
+        """The compile options for this shape."""
         return (
             hopper_tuning_for(self.layout, self.rows)
             if self.on_hopper

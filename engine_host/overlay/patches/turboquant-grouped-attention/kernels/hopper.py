@@ -145,7 +145,7 @@ def _blocks_at(table_row, start, last, block_size: gl.constexpr):
 
 @gluon.jit
 def _distance(token, blocks, piece: gl.constexpr, stride: gl.constexpr):
-    """How far a tile's tokens' blocks lie from the cache's start."""
+    """Return the offsets of a tile's tokens' blocks from the start of the cache."""
     place = token // piece
     block = token * 0 + blocks[0]
     if TILE // piece == 2:

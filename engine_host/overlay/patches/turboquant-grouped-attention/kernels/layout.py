@@ -1,4 +1,4 @@
-"""Where each part of a quantised token lies in the cache, to the byte.
+"""The layout of a quantised token in the cache, to the byte.
 
 A *page* is what one cache block holds for one KV head. Its parts lie one after the other, each for all the
 block's tokens, so that every part starts at a multiple of 16 bytes and loads are as wide as the hardware has:
@@ -40,7 +40,7 @@ class CacheLayout:
 
     @property
     def fp8_keys(self) -> bool:
-        """Whether keys are fp8; otherwise they are rotated and of 4 bits."""
+        """True if keys are fp8; otherwise they are rotated and of 4 bits."""
         return self.preset == "k8v4"
 
     @property
@@ -70,17 +70,17 @@ class CacheLayout:
 
     @property
     def value_offset(self) -> int:
-        """Where a page's values start."""
+        """The byte offset of the values in a page."""
         return self.block_size * self.key_bytes
 
     @property
     def scale_offset(self) -> int:
-        """Where a page's steps and centres start."""
+        """The byte offset of the steps and centres in a page."""
         return self.value_offset + self.block_size * self.value_bytes
 
     @property
     def norm_offset(self) -> int:
-        """Where a page's key norms start; the page's end where there are none."""
+        """The byte offset of the key norms in a page; the page's end where there are none."""
         return self.scale_offset + self.block_size * SCALE_BYTES
 
     def cache_shape(self, blocks: int, kv_heads: int) -> tuple[int, int, int]:

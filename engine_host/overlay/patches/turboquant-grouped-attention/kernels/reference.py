@@ -1,4 +1,4 @@
-"""What the kernels must compute, in float64 and without cleverness."""
+"""The reference for the kernels, in float64 and without cleverness."""
 
 import torch
 
