@@ -2,15 +2,16 @@
 
 import hashlib
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
+from engine_host.protocol.text import first_break
 
 _LONGEST_NAME = 48
 
@@ -149,14 +150,31 @@ def placed(text: str, roots: Mapping[Root, str]) -> str:
 
 
 def refuse_control_characters(deployment: Deployment) -> None:
-    """Raise HostError(setting_invalid) for what no unit file, script or YAML can carry through."""
-    texts = [*deployment.arguments, *deployment.environment.values(), deployment.title, deployment.alias]
-    for text in texts:
+    """Raise HostError(setting_invalid) for text that no unit file, script or YAML can carry through.
+
+    Every string of the deployment is looked at; the patches' sources are files of their own, and findings
+    are not written down.
+    """
+    written = replace(deployment, findings=(), overlay=None)
+    for text in _texts(asdict(written)):
         plain = placed(text, dict.fromkeys(Root, ""))
-        if any(ord(letter) < 32 or ord(letter) == 127 for letter in plain):
+        if first_break(plain) is not None:
             raise HostError(
                 Reason.SETTING_INVALID,
                 f"{plain[:60]!r} cannot be written down: it has a line break or another control character.",
                 fix="Give the value without it.",
                 evidence={"value": plain[:200]},
             )
+
+
+def _texts(value: object) -> Iterator[str]:
+    """Every string within a value, names of keys and paths included."""
+    if isinstance(value, str | PurePath):
+        yield str(value)
+    elif isinstance(value, Mapping):
+        for key, inner in value.items():
+            yield str(key)
+            yield from _texts(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from _texts(inner)

@@ -12,10 +12,10 @@ from pydantic import Field, JsonValue, model_validator
 from engine_host.protocol.base import Wire
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import Overrides
+from engine_host.protocol.text import FileName, Line, Repository, Text
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]
 Sm = Annotated[str, Field(pattern=r"^\d{1,2}\.\d$", description="compute capability, e.g. 8.6")]
-Text = Annotated[str, Field(min_length=1)]
 
 
 class EntryKind(StrEnum):
@@ -122,7 +122,7 @@ LayerSettings = dict[Literal["any", "llama.cpp", "vllm", "sglang"], Overrides]
 class _Entry(Wire):
     format: Literal[1]
     id: Id
-    title: Text
+    title: Line
 
 
 class EngineEntry(_Entry):
@@ -176,7 +176,7 @@ class HardwareEntry(_Entry):
 class WeightFile(Wire):
     """One file of a model; size in bytes."""
 
-    name: Text
+    name: FileName
     size: int | None = Field(None, gt=0)
     sha256: str | None = Field(None, pattern=r"^[0-9a-f]{64}$")
     role: Literal["weights", "mmproj", "drafter", "config", "tokenizer", "template"] = "weights"
@@ -190,11 +190,11 @@ class Variant(Wire):
 
     id: Id
     format: Literal["gguf", "safetensors"]
-    quantization: Text
+    quantization: Line
     bits: float | None = Field(None, gt=0, le=64, description="of most weights")
-    repository: str | None = None
+    repository: Repository | None = None
     revision: str | None = Field(None, pattern=r"^[0-9a-f]{40}$")
-    bundled: str | None = None
+    bundled: FileName | None = None
     files: tuple[WeightFile, ...] = ()
     size_gb: Figure | None = None
     sm: Sm | None = Field(None, description="least compute capability that runs it")
@@ -223,7 +223,7 @@ class Drafter(Wire):
 
     id: Id
     method: Text
-    repository: str | None = None
+    repository: Repository | None = None
     size_gb: Figure | None = None
     tokens: int | None = Field(None, ge=1, le=16)
     notes: tuple[Text, ...] = ()
@@ -249,7 +249,7 @@ class ModelEntry(_Entry):
     family: Text
     publisher: Text
     licence: Text
-    repository: str | None = Field(None, description="of the original weights")
+    repository: Repository | None = Field(None, description="of the original weights")
     tasks: tuple[Task, ...] = Field(min_length=1)
     modalities: tuple[Modality, ...] = Field(min_length=1)
     context: int = Field(gt=0, description="tokens that it was trained for")
@@ -352,7 +352,7 @@ class PresetVariation(_Entry):
     """A person's changes to a preset: what is absent is as in the preset that it extends."""
 
     extends: Id
-    summary: str | None = None
+    summary: Text | None = None
     variant: Id | None = None
     profile: Id | None = None
     settings: Overrides = Overrides()
