@@ -1,1 +1,1 @@
-"""The control API: one router a resource, over the local socket."""
+"""The control API over the local socket: routes for the operations, and nothing decided here."""

@@ -2,6 +2,8 @@
 
 import json
 import logging
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import TypeVar
 
 from pydantic import BaseModel, ValidationError
@@ -10,11 +12,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine_host.core.errors import HostError, defect
-from engine_host.protocol.base import Command
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
-_Body = TypeVar("_Body", bound=Command)
+_Asked = TypeVar("_Asked", bound=BaseModel)
 
 _STATUS = {
     Reason.BAD_REQUEST: 400,
@@ -37,21 +38,27 @@ def answer(value: BaseModel, status: int = 200) -> Response:
     return Response(value.model_dump_json(), status, media_type="application/json")
 
 
-def empty() -> Response:
-    """An answer that says nothing but that it was done."""
-    return Response("{}", media_type="application/json")
-
-
 def refused(problem: Problem, status: int | None = None) -> Response:
     """A failure as an `ErrorAnswer`."""
     return answer(ErrorAnswer(error=problem), status or _STATUS.get(problem.reason, 422))
 
 
-async def body(request: Request, kind: type[_Body]) -> _Body:
-    """The request's body, checked. Raises HostError(bad_request) that names the field."""
+async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
+    """The request's body. Raises HostError(bad_request) that names the field."""
     raw = await request.body()
+    return _checked(lambda: kind.model_validate_json(raw or b"{}"))
+
+
+def checked_query(
+    request: Request, kind: type[_Asked], more: Mapping[str, str] = MappingProxyType({})
+) -> _Asked:
+    """What the path was asked with; `more` wins. Raises HostError(bad_request) that names the parameter."""
+    return _checked(lambda: kind.model_validate({**request.query_params, **more}))
+
+
+def _checked(parse: Callable[[], _Asked]) -> _Asked:
     try:
-        return kind.model_validate_json(raw or b"{}")
+        return parse()
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         field = ".".join(str(part) for part in first["loc"]) or "body"
@@ -62,17 +69,6 @@ async def body(request: Request, kind: type[_Body]) -> _Body:
             fix="Correct that field.",
             evidence={"field": field, "type": first["type"]},
         ) from error
-
-
-def number(request: Request, name: str, default: int) -> int:
-    """A whole number of the query. Raises HostError(bad_request)."""
-    text = request.query_params.get(name)
-    if text is None:
-        return default
-    try:
-        return int(text)
-    except ValueError as error:
-        raise HostError(Reason.BAD_REQUEST, f"{name} must be a whole number, not {text!r}.") from error
 
 
 async def on_host_error(_request: Request, error: Exception) -> Response:

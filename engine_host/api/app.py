@@ -1,58 +1,35 @@
 """The control API as one ASGI application."""
 
+from collections.abc import Iterable
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.routing import Mount
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from engine_host.api import (
-    engine_patches,
-    engines,
-    fit,
-    host,
-    installations,
-    jobs,
-    logs,
-    models,
-    patches,
-    plans,
-    presets,
-    render,
-    servers,
-    settings,
-    telemetry,
-)
 from engine_host.api.answers import on_defect, on_host_error, on_http_error
 from engine_host.api.guard import OnceGuard, TokenGuard
-from engine_host.api.services import Services
+from engine_host.api.routes import routes
+from engine_host.api.stream import event_stream
 from engine_host.core.errors import HostError
-
-_RESOURCES = (
-    host,
-    models,
-    servers,
-    installations,
-    plans,
-    presets,
-    render,
-    fit,
-    engines,
-    engine_patches,
-    patches,
-    telemetry,
-    jobs,
-    logs,
-    settings,
-)
+from engine_host.core.event_log import EventLog
+from engine_host.protocol.operations.table import EVENTS
 
 
-def control_app(services: Services, token: str) -> ASGIApp:
-    """The control API for whoever brings the token."""
+def control_app(services: Iterable[object], events: EventLog, endpoint: ASGIApp, token: str) -> ASGIApp:
+    """The control API for whoever brings the token.
+
+    The methods of `services` perform the operations; `endpoint` is the public endpoint, for the window's
+    chat. Raises TypeError when an operation has no function.
+    """
+
+    async def stream(request: Request) -> Response:
+        return event_stream(events, request)
+
     app = Starlette(
-        routes=[
-            *(route for resource in _RESOURCES for route in resource.routes(services)),
-            Mount("/openai", services.endpoint_app),
-        ],
+        routes=[*routes(services), Route(EVENTS.path, stream), Mount("/openai", endpoint)],
         exception_handlers={
             HostError: on_host_error,
             HTTPException: on_http_error,

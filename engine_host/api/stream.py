@@ -5,25 +5,22 @@ from collections.abc import AsyncIterator
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
-from engine_host.api.answers import number
+from engine_host.api.answers import checked_query
 from engine_host.core.event_log import EventLog
+from engine_host.protocol.operations.table import EVENTS
 
 
 def event_stream(events: EventLog, request: Request) -> StreamingResponse:
     """Events after `?after=N` (or `Last-Event-ID`) of the run `?run=ID`; without both, from now on."""
     last = request.headers.get("last-event-id")
-    after: int | None = None
-    if last is not None and last.isascii() and last.isdigit():
-        after = int(last[:20])
-    elif "after" in request.query_params:
-        after = number(request, "after", 0)
-
-    if after is None:
-        after = events.seq  # From the moment of the request, not from when its answer is first read.
+    seen = {"after": last[:20]} if last is not None and last.isascii() and last.isdigit() else {}
+    asked = checked_query(request, EVENTS.request, seen)
+    # Without a number from the moment of the request, not from when its answer is first read.
+    after = events.seq if asked.after is None else asked.after
 
     async def chunks() -> AsyncIterator[bytes]:
         yield b": connected\n\n"
-        async for event in events.read(after, request.query_params.get("run")):
+        async for event in events.read(after, asked.run):
             name = f"id: {event.seq}\n" if event.seq else ""
             yield f"{name}data: {event.model_dump_json()}\n\n".encode()
 

@@ -3,14 +3,9 @@
 import asyncio
 import logging
 import os
-import platform
-import socket
-import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from engine_host import __version__
-from engine_host.api.services import Services
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
@@ -36,39 +31,39 @@ from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
-from engine_host.operations.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.engine_patches import (
+from engine_host.operations.engines import EngineOperations
+from engine_host.operations.fit import FitOperations
+from engine_host.operations.host import HostOperations, Lifetime
+from engine_host.operations.hub import HubOperations
+from engine_host.operations.installations import InstallationOperations
+from engine_host.operations.models import ModelOperations
+from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.patches.catalog import PatchOperations, read_switches
+from engine_host.operations.patches.of_engines import (
     EnginePatchOperations,
     EnginePatchTracker,
     remove_stale_ledgers,
 )
-from engine_host.operations.fit import FitOperations
-from engine_host.operations.hub import HubOperations
-from engine_host.operations.installations import InstallationOperations
-from engine_host.operations.patch_plan import PatchPlans
-from engine_host.operations.patches import PatchOperations, read_switches
+from engine_host.operations.patches.plan import PatchPlans
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.operations.records import RecordOperations
 from engine_host.operations.servers import ServerOperations
+from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.bundle import prune
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
-from engine_host.protocol.base import Seconds
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EventBase,
-    HostStateEvent,
-    ModelsChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
 )
-from engine_host.protocol.host import HostInfo
-from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
-from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.protocol.models import ModelOrigin
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import (
@@ -98,16 +93,13 @@ class Host:
         own_files: Sequence[Path],
         quit_host: Callable[[], None],
     ) -> None:
-        self.pid = os.getpid()
-        self.owner = ""
-        self._stays = False
+        self.lifetime = Lifetime()
         self._folders = folders
         self._settings = settings
         self._events = events
         self._log_buffer = log_buffer
         self._own_files = own_files
         self._quit = quit_host
-        self._started_at: Seconds = time.time()
         self._closed = False
         self._opened = False
         self._comparing: set[asyncio.Task[None]] = set()
@@ -132,6 +124,7 @@ class Host:
         self._jobs = JobRunner(publish, self._store)
         self._jobs.restore()
         self.model_index = ModelIndex(self._scan)
+        self.models = ModelOperations(self.model_index, self._settings, self._events)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
         self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
         self.engines = EngineManager(
@@ -167,7 +160,7 @@ class Host:
             lambda: self._gpus.read().gpus,
         )
         checks = PresetVerifyOperations(
-            self._jobs, self._store, catalogue, self._list_models, self._downloads
+            self._jobs, self._store, catalogue, self.models.listed, self._downloads
         )
         planner = Planner(
             PlannerDependencies(
@@ -184,7 +177,7 @@ class Host:
                 running=self.engines.alive,
                 run_folder=self._folders.run,
                 cache_folder=self._folders.cache,
-                find_preset=PresetLaunches(catalogue, self._list_models, checks, self._downloads),
+                find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads),
                 is_preset=catalogue.known,
                 machine=self._machine_state,
                 downloads=self._downloads,
@@ -207,27 +200,48 @@ class Host:
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )
-        self.services = Services(
-            program=f"sndr {__version__}",
-            events=self._events,
-            jobs=self._jobs,
-            log_buffer=self._log_buffer,
-            settings=self._settings,
-            planner=planner,
-            engines=self.engines,
-            patches=PatchOperations(
+        bisections = BisectOperations(self._jobs, self.engines, planner, self._endpoint_address)
+        self.services: tuple[object, ...] = (
+            HostOperations(
+                self._folders,
+                self._events,
+                self._machine,
+                self._gpus,
+                self.endpoint.describe,
+                self.lifetime,
+                self._quit,
+            ),
+            SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
+            RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
+            self.models,
+            ServerOperations(
+                self._folders,
+                self._jobs,
+                self._store,
+                self._events,
+                self._log_buffer,
+                self.servers,
+                self._demo_model,
+                lambda: self._settings.current.engine.server,
+                lambda: self._gpus.read().gpus,
+            ),
+            installations,
+            PatchOperations(
                 self._catalogue,
                 self._settings,
                 self._settings_changed,
                 self.installations,
                 planner,
+                catalogue,
                 self._events,
             ),
-            fit=self.fit,
-            hub=hub,
-            presets=catalogue,
-            checks=checks,
-            verdicts=PresetVerdictOperations(
+            bisections,
+            EnginePatchOperations(self._patch_tracker, self.engines, planner, bisections.refuse_others),
+            self.fit,
+            hub,
+            catalogue,
+            checks,
+            PresetVerdictOperations(
                 catalogue,
                 self.fit,
                 self.model_index.models,
@@ -235,8 +249,10 @@ class Host:
                 self._environment,
                 self._downloads,
             ),
-            engine_patches=EnginePatchOperations(self._patch_tracker, self.engines, planner),
-            deploys=DeployOperations(
+            EngineOperations(
+                self.engines, planner, bisections.refuse_others, self.gateway.book, self._events
+            ),
+            DeployOperations(
                 catalogue,
                 planner,
                 self._catalogue,
@@ -248,28 +264,6 @@ class Host:
                 resources,
                 DeployFit(catalogue, self.fit),
             ),
-            bisections=BisectOperations(self._jobs, self.engines, planner, self._endpoint_address),
-            requests=self.gateway.book,
-            servers=ServerOperations(
-                self._folders,
-                self._jobs,
-                self._store,
-                self._events,
-                self._log_buffer,
-                self.servers,
-                self._demo_model,
-                lambda: self._settings.current.engine.server,
-                lambda: self._gpus.read().gpus,
-            ),
-            installations=installations,
-            host_info=self.info,
-            endpoint=self.endpoint.describe,
-            models=self.models,
-            telemetry=self._telemetry,
-            settings_changed=self._settings_changed,
-            quit=self._quit,
-            stay=self.stay,
-            endpoint_app=self.gateway.trusted_app,
         )
         await self.engines.adopt()
         await self._read_models_of_engines()
@@ -317,64 +311,13 @@ class Host:
             if engine.state in {EngineState.PREPARING, EngineState.STARTING}
         ]
 
-    @property
-    def ends_with_window(self) -> bool:
-        """Whether somebody started this host to end with it, and it was not handed over since."""
-        return bool(self.owner) and not self._stays
-
-    def stay(self, stays: bool) -> None:
-        """Go on without the owner, or end with it again where it is still there."""
-        self._stays = stays
-        self._events.publish(
-            HostStateEvent(
-                state="serving", endpoint=self.endpoint.describe(), ends_with_window=self.ends_with_window
-            )
-        )
-
     def outlives_window(self) -> bool:
         """Whether the host goes on when the window that started it is gone."""
         return (
-            self._stays
+            self.lifetime.stays
             or self._settings.current.host.outlive_window
             or any(engine.keep for engine in self.engines.alive())
         )
-
-    async def info(self) -> HostInfo:
-        """This machine and this host."""
-        gpus = await asyncio.to_thread(self._gpus.read_with_holders, process_name)
-        return HostInfo(
-            seq=self._events.seq,
-            run_id=self._events.run_id,
-            program=f"sndr {__version__}",
-            pid=self.pid,
-            started_at=self._started_at,
-            hostname=socket.gethostname(),
-            os=self._machine.facts.os,
-            python=platform.python_version(),
-            cpu_name=self._machine.facts.cpu_name,
-            cpu_cores=self._machine.facts.cpu_cores,
-            cpu_threads=self._machine.facts.cpu_threads,
-            ram_total=self._machine.facts.ram_total,
-            ram_used=self._machine.facts.ram_total - free_memory(),
-            gpus=gpus.gpus,
-            gpu_absence=gpus.absence,
-            gpu_absence_detail=gpus.detail,
-            driver=gpus.driver,
-            cuda=gpus.cuda,
-            run_folder=str(self._folders.run),
-            data_folder=str(self._folders.data),
-            log_folder=str(self._folders.logs),
-            endpoint=self.endpoint.describe(),
-            ends_with_window=self.ends_with_window,
-            owner=self.owner if self.ends_with_window else "",
-        )
-
-    async def models(self, rescan: bool) -> ModelPage:
-        """The model files of this machine."""
-        found = await self.model_index.models(rescan=rescan)
-        if rescan:
-            self._events.publish(ModelsChangedEvent())
-        return ModelPage(seq=self._events.seq, models=found, folders=self._settings.current.models.folders)
 
     async def _read_models_of_engines(self) -> None:
         """Know what the models of engines taken up can do; who starts an engine has read its files."""
@@ -432,9 +375,6 @@ class Host:
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)
 
-    async def _list_models(self, rescan: bool) -> Sequence[ModelFile]:
-        return (await self.models(rescan)).models
-
     def _downloads(self) -> Path:
         """Where a person puts models that they fetch: always looked through."""
         folders = self._settings.current.models.folders
@@ -471,13 +411,10 @@ class Host:
             if engine.readings is not None
         }
 
-    def _telemetry(self, names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
-        return self._history.page(names, since, step, seq=self._events.seq)
-
     async def _settings_changed(self, names: tuple[str, ...]) -> None:
         self._events.publish(SettingsChangedEvent(names=names))
         if any(name.startswith("models.") for name in names):
-            await self.models(rescan=True)
+            await self.models.scan()
         if any(name.startswith("engine.") for name in names):
             self._events.publish(ServersChangedEvent())
         if "endpoint.queue_limit" in names:

@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import logging.handlers
+import os
 import signal
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
@@ -80,10 +81,10 @@ async def _run(
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(number, done.set)
     host = Host(options.folders, settings, events, log_buffer, instance.files(), done.set)
-    host.owner = options.owner if options.owner_stdin else ""
+    host.lifetime.owner = options.owner if options.owner_stdin else ""
     try:
         await host.open(options.host, options.port)
-        callers = ActiveClients(control_app(host.services, instance.token))
+        callers = ActiveClients(control_app(host.services, events, host.gateway.trusted_app, instance.token))
         control = HttpServer(callers, instance.bind(), name="control")
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
@@ -110,7 +111,7 @@ def _announce(options: ServeOptions, host: Host) -> None:
     """One line for whoever started us; a reader that is gone is no reason to end."""
     line = {
         "event": "serving",
-        "pid": host.pid,
+        "pid": os.getpid(),
         "socket": str(options.folders.socket),
         "token_file": str(options.folders.token),
         "endpoint": host.endpoint.describe().url,
@@ -139,8 +140,8 @@ async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> Asyn
         while await reader.read(4096):
             pass
         if host.outlives_window():
-            _log.info("%s is gone; the host goes on", host.owner)
-            host.owner = ""
+            _log.info("%s is gone; the host goes on", host.lifetime.owner)
+            host.lifetime.owner = ""
         else:
             end()
 

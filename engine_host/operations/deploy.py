@@ -20,7 +20,8 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.patch_plan import preset_circumstances
+from engine_host.operations.patches.plan import preset_circumstances
+from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.bundle import contents
 from engine_host.overlay.loaded_patch import LoadedPatch
@@ -31,6 +32,7 @@ from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile
 from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
@@ -63,6 +65,7 @@ class DeployOperations:
     resources: Callable[[], Path]
     fit: DeployFit
 
+    @performs(ops.RENDER)
     async def render(self, asked: RenderRequest) -> Rendering:
         """A start written down for one target.
 

@@ -24,6 +24,7 @@ from engine_host.fit.verified import Seen, Where, compare, corrections, start_wo
 from engine_host.library.checkpoint import read_json
 from engine_host.library.index import IndexedModel, ModelInfo
 from engine_host.library.of_catalog import match
+from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import ENGINES, judged, overrides_of, question, refuse_other_engine
 from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
@@ -41,6 +42,7 @@ from engine_host.protocol.fit import (
 )
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
 from engine_host.protocol.presets import ResolvedPreset
 
@@ -84,6 +86,7 @@ class FitOperations:
         self._compared: set[str] = set()
         self._remembered: tuple[Measured, ...] | None = None
 
+    @performs(ops.FIT)
     async def fit(self, request: FitRequest) -> FitReport:
         """The answer. Raises HostError for an unknown model, preset, hardware or KV type."""
         if request.hardware == HERE:
@@ -159,6 +162,7 @@ class FitOperations:
         count, name = (None, None) if asked.hardware is None else counted(asked.hardware)
         return await self._presets.machine_of(name, count)
 
+    @performs(ops.FIT_STARTS)
     async def measured(self) -> MeasuredPage:
         """Starts that were compared, newest first."""
         return MeasuredPage(starts=self._starts())

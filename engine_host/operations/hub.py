@@ -7,8 +7,10 @@ from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.start import Model
 from engine_host.library.hub import Hub, HubConfig, is_name
+from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import HubModel, HubPage, ReadFromHub
+from engine_host.protocol.operations import table as ops
 
 
 class HubOperations:
@@ -17,11 +19,13 @@ class HubOperations:
     def __init__(self, hub: Hub) -> None:
         self._hub = hub
 
+    @performs(ops.HUB_MODELS)
     async def page(self) -> HubPage:
         """What was read before, newest first; sends nothing."""
         found = await asyncio.to_thread(self._hub.all_known)
         return HubPage(endpoint=self._hub.endpoint, models=tuple(map(_described, found)))
 
+    @performs(ops.READ_FROM_HUB)
     async def read(self, asked: ReadFromHub) -> HubModel:
         """Ask the hub. Raises HostError: see `Hub.read`."""
         return _described(await self._hub.read(asked.repository.strip(), asked.revision.strip() or "main"))

@@ -25,11 +25,13 @@ from engine_host.engines.vllm.environment_folder import (
 from engine_host.engines.vllm.install import STEPS, InstallRequest, install
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.pins import PINS
+from engine_host.operations.performs import performs
 from engine_host.overlay.bundle import install_pth
 from engine_host.protocol.engines import Engine, InstallationPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.jobs import Job, JobKind, JobStep
+from engine_host.protocol.operations import table as ops
 
 _T = TypeVar("_T")
 
@@ -53,6 +55,7 @@ class InstallationOperations:
         self._installations = installations
         self._running = running
 
+    @performs(ops.INSTALLATIONS)
     async def page(self) -> InstallationPage:
         """Every environment that is or could be here."""
         found = await asyncio.to_thread(self._installations.all)
@@ -70,6 +73,7 @@ class InstallationOperations:
             if back:
                 self._log_buffer.add("install", [f"brought back {home}: its reinstall was cut off"])
 
+    @performs(ops.INSTALL)
     def install(self, wanted: str) -> Job:
         """Install one; a running install of it is answered as it is. Raises HostError(not_found)."""
         pin = self._installations.pin(wanted)
@@ -85,6 +89,7 @@ class InstallationOperations:
             lambda control: self._install(wanted, control),
         )
 
+    @performs(ops.REMOVE_INSTALLATION)
     def remove(self, wanted: str) -> Job:
         """Remove one. Raises HostError(not_found), HostError(conflict) while an engine runs from it."""
         pin = self._installations.pin(wanted)

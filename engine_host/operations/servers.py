@@ -18,11 +18,13 @@ from engine_host.engines.llamacpp.build.builder import BuildRequest, build, inst
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.command import LlamaCppSettings
 from engine_host.engines.llamacpp.temporary_server import temporary_server
-from engine_host.protocol.engines import Backend, ServerPage, SpeedComparison, SpeedRow
+from engine_host.operations.performs import performs
+from engine_host.protocol.engines import Backend, ServerBuild, ServerPage, SpeedComparison, SpeedRow
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import ServersChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import ServerChoice
 
 _STREAMS = (1, 4, 8)
@@ -54,6 +56,7 @@ class ServerOperations:
         self._wanted = wanted
         self._gpus = gpus
 
+    @performs(ops.SERVERS)
     async def page(self) -> ServerPage:
         """The servers, which of them runs next, and the last measured comparison."""
         kept = self._store.get("comparison", "llama.cpp")
@@ -64,8 +67,10 @@ class ServerOperations:
             comparison=SpeedComparison.model_validate_json(kept) if kept else None,
         )
 
-    def build(self, backend: Backend = Backend.AUTO) -> Job:
+    @performs(ops.BUILD_SERVER)
+    def build(self, asked: ServerBuild) -> Job:
         """Build llama.cpp for this machine; one that is under way is answered as it is."""
+        backend = asked.backend
         for job in self._jobs.all():
             if job.kind is JobKind.ENGINE_BUILD and job.state in {JobState.QUEUED, JobState.RUNNING}:
                 return job
@@ -78,6 +83,7 @@ class ServerOperations:
             partial(self._build, backend),
         )
 
+    @performs(ops.COMPARE_SERVERS)
     def compare(self) -> Job:
         """Measure the prebuilt server against the built one on the bundled model."""
         return self._jobs.start(

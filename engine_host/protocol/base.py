@@ -23,6 +23,12 @@ class Command(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
+class Query(BaseModel):
+    """What a path is asked with after its `?`; an unknown name is ignored."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
 Seconds = Annotated[float, Field(description="seconds since the epoch, from the host's clock")]
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 

@@ -1,10 +1,11 @@
 """Running engines: their state, what they measure, and the requests they answer."""
 
 from enum import StrEnum
+from typing import Annotated
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
-from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
 
@@ -204,6 +205,13 @@ class Backend(StrEnum):
     CPU = "cpu"
     CUDA = "cuda"
     VULKAN = "vulkan"
+
+
+class StopEngine(Query):
+    """How an engine is to end: drained, or with `now` (1, true) at once."""
+
+    # Anything else drains: a word that is not understood must not cut requests off.
+    now: Annotated[bool, BeforeValidator(lambda said: str(said).lower() in {"1", "true"})] = False
 
 
 class ServerBuild(Command):

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, TypeAdapter
 
-from engine_host.protocol.base import Seconds, Severity, Wire
+from engine_host.protocol.base import Query, Seconds, Severity, Wire
 from engine_host.protocol.engines import Engine, Readings, Request, StageTime
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
@@ -205,3 +205,10 @@ Event = Annotated[
 ]
 
 EVENT: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+class EventQuery(Query):
+    """Events numbered above `after` in the run `run`; without a number, from now on."""
+
+    after: int | None = None
+    run: str | None = None

@@ -1,6 +1,6 @@
 """Log lines of the host and of the engines."""
 
-from engine_host.protocol.base import Page, Seconds, Severity, Wire
+from engine_host.protocol.base import Page, Query, Seconds, Severity, Wire
 
 
 class LogLine(Wire):
@@ -19,3 +19,12 @@ class LogPage(Page):
     seq: int
     lines: tuple[LogLine, ...]
     sources: tuple[str, ...]
+
+
+class LogQuery(Query):
+    """The newest `limit` lines numbered above `after`, at least as severe, of one source or of all."""
+
+    source: str | None = None
+    severity: Severity = Severity.INFO
+    after: int = 0
+    limit: int = 1000

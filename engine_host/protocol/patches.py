@@ -5,7 +5,7 @@ from typing import Literal, Self
 
 from pydantic import Field, model_validator
 
-from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.errors import Problem
 
 
@@ -301,3 +301,9 @@ class SwitchPatches(Command):
 
     names: tuple[str, ...]
     to: Literal["on", "off", "default"]
+
+
+class PatchQuery(Query):
+    """The vLLM that is meant: a version, an environment, a venv or a wheel; else the one that would run."""
+
+    vllm: str | None = None

@@ -1,8 +1,10 @@
 """Measured series: the machine's memory, the engine's KV cache and its rates."""
 
-from pydantic import Field
+from typing import Annotated
 
-from engine_host.protocol.base import Seconds, Wire
+from pydantic import BeforeValidator, Field, PlainSerializer
+
+from engine_host.protocol.base import Query, Seconds, Wire
 
 
 class Sample(Wire):
@@ -30,3 +32,15 @@ class TelemetryPage(Wire):
     seq: int
     step: float
     series: tuple[Series, ...]
+
+
+def _split(names: object) -> object:
+    return [name for name in names.split(",") if name] if isinstance(names, str) else names
+
+
+class TelemetryQuery(Query):
+    """Series by name (`a,b`; none are all) from a time on, in steps of at least so many seconds."""
+
+    names: Annotated[tuple[str, ...], BeforeValidator(_split), PlainSerializer(",".join)] = ()
+    since: float | None = Field(None, allow_inf_nan=False)
+    step: float | None = Field(None, allow_inf_nan=False)

@@ -20,10 +20,12 @@ from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
+from engine_host.operations.performs import performs
 from engine_host.protocol.catalog import Id, PresetEngine, PresetEntry, PresetVariation
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import PresetsChangedEvent
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
     CatalogPage,
@@ -80,12 +82,14 @@ class PresetOperations:
             self._reader = Reader((shipped, self._own))
         return await asyncio.to_thread(self._reader.read)
 
+    @performs(ops.PRESETS)
     async def page(self) -> PresetPage:
         """Every preset, and what is wrong in files."""
         catalog = await self.catalog()
         items = tuple(_item(catalog, name) for name in catalog.ids())
         return PresetPage(seq=self._events.seq, presets=items, faults=catalog.faults)
 
+    @performs(ops.CATALOG)
     async def entries(self) -> CatalogPage:
         """Models, hardware, profiles and engines."""
         catalog = await self.catalog()
@@ -99,6 +103,7 @@ class PresetOperations:
             faults=catalog.faults,
         )
 
+    @performs(ops.PRESET_FORM)
     async def form(self) -> PresetForm:
         """JSON Schemas for editing a preset."""
         return PresetForm(
@@ -107,6 +112,7 @@ class PresetOperations:
             settings=Overrides.model_json_schema(),
         )
 
+    @performs(ops.PRESET)
     async def detail(self, preset_id: str) -> PresetDetail:
         """One preset with its file. Raises HostError(not_found)."""
         catalog = await self.catalog()
@@ -123,6 +129,7 @@ class PresetOperations:
             resolved=resolve(catalog, preset_id, user=self._user()),
         )
 
+    @performs(ops.PRESET_FILE)
     async def file(self, preset_id: str) -> PresetFile:
         """The file of a preset, also of one that cannot be used, to mend it. Raises HostError(not_found)."""
         _check_id(preset_id)
@@ -148,6 +155,7 @@ class PresetOperations:
             origin=EntryOrigin.USER,
         )
 
+    @performs(ops.RESOLVE_PRESET)
     async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
         """What a preset comes to on some hardware.
 
@@ -249,6 +257,7 @@ class PresetOperations:
             return found, None if card is None else card.sm
         return found, None if found.hardware is None else catalog.gpu(found.hardware).entry.sm
 
+    @performs(ops.LINT_PRESET)
     async def lint(self, asked: LintPreset) -> PresetLint:
         """What is wrong in a text, and what saving it would change."""
         catalog = await self.catalog()
@@ -257,10 +266,12 @@ class PresetOperations:
         path = file.path if file else self._own.root / f"{name}.yaml"
         return lint(catalog, asked.text, path, self._own.name(path), file.document.text if file else "")
 
+    @performs(ops.EDIT_PRESET)
     async def edit(self, asked: EditPreset) -> EditedPreset:
         """A text with values changed, comments kept. Raises HostError(preset_invalid)."""
         return EditedPreset(text=await asyncio.to_thread(edited, asked.text, asked.changes))
 
+    @performs(ops.SAVE_PRESET)
     async def save(self, preset_id: str, asked: SavePreset) -> SavedPreset:
         """Save a person's preset.
 
@@ -293,6 +304,7 @@ class PresetOperations:
             faults=found.faults,
         )
 
+    @performs(ops.REMOVE_PRESET)
     async def remove(self, preset_id: str) -> SavedPreset:
         """Remove a person's preset, also one that cannot be used; the answer holds its text.
 
@@ -330,10 +342,12 @@ class PresetOperations:
             catalog.preset(preset_id)
         return path, text or ""
 
+    @performs(ops.EXPORT_PRESET)
     async def export(self, preset_id: str) -> ExportedPreset:
         """A preset as one file. Raises HostError(not_found)."""
         return ExportedPreset(id=preset_id, text=export(await self.catalog(), preset_id))
 
+    @performs(ops.IMPORT_PRESET)
     async def take_in(self, asked: ImportPreset) -> ImportedPreset:
         """Import an exported preset: everything is checked first, and then all or nothing is written.
 

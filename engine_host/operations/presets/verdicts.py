@@ -12,6 +12,7 @@ from engine_host.fit.start import Device, Model
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.preflight.preset import without_gpu
 from engine_host.operations.fit import FitOperations, device_of
+from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import lacking, rank, verdict_of
 from engine_host.operations.presets.weights import drafter_finding, weights_finding, weights_here
@@ -20,6 +21,7 @@ from engine_host.protocol.catalog import PresetEngine, PresetEntry
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import FitRequest, Verdict
 from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts, ResolvedPreset
 
@@ -48,6 +50,7 @@ class PresetVerdictOperations:
         self._find_environment = find_environment
         self._downloads = downloads
 
+    @performs(ops.JUDGE_PRESETS)
     async def judge(self, asked: JudgePresets) -> PresetVerdicts:
         """Every usable preset with its verdict; `missing` is of this machine and only told for it.
 

@@ -16,6 +16,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.store import Store
 from engine_host.library.of_catalog import file_at
+from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.weights import chosen, fetch, weights_of
 from engine_host.protocol.base import Severity
@@ -23,6 +24,7 @@ from engine_host.protocol.catalog import WeightFile
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.presets import CheckedFile, CheckedFiles, ResolvedPreset
 
@@ -49,6 +51,7 @@ class PresetVerifyOperations:
         self._list_models = list_models
         self._downloads = downloads
 
+    @performs(ops.VERIFY_PRESET)
     async def verify(self, preset_id: str) -> Job:
         """Hash the files of a preset as a job whose result is a CheckedFiles.
 

@@ -3,7 +3,7 @@
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator, Collection
+from collections.abc import AsyncIterator, Callable, Collection
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,37 +12,46 @@ import httpx
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from engine_host.api.app import control_app
-from engine_host.api.services import Services
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.planner import Planner
 from engine_host.library.hub import Hub
-from engine_host.library.index import IndexedModel
-from engine_host.operations.bisect import BisectOperations, EndpointAddress
+from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.engine_patches import EnginePatchOperations, EnginePatchTracker
+from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
+from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
-from engine_host.operations.patches import PatchOperations
+from engine_host.operations.models import ModelOperations
+from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.patches.catalog import PatchOperations
+from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
+from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.operations.records import RecordOperations
+from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
-from engine_host.protocol.engines import Backend, Request, ServerPage
+from engine_host.protocol.engines import Backend, ServerBuild, ServerPage
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.host import Endpoint, HostInfo, Reach
+from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind
-from engine_host.protocol.models import ModelFile, ModelPage
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import ServerChoice
-from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.telemetry.gpus import GpuReading, Gpus
+from engine_host.telemetry.history import History
+from engine_host.telemetry.machine import Machine
 from tests.unit.engines.rig import Rig, rig
 from tests.unit.launch.models import no_environment, no_patches
 
@@ -57,12 +66,14 @@ class FakeServers:
         self.asked = 0
         self.backends: list[Backend] = []
 
+    @performs(ops.SERVERS)
     async def page(self) -> ServerPage:
         return ServerPage(seq=0, servers=(), next_start=None)
 
-    def build(self, backend: Backend = Backend.AUTO) -> Job:
+    @performs(ops.BUILD_SERVER)
+    def build(self, asked: ServerBuild) -> Job:
         self.asked += 1
-        self.backends.append(backend)
+        self.backends.append(asked.backend)
 
         async def work(_control: object) -> dict[str, Any]:
             await asyncio.Event().wait()
@@ -70,18 +81,16 @@ class FakeServers:
 
         return self._rig.jobs.start(JobKind.ENGINE_BUILD, "Build", "build", "sndr engine build", work)
 
+    @performs(ops.COMPARE_SERVERS)
     def compare(self) -> Job:
         raise KeyError("a defect")
 
 
-class NoRequests:
-    """A book without requests."""
+class NoGpus(Gpus):
+    """A driver that cannot be asked."""
 
-    def requests(self, engine: str | None = None) -> tuple[Request, ...]:
-        return ()
-
-    def cancel(self, request_id: str) -> Request:
-        raise HostError(Reason.NOT_FOUND, f"There is no request {request_id}.")
+    def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
+        raise HostError(Reason.INTERNAL, "not here")
 
 
 @dataclass
@@ -133,15 +142,6 @@ async def door() -> AsyncIterator[Door]:
         async def settings_changed(names: tuple[str, ...]) -> None:
             changed.append(names)
 
-        async def models(_rescan: bool) -> ModelPage:
-            return ModelPage(seq=events.seq, models=(), folders=())
-
-        async def host_info() -> HostInfo:
-            raise HostError(Reason.INTERNAL, "not here")
-
-        def telemetry(names: tuple[str, ...], since: float | None, step: float | None) -> TelemetryPage:
-            return TelemetryPage(seq=0, step=step or 1.0, series=())
-
         planner = Planner(
             PlannerDependencies(
                 find_model=_no_model,
@@ -170,29 +170,50 @@ async def door() -> AsyncIterator[Door]:
             built.store,
             hub.model,
         )
-        services = Services(
-            program="sndr test",
-            events=events,
-            jobs=built.jobs,
-            log_buffer=built.log_buffer,
-            settings=settings,
-            planner=planner,
-            engines=built.manager,
-            patches=PatchOperations(
-                PatchCatalog.load,
-                settings,
-                settings_changed,
-                VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
-                planner,
+        endpoint = Endpoint(
+            url="http://127.0.0.1:1/v1",
+            host="127.0.0.1",
+            port=1,
+            wanted_port=1,
+            reach=Reach.THIS_MACHINE,
+            key_required=False,
+        )
+        environments = VllmInstallations(built.folders.cache / "vllm-environments", lambda: False)
+        bisections = BisectOperations(
+            built.jobs, built.manager, planner, lambda: EndpointAddress("http://endpoint/v1")
+        )
+        services = (
+            HostOperations(
+                built.folders,
                 events,
+                Machine(),
+                NoGpus(),
+                lambda: endpoint,
+                Lifetime(),
+                lambda: quits.append(True),
             ),
-            hub=hub,
-            fit=fits,
-            presets=catalogue,
-            checks=PresetVerifyOperations(
-                built.jobs, built.store, catalogue, _listed, lambda: built.folders.data
+            SettingOperations(settings, events, lambda: endpoint, settings_changed),
+            RecordOperations(built.jobs, built.log_buffer, History(), events),
+            ModelOperations(ModelIndex(lambda: ()), settings, events),
+            servers,
+            InstallationOperations(
+                built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive
             ),
-            verdicts=PresetVerdictOperations(
+            PatchOperations(
+                PatchCatalog.load, settings, settings_changed, environments, planner, catalogue, events
+            ),
+            bisections,
+            EnginePatchOperations(
+                EnginePatchTracker(events, built.folders.run),
+                built.manager,
+                planner,
+                bisections.refuse_others,
+            ),
+            fits,
+            hub,
+            catalogue,
+            PresetVerifyOperations(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),
+            PresetVerdictOperations(
                 catalogue,
                 fits,
                 _no_models,
@@ -200,10 +221,14 @@ async def door() -> AsyncIterator[Door]:
                 no_environment,
                 lambda: built.folders.data / "models",
             ),
-            engine_patches=EnginePatchOperations(
-                EnginePatchTracker(events, built.folders.run), built.manager, planner
+            EngineOperations(
+                built.manager,
+                planner,
+                bisections.refuse_others,
+                RequestLog(events.publish, lambda _: 0, lambda _: 0),
+                events,
             ),
-            deploys=DeployOperations(
+            DeployOperations(
                 catalogue,
                 planner,
                 PatchCatalog.load,
@@ -215,36 +240,8 @@ async def door() -> AsyncIterator[Door]:
                 resources,
                 DeployFit(catalogue, fits),
             ),
-            bisections=BisectOperations(
-                built.jobs, built.manager, planner, lambda: EndpointAddress("http://endpoint/v1")
-            ),
-            requests=NoRequests(),
-            servers=servers,
-            installations=InstallationOperations(
-                built.folders,
-                built.jobs,
-                events,
-                built.log_buffer,
-                VllmInstallations(built.folders.cache / "vllm-environments", lambda: False),
-                built.manager.alive,
-            ),
-            host_info=host_info,
-            endpoint=lambda: Endpoint(
-                url="http://127.0.0.1:1/v1",
-                host="127.0.0.1",
-                port=1,
-                wanted_port=1,
-                reach=Reach.THIS_MACHINE,
-                key_required=False,
-            ),
-            models=models,
-            telemetry=telemetry,
-            settings_changed=settings_changed,
-            quit=lambda: quits.append(True),
-            stay=lambda _stays: None,
-            endpoint_app=_endpoint,
         )
-        app = control_app(services, TOKEN)
+        app = control_app(services, events, _endpoint, TOKEN)
         async with httpx.AsyncClient(
             transport=httpx.ASGITransport(app, raise_app_exceptions=False),
             base_url="http://host",

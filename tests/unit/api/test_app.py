@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.operations.host import PROGRAM
 from engine_host.protocol.base import Version
 from engine_host.protocol.engines import Backend, Engine, EnginePage, EngineState
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
@@ -35,7 +36,7 @@ def problem(answer: httpx.Response) -> Problem:
 def test_tells_its_version() -> None:
     async def work(door: Door) -> None:
         version = Version.model_validate_json((await door.client.get("/v1/version")).content)
-        assert (version.major, version.program, version.run_id) == (1, "sndr test", door.events.run_id)
+        assert (version.major, version.program, version.run_id) == (1, PROGRAM, door.events.run_id)
 
     through(work)
 

@@ -15,7 +15,7 @@ from engine_host.core.store import Store
 from engine_host.engines.llamacpp.build.builder import BuildRequest, BuildResult
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.operations.servers import ServerOperations
-from engine_host.protocol.engines import Backend, SpeedComparison
+from engine_host.protocol.engines import Backend, ServerBuild, SpeedComparison
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobState, JobStep
 from engine_host.protocol.plans import ServerChoice
@@ -65,7 +65,7 @@ class Desk:
             )
             ended = []
             for backend in backends:
-                job = jobs.build(backend)
+                job = jobs.build(ServerBuild(backend=backend))
                 async with asyncio.timeout(10):
                     while (job := runner.get(job.id)).state in _UNDER_WAY:  # noqa: ASYNC110 - jobs have no event to wait for
                         await asyncio.sleep(0.01)

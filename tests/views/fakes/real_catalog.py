@@ -2,14 +2,12 @@
 
 from collections.abc import Collection
 from pathlib import Path
-from types import SimpleNamespace
 from typing import cast
 
 from starlette.applications import Starlette
 
-from engine_host.api import fit, presets
 from engine_host.api.answers import on_host_error
-from engine_host.api.services import Services
+from engine_host.api.routes import available
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets as shipped
@@ -21,6 +19,7 @@ from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.hub import HubOperations
+from engine_host.operations.performs import functions
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.errors import Reason
@@ -51,13 +50,9 @@ class RealCatalog:
         self.verdicts = PresetVerdictOperations(
             self.presets, self.fit, _no_models, _no_server, _no_environment, lambda: folder / "models"
         )
-        services = cast(
-            Services,
-            SimpleNamespace(presets=self.presets, fit=self.fit, hub=self.hub, verdicts=self.verdicts),
-        )
+        performed = functions((self.presets, self.fit, self.hub, self.verdicts))
         stage.host.real = Starlette(
-            routes=[*presets.routes(services), *fit.routes(services)],
-            exception_handlers={HostError: on_host_error},
+            routes=available(performed), exception_handlers={HostError: on_host_error}
         )
         stage.host.real_paths = ("/v1/presets", "/v1/catalog", "/v1/fit")
 

@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.launch.dependencies import PatchFacts
-from engine_host.operations.patch_plan import PatchPlans
+from engine_host.operations.patches.plan import PatchPlans
 from engine_host.overlay.bundle import install_pth
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches

@@ -10,14 +10,16 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
-from engine_host.operations.patches import PatchOperations, read_switches
+from engine_host.operations.patches.catalog import PatchOperations, read_switches
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.patches import CheckVerdict, PatchPage, PlannedPatches, SwitchPatches
+from engine_host.protocol.patches import CheckVerdict, PatchPage, PatchQuery, PlannedPatches, SwitchPatches
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest
 from tests.plan_samples import plain_plan, vllm_plan
 from tests.unit.asynchronous import run
@@ -79,6 +81,7 @@ def at_a_desk(
             settings_changed,
             VllmInstallations(tmp_path / "environments", lambda: False),
             FakePlanner(planned),
+            PresetOperations(presets, tmp_path / "presets", settings, events, lambda: ()),
             events,
         )
         await work(Desk(services, settings, events, folder, changed))
@@ -189,7 +192,7 @@ def test_the_catalogue_is_checked_against_a_vllm_by_its_path(
     place = vllm(tmp_path / "place", config)
 
     async def work(desk: Desk) -> None:
-        page = await desk.services.check(str(place))
+        page = await desk.services.check(PatchQuery(vllm=str(place)))
         assert (page.vllm, page.source) == ("0.32.0", str(place))
         assert page.checks[0].verdict is verdict
         assert page.checks[0].needed_by == ("two",)
@@ -201,7 +204,7 @@ def test_a_check_without_any_vllm_says_how_to_get_one(tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
         for asked in (None, "0.32.0", "0.1.0", str(tmp_path / "nowhere")):
             with pytest.raises(HostError) as raised:
-                await desk.services.check(asked)
+                await desk.services.check(PatchQuery(vllm=asked))
             assert raised.value.reason is Reason.NOT_FOUND
             assert raised.value.problem.fix is not None
 
@@ -212,7 +215,7 @@ def test_the_detail_has_the_diff_as_it_is_in_that_vllm(tmp_path: Path) -> None:
     place = vllm(tmp_path / "place", "before = 0\na = 1\n")
 
     async def work(desk: Desk) -> None:
-        detail = await desk.services.detail("one", str(place))
+        detail = await desk.services.detail("one", PatchQuery(vllm=str(place)))
         assert detail.vllm == "0.32.0"
         assert detail.patch.id == "one"
         assert detail.check is not None
@@ -226,14 +229,14 @@ def test_the_detail_has_the_diff_as_it_is_in_that_vllm(tmp_path: Path) -> None:
 
 def test_the_detail_without_any_vllm_is_what_the_patch_says_of_itself(tmp_path: Path) -> None:
     async def work(desk: Desk) -> None:
-        detail = await desk.services.detail("one", None)
+        detail = await desk.services.detail("one", PatchQuery())
         assert (detail.vllm, detail.check) == (None, None)
         assert "+b" in detail.operations[0].diff.splitlines()
         with pytest.raises(HostError) as raised:
-            await desk.services.detail("one", "0.32.0")
+            await desk.services.detail("one", PatchQuery(vllm="0.32.0"))
         assert raised.value.reason is Reason.NOT_FOUND
         with pytest.raises(HostError) as raised:
-            await desk.services.detail("onee", None)
+            await desk.services.detail("onee", PatchQuery())
         assert raised.value.reason is Reason.PATCH_UNKNOWN
 
     at_a_desk(tmp_path, work)
@@ -243,7 +246,7 @@ def test_questions_at_the_same_time_are_all_answered(tmp_path: Path) -> None:
     place = vllm(tmp_path / "place")
 
     async def work(desk: Desk) -> None:
-        pages = await asyncio.gather(*(desk.services.check(str(place)) for _ in range(8)))
+        pages = await asyncio.gather(*(desk.services.check(PatchQuery(vllm=str(place))) for _ in range(8)))
         assert len({page.checks for page in pages}) == 1
 
     at_a_desk(tmp_path, work)

@@ -10,7 +10,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.launch.planner import Planner
-from engine_host.operations.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState

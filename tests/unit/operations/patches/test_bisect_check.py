@@ -17,7 +17,7 @@ from starlette.routing import Route
 
 from engine_host.core.errors import HostError
 from engine_host.daemon.http_server import HttpServer
-from engine_host.operations.bisect_check import Judgement, StartCheck, Subject
+from engine_host.operations.patches.bisect_check import Judgement, StartCheck, Subject
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import BisectCheck
 

@@ -9,7 +9,9 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
-from engine_host.operations.patch_plan import preset_circumstances
+from engine_host.operations.patches.plan import preset_circumstances
+from engine_host.operations.performs import performs
+from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.check import check, check_patch, operations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches, select, switched
@@ -17,15 +19,17 @@ from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     CheckPage,
     PatchDetail,
     PatchPage,
+    PatchQuery,
     PlannedPatches,
     SwitchPatches,
 )
 from engine_host.protocol.plans import LaunchRequest
-from engine_host.protocol.presets import ResolvedPreset
+from engine_host.protocol.presets import ResolvePreset
 
 
 class PatchOperations:
@@ -38,6 +42,7 @@ class PatchOperations:
         settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
         installations: VllmInstallations,
         planner: Planner,
+        presets: PresetOperations,
         events: EventLog,
     ) -> None:
         self._catalogue = catalogue
@@ -45,21 +50,24 @@ class PatchOperations:
         self._settings_changed = settings_changed
         self._installations = installations
         self._planner = planner
+        self._presets = presets
         self._events = events
 
+    @performs(ops.PATCHES)
     async def page(self) -> PatchPage:
         """Every patch in order of application. Raises HostError(patch_cycle)."""
         catalogue = await asyncio.to_thread(self._catalogue)
         return catalogue.page(self._events.seq, switched(catalogue, self._switches()))
 
-    async def detail(self, patch_id: str, vllm: str | None) -> PatchDetail:
+    @performs(ops.PATCH)
+    async def detail(self, patch_id: str, asked: PatchQuery) -> PatchDetail:
         """One patch and what it touches in one vLLM; without a name in the one that would run.
 
         Raises HostError(patch_unknown), HostError(not_found) for a vLLM that is not there.
         """
         catalogue = await asyncio.to_thread(self._catalogue)
         patch = catalogue.get(patch_id)
-        source = await asyncio.to_thread(self._source, vllm, missing_is_fine=vllm is None)
+        source = await asyncio.to_thread(self._source, asked.vllm, missing_is_fine=asked.vllm is None)
         page = catalogue.page(self._events.seq, switched(catalogue, self._switches()))
         described = next(one for one in page.patches if one.id == patch.id)
         return PatchDetail(
@@ -70,14 +78,16 @@ class PatchOperations:
             check=await asyncio.to_thread(check_patch, catalogue, patch, source, {}) if source else None,
         )
 
-    async def check(self, vllm: str | None) -> CheckPage:
+    @performs(ops.CHECK_PATCHES)
+    async def check(self, asked: PatchQuery) -> CheckPage:
         """Preflight of the catalogue against an installed vLLM, a venv or a wheel. Raises HostError."""
         catalogue = await asyncio.to_thread(self._catalogue)
-        source = await asyncio.to_thread(self._source, vllm)
+        source = await asyncio.to_thread(self._source, asked.vllm)
         assert source is not None
         checks = await asyncio.to_thread(check, catalogue, source)
         return CheckPage(seq=self._events.seq, vllm=source.version, source=source.label, checks=checks)
 
+    @performs(ops.SWITCH_PATCHES)
     async def switch(self, asked: SwitchPatches) -> PatchPage:
         """Switch patches, families or all in the person's settings.
 
@@ -102,6 +112,7 @@ class PatchOperations:
             self._events.publish(PatchesChangedEvent())
         return await self.page()
 
+    @performs(ops.PLAN_PATCHES)
     async def plan(self, request: LaunchRequest) -> PlannedPatches:
         """The patches that a start would get. Raises HostError."""
         plan = await self._planner.plan(request)
@@ -115,12 +126,14 @@ class PatchOperations:
             )
         return plan.patches
 
-    async def plan_preset(self, resolved: ResolvedPreset, sm: str | None) -> PlannedPatches:
-        """The patches that a preset's start would get on GPUs of this compute capability, without its files.
+    @performs(ops.PLAN_PRESET_PATCHES)
+    async def plan_preset(self, asked: ResolvePreset) -> PlannedPatches:
+        """Select the patches that a preset's start would get on its hardware, without its files.
 
         It is asked of the vLLM that this program installs now. Raises HostError(unsupported) for a preset of
         another engine, and what selecting raises.
         """
+        resolved, sm = await self._presets.resolved_on(asked)
         if resolved.engine != PresetEngine.VLLM:
             raise HostError(
                 Reason.UNSUPPORTED,

@@ -13,11 +13,13 @@ from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
-from engine_host.operations.bisect_check import Judgement, StartCheck, Subject
+from engine_host.operations.patches.bisect_check import Judgement, StartCheck, Subject
+from engine_host.operations.performs import performs
 from engine_host.overlay.bisect import culprits
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchChoice
 from engine_host.protocol.plans import (
     BisectRequest,
@@ -63,6 +65,7 @@ class BisectOperations:
                     evidence={"job": job.id},
                 )
 
+    @performs(ops.BISECT_PATCHES)
     async def start(self, asked: BisectRequest) -> Job:
         """Find the culprit as a job.
 

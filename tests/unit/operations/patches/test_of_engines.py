@@ -15,7 +15,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.planner import Planner
-from engine_host.operations.engine_patches import (
+from engine_host.operations.patches.of_engines import (
     OVERLAY,
     EnginePatchOperations,
     EnginePatchTracker,
@@ -326,7 +326,9 @@ def test_start_without_of_a_preset_keeps_what_the_preset_leaves_out(tmp_path: Pa
 
     async def work(desk: Desk) -> None:
         planner, manager = FakePlanner(request), FakeManager(PatchChoice(off=("x",)))
-        await EnginePatchOperations(desk.book, manager, planner).start_without("engine-demo", "one")
+        await EnginePatchOperations(desk.book, manager, planner, lambda: None).start_without(
+            "engine-demo", "one"
+        )
         assert planner.asked == [request.model_copy(update={"patches": PatchChoice(off=("x", "one"))})]
 
     at_a_desk(tmp_path, work)
@@ -337,7 +339,9 @@ def test_start_without_is_the_same_request_without_the_patch(tmp_path: Path) -> 
 
     async def work(desk: Desk) -> None:
         planner, manager = FakePlanner(request), FakeManager()
-        await EnginePatchOperations(desk.book, manager, planner).start_without("engine-demo", "one")
+        await EnginePatchOperations(desk.book, manager, planner, lambda: None).start_without(
+            "engine-demo", "one"
+        )
         (asked,) = planner.asked
         assert asked == request.model_copy(
             update={"patches": PatchChoice(off=("x", "one"), on=("y",), only=("one", "z"))}

@@ -13,12 +13,14 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.planner import Planner
+from engine_host.operations.performs import performs
 from engine_host.overlay.ledger import LedgerChange, LedgerReader
 from engine_host.overlay.probing import probe
 from engine_host.overlay.summary import REASONS, process_name, summary
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import PatchResultEvent, PatchSummaryEvent
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     EnginePatches,
     PatchOutcome,
@@ -189,17 +191,27 @@ class EnginePatchTracker:
 
 
 class EnginePatchOperations:
-    """What the control API says and does about an engine's patches."""
+    """The patches of each engine, and its start without one of them."""
 
-    def __init__(self, book: EnginePatchTracker, engines: EngineManager, planner: Planner) -> None:
+    def __init__(
+        self,
+        book: EnginePatchTracker,
+        engines: EngineManager,
+        planner: Planner,
+        refuse_others: Callable[[], None],
+    ) -> None:
+        """`refuse_others` raises while no other start may come in."""
         self._book = book
         self._engines = engines
         self._planner = planner
+        self._refuse_others = refuse_others
 
+    @performs(ops.ENGINE_PATCHES)
     def get(self, engine_id: str) -> EnginePatches:
         """The apply summary of an engine. Raises HostError(not_found)."""
         return self._book.get(self._engines.get(engine_id))
 
+    @performs(ops.PROBE_PATCHES)
     async def probe(self, engine_id: str) -> EnginePatches:
         """Ask its processes what is live. Raises HostError(not_found), HostError(no_engine_runs)."""
         engine = self._engines.get(engine_id)
@@ -214,8 +226,10 @@ class EnginePatchOperations:
             )
         return await self._book.probe(engine)
 
+    @performs(ops.START_WITHOUT)
     async def start_without(self, engine_id: str, patch: str) -> Engine:
         """Start the same again, without one patch. Raises HostError."""
+        self._refuse_others()
         engine = self._engines.get(engine_id)
         request = self._planner.request(engine.plan.id)
         # A preset has patches of its own, which the request does not name.

@@ -1,0 +1,49 @@
+"""A route for each operation: its request is checked, its function asked, the answer sent."""
+
+from collections.abc import Iterable, Mapping
+from inspect import isawaitable
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from engine_host.api.answers import answer, checked_body, checked_query
+from engine_host.operations.performs import Function, functions
+from engine_host.protocol.base import Query
+from engine_host.protocol.operations.definition import Nothing, Operation
+from engine_host.protocol.operations.table import OPERATIONS
+
+
+def routes(services: Iterable[object], operations: Iterable[Operation[Any, Any]] = OPERATIONS) -> list[Route]:
+    """The routes of these operations, performed by methods of these objects.
+
+    Raises TypeError when no method performs one of them.
+    """
+    performed = functions(services)
+    if missing := [operation.name for operation in operations if operation.name not in performed]:
+        raise TypeError(f"no function performs {', '.join(missing)}")
+    return available(performed, operations)
+
+
+def available(
+    performed: Mapping[str, Function], operations: Iterable[Operation[Any, Any]] = OPERATIONS
+) -> list[Route]:
+    """The routes of those operations that are performed."""
+    # A path without names goes first: `/v1/patches/check` is no patch called check.
+    ordered = sorted(operations, key=lambda operation: bool(operation.parameters))
+    return [_route(one, performed[one.name]) for one in ordered if one.name in performed]
+
+
+def _route(operation: Operation[Any, Any], function: Function) -> Route:
+    async def perform(request: Request) -> Response:
+        given: list[Any] = [request.path_params[name] for name in operation.parameters]
+        if issubclass(operation.request, Query):
+            if operation.request is not Nothing:
+                given.append(checked_query(request, operation.request))
+        else:
+            given.append(await checked_body(request, operation.request))
+        done = function(*given)
+        return answer(await done if isawaitable(done) else done, operation.status)
+
+    return Route(operation.path, perform, methods=[operation.method], name=operation.name)

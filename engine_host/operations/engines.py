@@ -1,0 +1,82 @@
+"""Engines: started from plans, watched, stopped; and the requests they answer."""
+
+from collections.abc import Callable
+
+from engine_host.core.event_log import EventLog
+from engine_host.engines.manager import EngineManager
+from engine_host.gateway.request_log import RequestLog
+from engine_host.launch.planner import Planner
+from engine_host.launch.replacing import refuse_replacing
+from engine_host.operations.performs import performs
+from engine_host.protocol.engines import Engine, EnginePage, Request, RequestPage, StopEngine
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+
+
+class EngineOperations:
+    """Plans and starts, and the engines that came of them."""
+
+    def __init__(
+        self,
+        engines: EngineManager,
+        planner: Planner,
+        refuse_others: Callable[[], None],
+        requests: RequestLog,
+        events: EventLog,
+    ) -> None:
+        """`refuse_others` raises while no other start may come in."""
+        self._engines = engines
+        self._planner = planner
+        self._refuse_others = refuse_others
+        self._requests = requests
+        self._events = events
+
+    @performs(ops.PLAN)
+    async def plan(self, asked: LaunchRequest) -> LaunchPlan:
+        """Plan a start. Raises what `Planner.plan` does."""
+        return await self._planner.plan(asked)
+
+    @performs(ops.PLANNED)
+    def planned(self, plan_id: str) -> LaunchPlan:
+        """Return a plan that was made before. Raises HostError(not_found)."""
+        return self._planner.get(plan_id)
+
+    @performs(ops.ENGINES)
+    def page(self) -> EnginePage:
+        """Return every engine."""
+        return EnginePage(seq=self._events.seq, engines=tuple(self._engines.all()))
+
+    @performs(ops.START)
+    async def start(self, asked: StartRequest) -> Engine:
+        """Start a plan.
+
+        Raises HostError: plan_stale, not_found, conflict while a bisection runs or, without `replace`, an
+        engine.
+        """
+        plan = await self._planner.fresh(asked.plan)
+        # Nothing is awaited from here to the start: no other start can come in between.
+        self._refuse_others()
+        if not asked.replace:
+            refuse_replacing(plan, self._engines.alive())
+        return self._engines.start(plan)
+
+    @performs(ops.ENGINE)
+    def get(self, engine_id: str) -> Engine:
+        """Return one engine by id or public name. Raises HostError(not_found)."""
+        return self._engines.get(engine_id)
+
+    @performs(ops.STOP)
+    def stop(self, engine_id: str, asked: StopEngine) -> Engine:
+        """Drain and stop an engine, or end it at once. Raises HostError(not_found)."""
+        return self._engines.stop(engine_id, now=asked.now)
+
+    @performs(ops.REQUESTS)
+    def requests(self, engine_id: str) -> RequestPage:
+        """Return the requests of an engine. Raises HostError(not_found)."""
+        engine = self._engines.get(engine_id)
+        return RequestPage(seq=self._events.seq, requests=self._requests.requests(engine.id))
+
+    @performs(ops.CANCEL_REQUEST)
+    def cancel_request(self, engine_id: str, request_id: str) -> Request:
+        """Cancel a request, whichever engine answers it. Raises HostError(not_found)."""
+        return self._requests.cancel(request_id)

@@ -1,0 +1,70 @@
+"""`@performs(ops.PRESETS)` marks the method that performs an operation; the API collects them."""
+
+import inspect
+from collections.abc import Callable, Coroutine, Iterable
+from typing import Any, Generic, ParamSpec, TypeVar, overload
+
+from pydantic import BaseModel
+
+from engine_host.protocol.operations.definition import Nothing, Operation
+
+P = ParamSpec("P")
+Answer = TypeVar("Answer", bound=BaseModel)
+Function = Callable[..., Any]
+_MARK = "_performs"
+
+
+class performs(Generic[Answer]):  # noqa: N801 - a decorator
+    """Mark the method that performs an operation.
+
+    It takes the names in the operation's path, in order, and then its request, where it has one; it may be a
+    coroutine. Who answers at once runs without anything else in between.
+    """
+
+    def __init__(self, operation: Operation[Any, Answer]) -> None:
+        self._operation = operation
+
+    @overload
+    def __call__(
+        self, function: Callable[P, Coroutine[Any, Any, Answer]]
+    ) -> Callable[P, Coroutine[Any, Any, Answer]]: ...
+
+    @overload
+    def __call__(self, function: Callable[P, Answer]) -> Callable[P, Answer]: ...
+
+    def __call__(self, function: Function) -> Function:
+        """The method itself, with its mark."""
+        setattr(function, _MARK, self._operation)
+        return function
+
+
+def functions(services: Iterable[object]) -> dict[str, Function]:
+    """The methods of these objects that perform operations, by the operation's name.
+
+    Raises TypeError when two perform the same one, or when one does not take what it will be given.
+    """
+    found: dict[str, Function] = {}
+    for service in services:
+        for name in dir(type(service)):
+            operation = getattr(inspect.getattr_static(type(service), name), _MARK, None)
+            if operation is None:
+                continue
+            if operation.name in found:
+                raise TypeError(f"two functions perform {operation.name}")
+            found[operation.name] = getattr(service, name)
+            _check(operation, found[operation.name])
+    return found
+
+
+def _check(operation: Operation[Any, Any], function: Function) -> None:
+    """Raise TypeError unless a function takes the names of the path as text, and the request."""
+    wanted: list[object] = [str for _ in operation.parameters]
+    if operation.request is not Nothing:
+        wanted.append(operation.request)
+    takes = [
+        parameter.annotation
+        for parameter in inspect.signature(function).parameters.values()
+        if parameter.kind is parameter.POSITIONAL_OR_KEYWORD
+    ]
+    if takes != wanted:
+        raise TypeError(f"{function.__qualname__} takes {takes}, and {operation.name} gives {wanted}")

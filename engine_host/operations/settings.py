@@ -1,0 +1,59 @@
+"""The program's settings, read and changed."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from engine_host.core.event_log import EventLog
+from engine_host.core.settings import SettingsFile
+from engine_host.operations.performs import performs
+from engine_host.operations.setting_checks import check_endpoint, doubts
+from engine_host.protocol.host import Endpoint
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.settings import SettingPage, SettingsChange
+
+
+class SettingOperations:
+    """The settings with the layer of each value."""
+
+    def __init__(
+        self,
+        settings: SettingsFile,
+        events: EventLog,
+        endpoint: Callable[[], Endpoint],
+        changed: Callable[[tuple[str, ...]], Awaitable[None]],
+    ) -> None:
+        """`changed` is told the names of what changed, so that it takes effect."""
+        self._settings = settings
+        self._events = events
+        self._endpoint = endpoint
+        self._changed = changed
+
+    @performs(ops.SETTINGS)
+    def page(self) -> SettingPage:
+        """Return every setting."""
+        return self._page()
+
+    @performs(ops.CHANGE_SETTINGS)
+    async def change(self, asked: SettingsChange) -> SettingPage:
+        """Set values, all or none.
+
+        Raises HostError(setting_invalid), HostError(port_in_use), and what saving the file raises.
+        """
+        if {"endpoint.host", "endpoint.port"} & set(asked.values):
+            now = self._endpoint()
+            # A name may have to be looked up in the network.
+            await asyncio.to_thread(check_endpoint, asked.values, now.host, now.port)
+        changed = self._settings.change(asked.values)
+        if changed:
+            await self._changed(changed)
+        own_patches = self._settings.path.parent / "patches"
+        return self._page(await asyncio.to_thread(doubts, asked.values, own_patches))
+
+    def _page(self, warnings: tuple[Finding, ...] = ()) -> SettingPage:
+        return SettingPage(
+            seq=self._events.seq,
+            file=str(self._settings.path),
+            settings=self._settings.settings(),
+            warnings=warnings,
+        )

@@ -1,0 +1,1 @@
+"""The operations of the control API: each defined once, in `table`."""

@@ -1,0 +1,115 @@
+"""Each operation has a function that takes what it will be given; a made-up one needs nothing else."""
+
+import asyncio
+
+import httpx
+import pytest
+from starlette.applications import Starlette
+
+from engine_host.api.answers import on_host_error
+from engine_host.api.routes import routes
+from engine_host.core.errors import HostError
+from engine_host.operations.performs import performs
+from engine_host.protocol.base import Command, Query, Wire
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations.definition import Nothing, Operation
+from engine_host.protocol.operations.document import document
+
+
+class Rename(Command):
+    """A made-up request."""
+
+    to: str
+
+
+class Aloud(Query):
+    """A made-up query."""
+
+    times: int = 1
+
+
+class Name(Wire):
+    """A made-up answer."""
+
+    name: str
+
+
+# The recipe of CONTRIBUTING.md: the definition …
+RENAME = Operation("things.rename", "PUT", "/v1/things/{id}", Rename, Name, "Rename it.", status=201)
+READ = Operation(
+    "things.read", "GET", "/v1/things/{id}", Aloud, Name, "Its name.", reasons=(Reason.NOT_FOUND,)
+)
+
+
+# … and the function.
+class ThingOperations:
+    """Made-up things."""
+
+    def __init__(self) -> None:
+        self.names = {"one": "One"}
+
+    @performs(RENAME)
+    async def rename(self, thing: str, asked: Rename) -> Name:
+        """Rename a thing."""
+        self.names[thing] = asked.to
+        return Name(name=asked.to)
+
+    @performs(READ)
+    def read(self, thing: str, asked: Aloud) -> Name:
+        """Return its name. Raises HostError(not_found)."""
+        if thing not in self.names:
+            raise HostError(Reason.NOT_FOUND, f"There is no {thing}.")
+        return Name(name=self.names[thing] * asked.times)
+
+
+def ask(method: str, path: str, content: str = "") -> httpx.Response:
+    """Ask the made-up things."""
+
+    async def work() -> httpx.Response:
+        app = Starlette(
+            routes=routes((ThingOperations(),), (RENAME, READ)),
+            exception_handlers={HostError: on_host_error},
+        )
+        async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://host") as client:
+            return await client.request(method, path, content=content)
+
+    return asyncio.run(work())
+
+
+def test_a_new_operation_is_routed_checked_and_documented() -> None:
+    done = ask("PUT", "/v1/things/one", '{"to": "Two"}')
+    assert (done.status_code, done.json()) == (201, {"name": "Two"})
+    assert ask("GET", "/v1/things/one?times=2&unknown=1").json() == {"name": "OneOne"}
+    assert ask("GET", "/v1/things/two").json()["error"]["reason"] == "not_found"
+    for refused, field in (
+        (ask("PUT", "/v1/things/one", '{"ot": "Two"}'), "to"),
+        (ask("GET", "/v1/things/one?times=x"), "times"),
+    ):
+        assert refused.status_code == 400
+        assert refused.json()["error"]["evidence"]["field"] == field
+    assert "| things.rename | `PUT /v1/things/{id}` | `Rename` | `Name`, 201 | Rename it. |" in document(
+        (RENAME,)
+    )
+    assert "`GET /v1/things/{id}?times=…`" in document((READ,))
+
+
+def test_an_operation_without_a_function_stops_the_start() -> None:
+    other = Operation("things.forget", "DELETE", "/v1/things/{id}", Nothing, Name, "Forget it.")
+    with pytest.raises(TypeError, match=r"no function performs things\.forget"):
+        routes((ThingOperations(),), (RENAME, READ, other))
+
+
+def test_two_functions_for_one_operation_stop_the_start() -> None:
+    with pytest.raises(TypeError, match=r"two functions perform things\."):
+        routes((ThingOperations(), ThingOperations()), (RENAME, READ))
+
+
+def test_a_function_that_takes_something_else_stops_the_start() -> None:
+    class Wrong:
+        @performs(RENAME)
+        def rename(self, asked: Rename) -> Name:
+            """Forgets which thing."""
+            return Name(name=asked.to)
+
+    with pytest.raises(TypeError, match=r"things\.rename gives"):
+        routes((Wrong(),), (RENAME,))
