@@ -50,10 +50,10 @@ def usable(loaded: Mapping[EntryKind, Mapping[str, Loaded[Any]]], faults: Iterab
         dropped = False
         for kind, entries in all_of.items():
             for entry_id, one in list(entries.items()):
-                said = [*_CHECKS[kind](one, catalog)]
-                fresh += said
-                if any(fault.severity is Severity.ERROR for fault in said):
-                    found += said
+                entry_faults = [*_CHECKS[kind](one, catalog)]
+                fresh += entry_faults
+                if any(fault.severity is Severity.ERROR for fault in entry_faults):
+                    found += entry_faults
                     del entries[entry_id]
                     dropped = True
         if not dropped:
@@ -159,8 +159,8 @@ def _weights(one: Loaded[Any], preset: PresetEntry, model: ModelEntry) -> Iterat
         if variant.format != FORMATS[preset.engine]:
             message = f"{preset.engine} does not read {variant.format}"
             yield one.fault(("engine",), message, "Choose another variant or engine.")
-        needed, told = _sm(variant.sm), _sm(preset.needs.sm)
-        if needed is not None and (told is None or told < needed):
+        needed, declared = _sm(variant.sm), _sm(preset.needs.sm)
+        if needed is not None and (declared is None or declared < needed):
             message = f"{variant.id} needs compute capability {variant.sm}"
             yield one.fault(("needs", "sm"), message, f"Give at least {variant.sm}.")
     if preset.drafter is not None and preset.drafter not in {each.id for each in model.drafters}:

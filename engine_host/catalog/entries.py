@@ -148,11 +148,11 @@ def _in_document(loc: tuple[int | str, ...], document: Document) -> KeyPath:
 
 
 def _plain(entry: Any) -> str:
-    said = str(entry["msg"]).removeprefix("Value error, ").removeprefix("Input ").strip()
-    given = entry["input"]
-    if isinstance(given, dict | list):
-        return said
-    return f"{said} (it is {json.dumps(given, ensure_ascii=False, default=str)[:80]})"
+    message = str(entry["msg"]).removeprefix("Value error, ").removeprefix("Input ").strip()
+    value = entry["input"]
+    if isinstance(value, dict | list):
+        return message
+    return f"{message} (it is {json.dumps(value, ensure_ascii=False, default=str)[:80]})"
 
 
 def _nearest(loc: tuple[int | str, ...], schema: type[BaseModel]) -> str:

@@ -26,7 +26,7 @@ _PARTS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Arrival:
+class ImportResult:
     """The result of checking an exported file: texts to write by path; `unchanged` are there already."""
 
     id: str
@@ -47,9 +47,9 @@ def export(catalog: Catalog, preset_id: str) -> str:
     return dump(parts)
 
 
-def arrive(
+def check_import(
     catalog: Catalog, text: str, place: Place, new_id: str | None = None, *, replacing: bool = False
-) -> Arrival:
+) -> ImportResult:
     """Check an exported file and return the entries that importing it would write.
 
     Raises HostError(preset_invalid) for a file that cannot be used, HostError(conflict) when something else
@@ -83,10 +83,10 @@ def arrive(
         path = preset.path if known is None else known.path
         writes.append((path, dump(preset.document.data)))
     if writes:
-        said, _resolved = judge(catalog, preset, beside)
-        refuse(said)
-        faults += said
-    return Arrival(preset.entry.id, tuple(writes), tuple(unchanged), tuple(faults))
+        preset_faults, _resolved = judge(catalog, preset, beside)
+        refuse(preset_faults)
+        faults += preset_faults
+    return ImportResult(preset.entry.id, tuple(writes), tuple(unchanged), tuple(faults))
 
 
 def refuse(faults: tuple[CatalogFault, ...]) -> None:
@@ -152,14 +152,14 @@ def _may_replace(one: Loaded[Any], known: Loaded[Any], replacing: bool) -> None:
     """Raise HostError(conflict) unless a person's own file may be replaced."""
     if replacing and known.origin is EntryOrigin.USER:
         return
-    theirs = known.origin is EntryOrigin.PROGRAM
+    shipped = known.origin is EntryOrigin.PROGRAM
     raise HostError(
         Reason.CONFLICT,
         f"{one.entry.id} is there already and differs in {', '.join(_keys(one, known))} ({known.file}).",
-        cause="It comes with the program." if theirs else "Nothing is overwritten unasked.",
+        cause="It comes with the program." if shipped else "Nothing is overwritten unasked.",
         fix=Fix(
-            text="Import it under another id" + ("." if theirs else ", or replace what is there."),
-            command="sndr presets import FILE --as ID" + ("" if theirs else "  (or --replace)"),
+            text="Import it under another id" + ("." if shipped else ", or replace what is there."),
+            command="sndr presets import FILE --as ID" + ("" if shipped else "  (or --replace)"),
         ),
         evidence={"id": one.entry.id, "file": known.file, "keys": list(_keys(one, known))},
     )

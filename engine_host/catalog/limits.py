@@ -30,16 +30,16 @@ def conflicts(
         if (
             setting is not None
             and setting.value is not None
-            and (said := _beyond(setting.value, bound.limit))
+            and (reason := _beyond(setting.value, bound.limit))
         ):
-            yield _conflict((setting.name,), setting.by, bound.by, f"but {said}", bound.limit.because)
+            yield _conflict((setting.name,), setting.by, bound.by, f"but {reason}", bound.limit.because)
     for first, second in EXCLUSIVE:
         yield from _excluded(values.get(first), values.get(second))
     parallel = values.get("tensor_parallel")
     if heads is not None and parallel is not None and parallel.value and heads.value % parallel.value:
-        said = f"but the model has {heads.value} attention heads, which {parallel.value} GPUs cannot share"
+        reason = f"but the model has {heads.value} attention heads, which {parallel.value} GPUs cannot share"
         because = "each GPU gets as many whole heads as every other"
-        yield _conflict(("tensor_parallel",), parallel.by, heads, said, because)
+        yield _conflict(("tensor_parallel",), parallel.by, heads, reason, because)
 
 
 def described(by: SetBy) -> str:
@@ -54,17 +54,17 @@ def _excluded(first: ResolvedSetting | None, second: ResolvedSetting | None) -> 
     # An engine's default gives way; what a person or a file says is meant.
     if Layer.ENGINE in {first.by.layer, second.by.layer}:
         return
-    said = f"and {second.name} {second.value}"
+    clause = f"and {second.name} {second.value}"
     because = "both say how much memory the KV cache gets"
-    yield _conflict((first.name, second.name), first.by, second.by, said, because, first.name)
+    yield _conflict((first.name, second.name), first.by, second.by, clause, because, first.name)
 
 
 def _conflict(
-    names: tuple[str, ...], by: SetBy, limit: SetBy, said: str, because: str, name: str = ""
+    names: tuple[str, ...], by: SetBy, limit: SetBy, clause: str, because: str, name: str = ""
 ) -> SettingConflict:
     message = (
         f"{name or names[0]} is {_shown(by.value)} by the layer {described(by)}, "
-        f"{said} by the layer {described(limit)}"
+        f"{clause} by the layer {described(limit)}"
     )
     return SettingConflict(settings=names, message=message, because=because, by=by, limit=limit)
 

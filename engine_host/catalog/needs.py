@@ -47,25 +47,25 @@ def findings(preset: PresetEntry, card: Card | None, count: int | None) -> Itera
     if count < needs.gpus:
         gpus = "a GPU" if needs.gpus == 1 else f"{needs.gpus} GPUs"
         there = "there is none" if not count else "there is one" if count == 1 else f"there are {count}"
-        said = f"It needs {gpus}; {there}."
-        yield _lacking("gpus", said, Reason.ENGINE_UNUSABLE, preset, needs=needs.gpus, has=count)
+        message = f"It needs {gpus}; {there}."
+        yield _lacking("gpus", message, Reason.ENGINE_UNUSABLE, preset, needs=needs.gpus, has=count)
     if card is None or not needs.gpus:
         return
     if needs.vram_gib is not None and card.vram_mib / 1024 < needs.vram_gib * _NOMINAL:
         has = round(card.vram_mib / 1024, 1)
-        said = f"It needs {needs.vram_gib:g} GiB of memory on each GPU; {card.title} has {has:g}."
-        yield _lacking("vram", said, Reason.OUT_OF_MEMORY, preset, needs=needs.vram_gib, has=has)
+        message = f"It needs {needs.vram_gib:g} GiB of memory on each GPU; {card.title} has {has:g}."
+        yield _lacking("vram", message, Reason.OUT_OF_MEMORY, preset, needs=needs.vram_gib, has=has)
     if needs.sm is not None and card.sm is not None and capability(card.sm) < capability(needs.sm):
-        said = f"It needs compute capability {needs.sm}; {card.title} has {card.sm}."
-        yield _lacking("sm", said, Reason.UNSUPPORTED, preset, needs=needs.sm, has=card.sm)
+        message = f"It needs compute capability {needs.sm}; {card.title} has {card.sm}."
+        yield _lacking("sm", message, Reason.UNSUPPORTED, preset, needs=needs.sm, has=card.sm)
     absent = [name for name in needs.formats if card.formats is not None and name not in card.formats]
     if absent:
-        said = f"It needs arithmetic in {', '.join(absent)}, which {card.title} does not have."
+        message = f"It needs arithmetic in {', '.join(absent)}, which {card.title} does not have."
         evidence = {"needs": list(needs.formats), "has": list(card.formats or ())}
-        yield _lacking("formats", said, Reason.UNSUPPORTED, preset, **evidence)
+        yield _lacking("formats", message, Reason.UNSUPPORTED, preset, **evidence)
     if needs.nvlink and card.nvlink is False:
-        said = f"It needs NVLink, which {card.title} does not have."
-        yield _lacking("nvlink", said, Reason.UNSUPPORTED, preset, needs=True, has=False)
+        message = f"It needs NVLink, which {card.title} does not have."
+        yield _lacking("nvlink", message, Reason.UNSUPPORTED, preset, needs=True, has=False)
     if needs.known_good and card.hardware not in needs.known_good:
         yield Finding(
             id="preset.unproven",
@@ -88,15 +88,15 @@ def capability(sm: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _lacking(what: str, message: str, reason: Reason, preset: PresetEntry, **evidence: object) -> Finding:
+def _lacking(name: str, message: str, reason: Reason, preset: PresetEntry, **evidence: object) -> Finding:
     fix = Fix(text="See which presets work on this hardware.", command="sndr presets verdicts")
-    if preset.card.fallback is not None and what != "gpus":
+    if preset.card.fallback is not None and name != "gpus":
         fix = Fix(
             text=f"The preset to fall back to is {preset.card.fallback}.",
             command=f"sndr presets show {preset.card.fallback}",
         )
     return Finding(
-        id=f"preset.{what}",
+        id=f"preset.{name}",
         severity=Severity.ERROR,
         message=message,
         reason=reason,

@@ -65,7 +65,7 @@ def resolve(
     stack: dict[str, list[SetBy]] = {}
     for name, by in _assignments(catalog, preset, preset_id, gpu, user, overrides or Overrides()):
         stack.setdefault(name, []).append(by)
-    settings = tuple(_settled(name, stack[name]) for name in Overrides.model_fields if name in stack)
+    settings = tuple(_winner(name, stack[name]) for name in Overrides.model_fields if name in stack)
     count = None if machine is None else machine.count
     bounds = [*_bounds(catalog, preset, preset_id, gpu, count)]
     heads = _heads(model)
@@ -79,7 +79,7 @@ def resolve(
         overrides=_as_overrides(settings),
         patches=preset.patches,
         conflicts=tuple(conflicts(settings, bounds, heads)),
-        findings=(*findings(preset, card, count), *_told(settings)),
+        findings=(*findings(preset, card, count), *_overruled(settings)),
     )
 
 
@@ -97,7 +97,7 @@ def require(resolved: ResolvedPreset) -> ResolvedPreset:
         Reason.SETTING_INVALID if given else Reason.PRESET_CONFLICT,
         f"{resolved.preset.id}: {first.message}.",
         cause=first.because[:1].upper() + first.because[1:] + ".",
-        fix=_way_out(resolved, first),
+        fix=_conflict_fix(resolved, first),
         evidence={
             "setting": first.settings[0],
             "conflicts": [conflict.model_dump(mode="json") for conflict in resolved.conflicts],
@@ -105,7 +105,7 @@ def require(resolved: ResolvedPreset) -> ResolvedPreset:
     )
 
 
-def _way_out(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
+def _conflict_fix(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
     """Return the fix of a conflict: change the later of the two values that can be changed."""
     words = ["sndr", "presets", "resolve", resolved.preset.id]
     given = [setting for setting in resolved.settings if setting.by.layer is Layer.OVERRIDE]
@@ -115,9 +115,9 @@ def _way_out(resolved: ResolvedPreset, conflict: SettingConflict) -> Fix:
         text = f"Give another {conflict.settings[0]}, or leave it out."
         return Fix(text=text, command=shlex.join([*words, *sets]))
     if conflict.limit.key == _COUNT and resolved.hardware is not None:
-        wanted = max(resolved.preset.needs.gpus, int(conflict.by.value))
-        hardware = ["--hardware", resolved.hardware, "--count", str(wanted)]
-        text = f"It is for {wanted} GPUs: ask for so many with --count {wanted}."
+        count = max(resolved.preset.needs.gpus, int(conflict.by.value))
+        hardware = ["--hardware", resolved.hardware, "--count", str(count)]
+        text = f"It is for {count} GPUs: ask for so many with --count {count}."
         return Fix(text=text, command=shlex.join([*words, *hardware, *sets]))
     text = f"Change {conflict.settings[0]} in the layer {described(later)}."
     return Fix(text=text, command=shlex.join([*words, *sets]))
@@ -144,7 +144,7 @@ def _assignments(
     """Everything that the layers say, the weakest first."""
     engine = preset.engine
     if (known := catalog.engines.get(engine)) is not None:
-        yield from _said(known, known.entry.settings, Layer.ENGINE, ("settings",))
+        yield from _file_assignments(known, known.entry.settings, Layer.ENGINE, ("settings",))
     if gpu is not None:
         yield from _layered(gpu, gpu.entry.settings, engine, Layer.HARDWARE)
     model = catalog.models[preset.model]
@@ -155,7 +155,7 @@ def _assignments(
     yield from _layered(profile, profile.entry.settings, engine, Layer.PROFILE)
     variation = catalog.variations.get(preset_id)
     file = catalog.presets[variation.entry.extends if variation else preset_id]
-    yield from _said(file, file.entry.settings, Layer.PRESET, ("settings",))
+    yield from _file_assignments(file, file.entry.settings, Layer.PRESET, ("settings",))
     if user is not None:
         for name, value in user.values.items():
             # What is meant for whichever engine may be nothing to one of them.
@@ -164,7 +164,7 @@ def _assignments(
             key = user.keys.get(name, name)
             yield name, SetBy(layer=Layer.USER, value=value, file=user.file, key=key)
     if variation is not None:
-        yield from _said(variation, variation.entry.settings, Layer.USER, ("settings",))
+        yield from _file_assignments(variation, variation.entry.settings, Layer.USER, ("settings",))
     for name in Overrides.model_fields:
         value = getattr(overrides, name)
         if value is not None and value != ():
@@ -180,14 +180,14 @@ def _layered(
 ) -> Iterator[tuple[str, SetBy]]:
     """A layer's settings: those for whichever engine, then those for this one."""
     if (for_any := settings.get("any")) is not None:
-        for name, by in _said(one, for_any, layer, (*path, "settings", "any")):
+        for name, by in _file_assignments(one, for_any, layer, (*path, "settings", "any")):
             if name not in FOREIGN[engine]:
                 yield name, by
     if (for_this := settings.get(engine.value)) is not None:
-        yield from _said(one, for_this, layer, (*path, "settings", engine.value))
+        yield from _file_assignments(one, for_this, layer, (*path, "settings", engine.value))
 
 
-def _said(
+def _file_assignments(
     one: Loaded[Any], settings: Overrides, layer: Layer, path: tuple[str | int, ...]
 ) -> Iterator[tuple[str, SetBy]]:
     """Yield the settings of a file; a key with null unsets the value of weaker layers."""
@@ -206,11 +206,11 @@ def _said(
             )
 
 
-def _settled(name: str, said: Sequence[SetBy]) -> ResolvedSetting:
-    *weaker, last = said
+def _winner(name: str, assignments: Sequence[SetBy]) -> ResolvedSetting:
+    *weaker, last = assignments
     value = last.value
     if name == _ADDED:
-        value = [word for by in said for word in by.value or ()]
+        value = [word for by in assignments for word in by.value or ()]
     return ResolvedSetting(name=name, value=value, by=last, over=tuple(reversed(weaker)))
 
 
@@ -237,7 +237,7 @@ def _bounds(
     variation = catalog.variations.get(preset_id)
     file = catalog.presets[variation.entry.extends if variation else preset_id]
     profile = catalog.profiles[preset.profile]
-    said: list[tuple[Loaded[Any] | None, Sequence[Limit], Layer, tuple[str | int, ...]]] = [
+    sources: list[tuple[Loaded[Any] | None, Sequence[Limit], Layer, tuple[str | int, ...]]] = [
         (engine, engine.entry.limits if engine else (), Layer.ENGINE, ()),
         (gpu, gpu.entry.limits if gpu else (), Layer.HARDWARE, ()),
         (model, model.entry.limits, Layer.MODEL, ()),
@@ -245,7 +245,7 @@ def _bounds(
         (profile, profile.entry.limits, Layer.PROFILE, ()),
         (file, file.entry.limits, Layer.PRESET, ()),
     ]
-    for one, limits, layer, path in said:
+    for one, limits, layer, path in sources:
         for place, limit in enumerate(limits):
             if one is not None and limit.engine in {None, preset.engine}:
                 yield Bound(limit, _at(one, layer, _bounding(limit), (*path, "limits", place)))
@@ -290,7 +290,7 @@ def _variant(model: ModelEntry, variant_id: str) -> tuple[int, Variant]:
     return next((number, one) for number, one in enumerate(model.variants) if one.id == variant_id)
 
 
-def _told(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
+def _overruled(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
     """A person's general settings can overrule a preset without their noticing."""
     for setting in settings:
         beaten = next((by for by in setting.over if by.layer is Layer.PRESET), None)
@@ -300,12 +300,12 @@ def _told(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
                 severity=Severity.INFO,
                 message=f"{setting.name} is {setting.value} by {setting.by.file}; "
                 f"the preset says {beaten.value}.",
-                fix=_taking_back(setting.by),
+                fix=_unset_fix(setting.by),
                 evidence={"setting": setting.name},
             )
 
 
-def _taking_back(by: SetBy) -> Fix:
+def _unset_fix(by: SetBy) -> Fix:
     """Return the fix that unsets a value of the person's, so that the preset's holds."""
     if by.line is None:
         return Fix(text="Unset it to have the preset's.", command=f"sndr settings unset {by.key}")

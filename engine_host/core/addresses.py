@@ -95,14 +95,14 @@ def check_own(host: str, port: int = 0) -> None:
             # A second socket may bind beside one that listens; only listening tells.
             probe.listen(1)
         except OSError as error:
-            raise _not_taken(host, port, error) from error
+            raise _bind_error(host, port, error) from error
 
 
-def _not_taken(host: str, port: int, error: OSError) -> HostError:
+def _bind_error(host: str, port: int, error: OSError) -> HostError:
     evidence = {"host": host, "port": port, "errno": error.errno}
     if error.errno == errno.EADDRINUSE:
-        holder = port_holder(port)
-        by = f"{holder[0]} (pid {holder[1]})" if holder else "another program"
+        owner = port_owner(port)
+        by = f"{owner[0]} (pid {owner[1]})" if owner else "another program"
         return HostError(
             Reason.PORT_IN_USE,
             f"Port {port} is used by {by}.",
@@ -132,7 +132,7 @@ def _own() -> str:
     return f"Its own are {', '.join(dict.fromkeys(own))}; 0.0.0.0 stands for all of them."
 
 
-def port_holder(port: int) -> tuple[str, int] | None:
+def port_owner(port: int) -> tuple[str, int] | None:
     """Name and process id of whoever listens on a TCP port; None when the system does not tell."""
     try:
         connections = psutil.net_connections(kind="tcp")

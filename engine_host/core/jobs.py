@@ -27,20 +27,20 @@ class JobControl:
     def __init__(self, runner: "JobRunner", job_id: str) -> None:
         self._runner = runner
         self._job_id = job_id
-        self._said_at = 0.0
-        self._said_step = 0
+        self._published_at = 0.0
+        self._published_step = 0
         self.undone = ""
         self.left = ""
 
     def step(self, number: int, of: int, name: str, detail: str = "", progress: float | None = None) -> None:
         """Say which step the work is at; a new step is published at once, progress ten times a second."""
         now = time.monotonic()
-        quiet = number == self._said_step and now - self._said_at < _QUIET
+        quiet = number == self._published_step and now - self._published_at < _QUIET
         self._runner._stepped(
             self._job_id, JobStep(number=number, of=of, name=name, detail=detail, progress=progress), quiet
         )
         if not quiet:
-            self._said_step, self._said_at = number, now
+            self._published_step, self._published_at = number, now
 
 
 Work = Callable[[JobControl], Awaitable[dict[str, Any]]]
@@ -56,7 +56,7 @@ class JobRunner:
         self._jobs: dict[str, Job] = {}
         # Those that have not ended, in the order they came.
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._told: dict[str, Ended] = {}
+        self._on_end: dict[str, Ended] = {}
 
     def restore(self) -> None:
         """Read the jobs of earlier runs; one that was still running has failed with `host_restarted`."""
@@ -103,7 +103,7 @@ class JobRunner:
             command=command,
         )
         if ended is not None:
-            self._told[job_id] = ended
+            self._on_end[job_id] = ended
         self._change(job)
         task = asyncio.create_task(self._run(job_id, work, before), name=job_id)
         task.add_done_callback(lambda _task: self._finish(job_id, {"state": JobState.CANCELLED}))
@@ -177,8 +177,8 @@ class JobRunner:
             return
         job = job.model_copy(update=update | {"ended_at": time.time(), "behind": None})
         self._change(job)
-        if told := self._told.pop(job_id, None):
-            told(job)
+        if on_end := self._on_end.pop(job_id, None):
+            on_end(job)
         for old in [other for other in self._jobs.values() if other.ended][:-_KEPT]:
             del self._jobs[old.id]
 

@@ -68,8 +68,8 @@ class LogBuffer:
             lines = list(heapq.merge(*self._sources.values(), key=lambda line: line.at))
         else:
             lines = [line for line in self._sources.get(source, ()) if line.number > after]
-        wanted = [line for line in lines if _RANK[line.severity] >= _RANK[severity]]
-        return wanted[-limit:] if limit else []
+        selected = [line for line in lines if _RANK[line.severity] >= _RANK[severity]]
+        return selected[-limit:] if limit else []
 
     def tail(self, source: str, count: int) -> tuple[str, ...]:
         """The last lines of a source, as text."""
@@ -99,11 +99,11 @@ class LogBuffer:
 
 
 class LogBufferHandler(logging.Handler):
-    """Puts the host's own log records into the book, from whichever thread they come."""
+    """Puts the host's own log records into the buffer, from whichever thread they come."""
 
-    def __init__(self, book: LogBuffer, loop: asyncio.AbstractEventLoop) -> None:
+    def __init__(self, buffer: LogBuffer, loop: asyncio.AbstractEventLoop) -> None:
         super().__init__()
-        self._book = book
+        self._buffer = buffer
         self._loop = loop
 
     def emit(self, record: logging.LogRecord) -> None:
@@ -117,4 +117,4 @@ class LogBufferHandler(logging.Handler):
         )
         texts = self.format(record).splitlines()
         with contextlib.suppress(RuntimeError):  # The loop is closed.
-            self._loop.call_soon_threadsafe(self._book.add, "host", texts, severity)
+            self._loop.call_soon_threadsafe(self._buffer.add, "host", texts, severity)

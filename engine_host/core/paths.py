@@ -53,7 +53,7 @@ class Folders:
         return self.run / "host.lock"
 
     @property
-    def claim(self) -> Path:
+    def data_lock(self) -> Path:
         """The file that the host of this data holds locked, and that says where that host is found."""
         return self.data / "host.claim"
 
@@ -67,26 +67,26 @@ class Folders:
         """The database."""
         return self.data / "sndr.sqlite"
 
-    def read_claim(self) -> "Claim | None":
+    def read_lock_owner(self) -> "LockOwner | None":
         """Read the note of the host that locked this data; None if there is none or it ended in order.
 
         It may be out of date: only its socket tells that the host still runs.
         """
         try:
-            said = json.loads(self.claim.read_bytes())
-            return Claim(int(said["pid"]), str(said["machine"]), replace(self, run=Path(said["run"])))
+            note = json.loads(self.data_lock.read_bytes())
+            return LockOwner(int(note["pid"]), str(note["machine"]), replace(self, run=Path(note["run"])))
         except (OSError, ValueError, KeyError, TypeError):
             return None
 
     def elsewhere(self) -> "Folders | None":
-        """These folders with the run folder of the host that claimed this data from another one, if any did.
+        """These folders with the run folder of the host that locked this data from another one, if any did.
 
         Cron, `su -` or ssh may have no XDG_RUNTIME_DIR, and so another run folder than the desktop.
         """
-        claim = self.read_claim()
-        if claim is None or not claim.here or claim.folders.run == self.run:
+        owner = self.read_lock_owner()
+        if owner is None or not owner.here or owner.folders.run == self.run:
             return None
-        return claim.folders
+        return owner.folders
 
     @classmethod
     def resolve(cls, environment: Mapping[str, str] | None = None) -> "Folders":
@@ -154,7 +154,7 @@ class Folders:
 
 
 @dataclass(frozen=True)
-class Claim:
+class LockOwner:
     """The note that a host leaves when it locks a data folder; `folders` are those that reach it."""
 
     pid: int

@@ -9,7 +9,7 @@ import time
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
-from engine_host.core.paths import Claim, Folders
+from engine_host.core.paths import Folders, LockOwner
 from engine_host.daemon import lock_owner as holder
 from engine_host.protocol.errors import Fix, Reason
 
@@ -31,7 +31,7 @@ class DataLock:
 
         Raises HostError(second_instance), HostError(disk_full), HostError(not_writable).
         """
-        path = self._folders.claim
+        path = self._folders.data_lock
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             self._lock = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
@@ -66,7 +66,7 @@ class DataLock:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:
-                claim = self._folders.read_claim()
+                claim = self._folders.read_lock_owner()
                 if claim is not None and not claim.here:
                     raise self._taken(claim, False) from error
                 dead = claim is None or not holder.runs(str(claim.pid))
@@ -79,15 +79,15 @@ class DataLock:
             else:
                 return
 
-    def _taken(self, claim: Claim | None, answers: bool) -> HostError:
-        pid = claim.pid if claim else None
-        run = str(claim.folders.run) if claim else None
+    def _taken(self, owner: LockOwner | None, answers: bool) -> HostError:
+        pid = owner.pid if owner else None
+        run = str(owner.folders.run) if owner else None
         cause = "One host serves all of a user's data."
         where = ""
-        if claim is not None and not claim.here:
-            where = f" on {claim.machine}"
+        if owner is not None and not owner.here:
+            where = f" on {owner.machine}"
             fix = Fix(
-                text=f"End it on {claim.machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one."
+                text=f"End it on {owner.machine}, with `sndr quit`, or set SNDR_HOME to a folder of this one."
             )
         elif answers:
             cause += " That one was started with another XDG_RUNTIME_DIR than this one."

@@ -248,27 +248,29 @@ def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:
         where = read_json(folder / INDEX).get("weight_map")
         if not isinstance(where, dict) or not where:
             raise _damaged(folder / INDEX, "it does not say which file holds which weight")
-        wanted = sorted({str(name) for name in where.values()})
-        if len(wanted) > MAX_SHARDS or any(name != Path(name).name or name in {"", ".."} for name in wanted):
+        expected = sorted({str(name) for name in where.values()})
+        if len(expected) > MAX_SHARDS or any(
+            name != Path(name).name or name in {"", ".."} for name in expected
+        ):
             raise _damaged(folder / INDEX, "it names files that cannot be the model's")
     else:
-        wanted = present
+        expected = present
         if found := next((found for name in present if (found := _PART.match(name))), None):
             count = int(found["count"])
             if not 0 < count <= MAX_SHARDS:
                 raise _damaged(folder / present[0], f"its name says that there are {count} parts")
-            wanted = [f"{found['stem']}-{n:05d}-of-{count:05d}.safetensors" for n in range(1, count + 1)]
-    missing = [name for name in wanted if name not in names]
+            expected = [f"{found['stem']}-{n:05d}-of-{count:05d}.safetensors" for n in range(1, count + 1)]
+    missing = [name for name in expected if name not in names]
     if missing:
         raise HostError(
             Reason.MODEL_FILE_MISSING,
-            f"{len(missing)} of the {len(wanted)} weight files of {folder.name} are missing: {missing[0]}"
+            f"{len(missing)} of the {len(expected)} weight files of {folder.name} are missing: {missing[0]}"
             + (" and others." if len(missing) > 1 else "."),
             cause="The download did not finish, or a file was moved.",
             fix=f"Fetch {missing[0]} into the same folder.",
             evidence={"path": str(folder), "missing": missing[:16]},
         )
-    return tuple(read_shard(folder / name) for name in wanted)
+    return tuple(read_shard(folder / name) for name in expected)
 
 
 def _refuse_unfinished(folder: Path) -> None:
@@ -289,9 +291,9 @@ def _parameters(folder: Path, config: Mapping[str, Any], shards: tuple[Shard, ..
     if not shards:
         return None
     metadata = _optional_json(folder / INDEX).get("metadata")
-    told = _count(metadata, "total_parameters") if isinstance(metadata, dict) else None
-    if told:
-        return told
+    total_parameters = _count(metadata, "total_parameters") if isinstance(metadata, dict) else None
+    if total_parameters:
+        return total_parameters
     method = config.get("quantization_config")
     bits = _bits(method) if isinstance(method, dict) else None
     total = 0

@@ -200,10 +200,10 @@ def _weights(info: Mapping[str, Any]) -> int | None:
 
 
 def _refuse(answer: httpx.Response, repository: str, revision: str, *, has_token: bool) -> NoReturn:
-    said = answer.headers.get("X-Error-Code", "")
-    evidence = {"status": answer.status_code, "said": said, "address": str(answer.url)}
+    code = answer.headers.get("X-Error-Code", "")
+    evidence = {"status": answer.status_code, "said": code, "address": str(answer.url)}
     page = f"{answer.url.scheme}://{answer.url.netloc.decode('ascii')}/{repository}"
-    if said == "GatedRepo":
+    if code == "GatedRepo":
         raise HostError(
             Reason.UNAUTHORIZED,
             f"{repository} is gated: its licence has to be accepted first.",
@@ -214,7 +214,7 @@ def _refuse(answer: httpx.Response, repository: str, revision: str, *, has_token
             ),
             evidence=evidence,
         )
-    if said == "EntryNotFound":
+    if code == "EntryNotFound":
         raise HostError(
             Reason.NOT_FOUND,
             f"{repository} has no config.json at {revision}.",
@@ -222,7 +222,7 @@ def _refuse(answer: httpx.Response, repository: str, revision: str, *, has_token
             fix="Name the repository of the original weights; a GGUF file can be read on this machine.",
             evidence=evidence,
         )
-    if said == "RevisionNotFound":
+    if code == "RevisionNotFound":
         raise HostError(
             Reason.NOT_FOUND,
             f"{repository} has no revision {revision}.",

@@ -42,35 +42,35 @@ class ModelIndex:
         """The models, bundled ones first, then by name; looked for at the first call and when asked."""
         async with self._scanning:
             if rescan or not self._scanned:
-                found = await asyncio.to_thread(self._look)
+                found = await asyncio.to_thread(self._scan_models)
                 self._files = found
                 self._scanned = True
         return tuple(
             sorted(self._files.values(), key=lambda file: (_ORDER.index(file.origin), file.name.lower()))
         )
 
-    async def find(self, wanted: str, formats: Collection[str] = ()) -> IndexedModel:
+    async def find(self, name: str, formats: Collection[str] = ()) -> IndexedModel:
         """A model by id, name or path; of several of one name the first of these formats, if any.
 
         Raises HostError(model_file_missing), HostError(not_gguf), HostError(gguf_truncated) and whatever
         else reading the file finds.
         """
-        if wanted.startswith(("/", "~")) or wanted.endswith(".gguf"):
-            return await asyncio.to_thread(self._at, Path(wanted))
-        file = _named(await self.models(), wanted, formats)
+        if name.startswith(("/", "~")) or name.endswith(".gguf"):
+            return await asyncio.to_thread(self._at, Path(name))
+        file = _named(await self.models(), name, formats)
         if file is None:
             # Perhaps it was put there since the last look.
-            file = _named(await self.models(rescan=True), wanted, formats)
+            file = _named(await self.models(rescan=True), name, formats)
         if file is None:
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"There is no model {wanted!r} on this machine.",
+                f"There is no model {name!r} on this machine.",
                 cause="Known are: " + (", ".join(sorted(self._files)) or "none") + ".",
                 fix="Give the path of a GGUF file or of a folder with safetensors, or add its folder in the "
                 "settings (models.folders).",
-                evidence={"wanted": wanted},
+                evidence={"wanted": name},
             )
-        return await asyncio.to_thread(self._one, Path(file.path), file)
+        return await asyncio.to_thread(self._indexed, Path(file.path), file)
 
     def known(self, path: str) -> IndexedModel | None:
         """Return the indexed model of a path without looking at the disk; None if it was not read or is
@@ -83,9 +83,9 @@ class ModelIndex:
         return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
 
     def _at(self, path: Path) -> IndexedModel:
-        return self._one(_model_path(path.expanduser()))
+        return self._indexed(_model_path(path.expanduser()))
 
-    def _one(self, path: Path, file: ModelFile | None = None) -> IndexedModel:
+    def _indexed(self, path: Path, file: ModelFile | None = None) -> IndexedModel:
         info = self._metadata(path)
         if isinstance(info, HostError):
             raise info
@@ -96,7 +96,7 @@ class ModelIndex:
             self._files[file.id] = file
         return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(path.parent)), info)
 
-    def _look(self) -> dict[str, ModelFile]:
+    def _scan_models(self) -> dict[str, ModelFile]:
         files: dict[str, ModelFile] = {}
         for found in self._scan():
             info = self._metadata(found.path)
@@ -105,16 +105,16 @@ class ModelIndex:
                 if isinstance(info, HostError)
                 else _describe(info, found.origin, found.found_in, found.name)
             )
-            number, wanted = 1, file.id
+            number, base_id = 1, file.id
             if isinstance(info, CheckpointInfo) and any(
-                wanted in {one.id, one.name} for one in files.values()
+                base_id in {one.id, one.name} for one in files.values()
             ):
                 # The same model in another form: the name alone means the one that was there first.
-                wanted = f"{wanted}-{info.format}"
-                file = file.model_copy(update={"id": wanted})
+                base_id = f"{base_id}-{info.format}"
+                file = file.model_copy(update={"id": base_id})
             while file.id in files:
                 number += 1
-                file = file.model_copy(update={"id": f"{wanted}-{number}"})
+                file = file.model_copy(update={"id": f"{base_id}-{number}"})
             files[file.id] = file
         return files
 
@@ -143,11 +143,11 @@ class ModelIndex:
         return remembered[1]
 
 
-def _named(files: Sequence[ModelFile], wanted: str, formats: Collection[str]) -> ModelFile | None:
+def _named(files: Sequence[ModelFile], name: str, formats: Collection[str]) -> ModelFile | None:
     """The model of this id or name; `org/model` is an id too."""
-    same = [file for file in files if wanted in {file.id, file.name}]
-    same = same or [file for file in files if file.id == _slug(wanted)]
-    return min(same, key=lambda file: (file.format not in formats, file.id != wanted), default=None)
+    same = [file for file in files if name in {file.id, file.name}]
+    same = same or [file for file in files if file.id == _slug(name)]
+    return min(same, key=lambda file: (file.format not in formats, file.id != name), default=None)
 
 
 def _model_path(path: Path) -> Path:
@@ -168,8 +168,8 @@ def _slug(text: str) -> str:
 def _describe(info: ModelInfo, origin: ModelOrigin, found_in: str, found: str | None = None) -> ModelFile:
     """The list entry of a model; `found` is the name that the scan gave it."""
     if isinstance(info, CheckpointInfo):
-        given = found or hub_name(info.path) or info.path.name
-        name, short = _slug(given), _slug(given.rpartition("/")[2])
+        full_name = found or hub_name(info.path) or info.path.name
+        name, short = _slug(full_name), _slug(full_name.rpartition("/")[2])
         form = info.format
     else:
         name = _slug(found or re.sub(r"-\d{5}-of-\d{5}$", "", info.path.stem))

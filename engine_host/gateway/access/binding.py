@@ -4,7 +4,7 @@ import errno
 import socket
 from dataclasses import dataclass
 
-from engine_host.core.addresses import address_from_here, port_holder
+from engine_host.core.addresses import address_from_here, port_owner
 from engine_host.core.errors import HostError
 from engine_host.core.loopback import is_loopback
 from engine_host.protocol.base import Severity
@@ -83,20 +83,20 @@ def url_host(address: str) -> str:
     return f"[{address}]" if ":" in address and not address.startswith("[") else address
 
 
-def _moved(host: str, wanted: int, actual: int) -> Finding:
-    holder = port_holder(wanted)
-    by = f"{holder[0]} (pid {holder[1]})" if holder else "another program"
+def _moved(host: str, configured: int, actual: int) -> Finding:
+    owner = port_owner(configured)
+    by = f"{owner[0]} (pid {owner[1]})" if owner else "another program"
     url = f"http://{url_host(address_from_here(host))}:{actual}/v1"
     return Finding(
         id="port_in_use",
         severity=Severity.WARNING,
-        message=f"Port {wanted} is used by {by}; the endpoint is on {actual} instead.",
+        message=f"Port {configured} is used by {by}; the endpoint is on {actual} instead.",
         reason=Reason.PORT_IN_USE,
         fix=Fix(text=f"Use {url} in editors, or end {by} and start again."),
         evidence={
-            "wanted": wanted,
+            "wanted": configured,
             "port": actual,
-            "process": holder[0] if holder else None,
-            "pid": holder[1] if holder else None,
+            "process": owner[0] if owner else None,
+            "pid": owner[1] if owner else None,
         },
     )

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from engine_host.catalog.drafts import Draft, edited, lint
 from engine_host.catalog.entries import Loaded, digest
-from engine_host.catalog.exchange import arrive, export, refuse
+from engine_host.catalog.exchange import check_import, export, refuse
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
@@ -355,15 +355,15 @@ class PresetOperations:
         """
         async with self._changing:
             catalog = await self.catalog()
-            arrival = arrive(catalog, asked.text, self._own, asked.id, replacing=asked.replace)
-            await asyncio.to_thread(_write_all, arrival.writes)
-        if arrival.writes:
+            imported = check_import(catalog, asked.text, self._own, asked.id, replacing=asked.replace)
+            await asyncio.to_thread(_write_all, imported.writes)
+        if imported.writes:
             self._events.publish(PresetsChangedEvent())
         return ImportedPreset(
-            id=arrival.id,
-            written=tuple(self._own.name(path) for path, _ in arrival.writes),
-            unchanged=arrival.unchanged,
-            faults=arrival.faults,
+            id=imported.id,
+            written=tuple(self._own.name(path) for path, _ in imported.writes),
+            unchanged=imported.unchanged,
+            faults=imported.faults,
         )
 
     def _user(self) -> UserValues:

@@ -2,20 +2,22 @@
 
 import pytest
 
-from engine_host.catalog.exchange import Arrival, arrive, export
+from engine_host.catalog.exchange import ImportResult, check_import, export
 from engine_host.catalog.resolve import resolve
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 from tests.unit.catalog.small import MODEL, PRESET, PROFILE, VARIATION, Small
 
 
-def carry_over(text: str, there: Small, new_id: str | None = None, *, replacing: bool = False) -> Arrival:
-    arrival = arrive(there.read(), text, there.place, new_id, replacing=replacing)
-    for path, content in arrival.writes:
+def carry_over(
+    text: str, there: Small, new_id: str | None = None, *, replacing: bool = False
+) -> ImportResult:
+    imported = check_import(there.read(), text, there.place, new_id, replacing=replacing)
+    for path, content in imported.writes:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content, encoding="utf-8")
     assert there.read().faults == ()
-    return arrival
+    return imported
 
 
 @pytest.fixture
@@ -25,9 +27,9 @@ def there(tmp_path_factory: pytest.TempPathFactory) -> Small:
 
 def test_a_variation_comes_over_as_it_is(small: Small, there: Small) -> None:
     small.write_own("mine", VARIATION)
-    arrival = carry_over(export(small.read(), "mine"), there)
-    assert [path.name for path, _ in arrival.writes] == ["mine.yaml"]
-    assert arrival.unchanged == (
+    imported = carry_over(export(small.read(), "mine"), there)
+    assert [path.name for path, _ in imported.writes] == ["mine.yaml"]
+    assert imported.unchanged == (
         "shipped/presets/small-one.yaml",
         "shipped/models/small.yaml",
         "shipped/profiles/latency.yaml",
@@ -36,7 +38,7 @@ def test_a_variation_comes_over_as_it_is(small: Small, there: Small) -> None:
     assert [(one.name, one.value) for one in ours.settings] == [
         (one.name, one.value) for one in theirs.settings
     ]
-    again = arrive(there.read(), export(there.read(), "mine"), there.place)
+    again = check_import(there.read(), export(there.read(), "mine"), there.place)
     assert again.writes == ()
     assert len(again.unchanged) == 4
 
@@ -48,8 +50,8 @@ def test_models_and_profiles_of_ones_own_come_along(small: Small, there: Small) 
     small.write_own("tiny-one", text.replace("profile: latency", "profile: quick"))
     small.write_own("tiny-mine", VARIATION.replace("mine", "tiny-mine").replace("small-one", "tiny-one"))
     assert small.read().faults == ()
-    arrival = carry_over(export(small.read(), "tiny-mine"), there)
-    assert sorted(path.relative_to(there.own).as_posix() for path, _ in arrival.writes) == [
+    imported = carry_over(export(small.read(), "tiny-mine"), there)
+    assert sorted(path.relative_to(there.own).as_posix() for path, _ in imported.writes) == [
         "models/tiny.yaml",
         "profiles/quick.yaml",
         "tiny-mine.yaml",
@@ -87,8 +89,8 @@ def test_the_programs_own_is_never_replaced(small: Small, there: Small) -> None:
 def test_another_version_of_a_shipped_model_is_told(small: Small, there: Small) -> None:
     small.write_own("mine", VARIATION)
     there.write("models/small", MODEL.replace("licence: Apache-2.0", "licence: MIT"))
-    arrival = carry_over(export(small.read(), "mine"), there)
-    assert [fault.message for fault in arrival.faults] == [
+    imported = carry_over(export(small.read(), "mine"), there)
+    assert [fault.message for fault in imported.faults] == [
         "small in the imported file differs in licence; the program's own is used"
     ]
 

@@ -40,17 +40,21 @@ def test_reads_how_bad_a_line_is(text: str, severity: Severity) -> None:
 def test_numbers_lines_within_their_source_and_publishes_them_together() -> None:
     async def work() -> None:
         published = Published()
-        book = LogBuffer(published.append, delay=0.01)
-        book.add("a", ["one", "two"])
-        book.add("b", ["other"])
-        book.add("a", ["three"])
+        buffer = LogBuffer(published.append, delay=0.01)
+        buffer.add("a", ["one", "two"])
+        buffer.add("b", ["other"])
+        buffer.add("a", ["three"])
         assert published == []
         await until(lambda: published)
         assert len(published) == 1
         assert published.texts() == ["one", "two", "other", "three"]
-        assert [(line.number, line.text) for line in book.read("a")] == [(1, "one"), (2, "two"), (3, "three")]
-        assert book.sources() == ("a", "b")
-        book.close()
+        assert [(line.number, line.text) for line in buffer.read("a")] == [
+            (1, "one"),
+            (2, "two"),
+            (3, "three"),
+        ]
+        assert buffer.sources() == ("a", "b")
+        buffer.close()
 
     run(work())
 
@@ -58,63 +62,67 @@ def test_numbers_lines_within_their_source_and_publishes_them_together() -> None
 def test_a_flood_is_published_in_parts_and_only_the_newest_are_kept() -> None:
     async def work() -> None:
         published = Published()
-        book = LogBuffer(published.append, lines=100, delay=60)
-        book.add("a", [str(number) for number in range(1200)])
-        book.close()
+        buffer = LogBuffer(published.append, lines=100, delay=60)
+        buffer.add("a", [str(number) for number in range(1200)])
+        buffer.close()
         assert [len(event.lines) for event in published if isinstance(event, LogLineEvent)] == [500, 500, 200]
-        kept = book.read("a", limit=5000)
+        kept = buffer.read("a", limit=5000)
         assert [line.number for line in kept] == list(range(1101, 1201))
-        assert book.tail("a", 2) == ("1198", "1199")
-        assert book.tail("a", 10_000)[0] == "1100"
-        assert book.tail("unknown", 5) == ()
+        assert buffer.tail("a", 2) == ("1198", "1199")
+        assert buffer.tail("a", 10_000)[0] == "1100"
+        assert buffer.tail("unknown", 5) == ()
 
     run(work())
 
 
 def test_reads_by_source_severity_number_and_limit() -> None:
     async def work() -> None:
-        book = LogBuffer(lambda _event: None, delay=60)
-        book.add("a", ["fine", "warning: x", "error: y", "fine again"])
-        book.add("host", ["told"], Severity.WARNING)
-        assert [line.text for line in book.read("a", Severity.WARNING)] == ["warning: x", "error: y"]
-        assert [line.text for line in book.read("a", after=2)] == ["error: y", "fine again"]
-        assert [line.text for line in book.read("a", limit=1)] == ["fine again"]
-        assert book.read("a", limit=0) == []
-        assert [line.text for line in book.read(None, Severity.WARNING)] == ["warning: x", "error: y", "told"]
-        assert book.read("unknown") == []
-        book.close()
+        buffer = LogBuffer(lambda _event: None, delay=60)
+        buffer.add("a", ["fine", "warning: x", "error: y", "fine again"])
+        buffer.add("host", ["told"], Severity.WARNING)
+        assert [line.text for line in buffer.read("a", Severity.WARNING)] == ["warning: x", "error: y"]
+        assert [line.text for line in buffer.read("a", after=2)] == ["error: y", "fine again"]
+        assert [line.text for line in buffer.read("a", limit=1)] == ["fine again"]
+        assert buffer.read("a", limit=0) == []
+        assert [line.text for line in buffer.read(None, Severity.WARNING)] == [
+            "warning: x",
+            "error: y",
+            "told",
+        ]
+        assert buffer.read("unknown") == []
+        buffer.close()
 
     run(work())
 
 
 def test_a_clock_set_back_does_not_mix_up_the_lines_of_a_source(monkeypatch: pytest.MonkeyPatch) -> None:
     async def work() -> None:
-        book = LogBuffer(lambda _event: None, delay=60)
+        buffer = LogBuffer(lambda _event: None, delay=60)
         for at, text in ((100.0, "one"), (50.0, "two"), (60.0, "three")):
             monkeypatch.setattr(time, "time", lambda at=at: at)
-            book.add("a", [text])
-        assert [line.text for line in book.read(None)] == ["one", "two", "three"]
-        book.close()
+            buffer.add("a", [text])
+        assert [line.text for line in buffer.read(None)] == ["one", "two", "three"]
+        buffer.close()
 
     run(work())
 
 
 def test_forgets_a_source() -> None:
     async def work() -> None:
-        book = LogBuffer(lambda _event: None, delay=60)
-        book.add("a", ["one"])
-        book.forget("a")
-        book.forget("a")
-        assert book.sources() == ()
-        book.close()
+        buffer = LogBuffer(lambda _event: None, delay=60)
+        buffer.add("a", ["one"])
+        buffer.forget("a")
+        buffer.forget("a")
+        assert buffer.sources() == ()
+        buffer.close()
 
     run(work())
 
 
 def test_takes_records_from_any_thread_with_their_traceback() -> None:
     async def work() -> None:
-        book = LogBuffer(lambda _event: None, delay=60)
-        handler = LogBufferHandler(book, asyncio.get_running_loop())
+        buffer = LogBuffer(lambda _event: None, delay=60)
+        handler = LogBufferHandler(buffer, asyncio.get_running_loop())
         logger = logging.Logger("test", logging.DEBUG)
         logger.addHandler(handler)
 
@@ -127,14 +135,14 @@ def test_takes_records_from_any_thread_with_their_traceback() -> None:
 
         thread = threading.Thread(target=speak)
         thread.start()
-        await until(lambda: len(book.read("host")) > 3)
+        await until(lambda: len(buffer.read("host")) > 3)
         thread.join()
-        lines = book.read("host")
+        lines = buffer.read("host")
         assert (lines[0].text, lines[0].severity) == ("hello", Severity.INFO)
         assert lines[1].text == "outer"
         assert lines[-1].text == "ValueError: inner"
         assert {line.severity for line in lines[1:]} == {Severity.ERROR}
-        book.close()
+        buffer.close()
 
     run(work())
 

@@ -66,14 +66,14 @@ def refused(folders: Folders, patience: float = 0.0) -> HostError:
 def test_the_claim_says_where_the_host_is_and_no_more_after_its_end(folders: Folders) -> None:
     instance = RunLock(folders)
     instance.claim()
-    claim = folders.read_claim()
+    claim = folders.read_lock_owner()
     assert claim is not None
     assert claim.here
     assert claim.folders == folders
     assert folders.elsewhere() is None
     assert replace(folders, run=folders.run.parent / "other").elsewhere() == folders
     instance.release()
-    assert folders.read_claim() is None
+    assert folders.read_lock_owner() is None
 
 
 def test_a_host_of_another_session_is_refused_and_named(folders: Folders, home: Path) -> None:
@@ -132,8 +132,8 @@ def test_what_a_killed_host_noted_stops_nobody(folders: Folders, home: Path) -> 
 
 def test_a_host_on_another_machine_is_not_waited_for(folders: Folders, home: Path) -> None:
     child = holder(home / "other")
-    said = json.loads(folders.claim.read_bytes())
-    folders.claim.write_text(json.dumps(said | {"machine": "far-away"}), encoding="utf-8")
+    said = json.loads(folders.data_lock.read_bytes())
+    folders.data_lock.write_text(json.dumps(said | {"machine": "far-away"}), encoding="utf-8")
     assert folders.elsewhere() is None
     before = time.monotonic()
     error = refused(folders, patience=60.0)
@@ -147,12 +147,12 @@ def test_a_host_on_another_machine_is_not_waited_for(folders: Folders, home: Pat
 )
 def test_a_damaged_note_says_nothing(folders: Folders, damage: str) -> None:
     folders.data.mkdir()
-    folders.claim.write_text(damage, encoding="utf-8")
-    assert folders.read_claim() is None
+    folders.data_lock.write_text(damage, encoding="utf-8")
+    assert folders.read_lock_owner() is None
     assert folders.elsewhere() is None
     instance = RunLock(folders)
     instance.claim()
-    assert folders.read_claim() is not None
+    assert folders.read_lock_owner() is not None
     instance.release()
 
 
@@ -183,7 +183,7 @@ def test_a_full_disk_leaves_no_claim(home: Path) -> None:
 
 
 def test_something_in_the_way_of_the_claim_is_named(folders: Folders) -> None:
-    folders.claim.mkdir(parents=True)
+    folders.data_lock.mkdir(parents=True)
     error = refused(folders)
     assert error.reason is Reason.NOT_WRITABLE
-    assert str(folders.claim) in error.problem.message
+    assert str(folders.data_lock) in error.problem.message
