@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, problem_lines
+from engine_host.cli.output import Exit, Output, command, echo, problem_lines
 from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
@@ -80,7 +80,7 @@ class _Talk:
             # Closing the stream is what cancels the request.
             stream.close()
         if not out.as_json:
-            click.echo()
+            echo()
         for call in answer.tool_calls:
             function = call.get("function") or {}
             out.note(f"[tool call] {function.get('name') or ''}{function.get('arguments') or ''}")
@@ -97,7 +97,7 @@ class _Talk:
 
 
 def _show(text: str) -> None:
-    click.echo(text, nl=False)
+    echo(text, nl=False)
     sys.stdout.flush()
 
 
@@ -109,10 +109,10 @@ def _interactive(out: Output, talk: _Talk) -> Exit | None:
             text = input("> " if not out.as_json else "")
         except EOFError:
             if not out.as_json:
-                click.echo()
+                echo()
             return None
         except KeyboardInterrupt:
-            click.echo("\n(Ctrl+D ends the talk)", err=True)
+            echo("\n(Ctrl+D ends the talk)", err=True)
             continue
         if not text.strip():
             continue
@@ -121,7 +121,7 @@ def _interactive(out: Output, talk: _Talk) -> Exit | None:
         except HostError as error:
             if error.reason in {Reason.HOST_GONE, Reason.HOST_UNREACHABLE}:
                 raise
-            click.echo("\n".join(problem_lines(error.problem)), err=True)
+            echo("\n".join(problem_lines(error.problem)), err=True)
             continue
         if out.as_json:
             out.record(answer.as_json())

@@ -14,6 +14,7 @@ from pydantic_core import PydanticSerializationError
 
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
+from engine_host.core.visible import visible, visible_json
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -104,6 +105,11 @@ CODES = {
 }
 
 
+def echo(text: str = "", *, err: bool = False, nl: bool = True) -> None:
+    """Print text for a person; control characters in it are shown and not obeyed."""
+    click.echo(visible(text), err=err, nl=nl)
+
+
 # What a group of commands was given is known to its commands by this name.
 _AS_JSON = "sndr.as_json"
 
@@ -120,25 +126,25 @@ class Output:
             self.record(value)
             return
         for line in [text] if isinstance(text, str) else text:
-            click.echo(line)
+            echo(line)
 
     def record(self, value: BaseModel | dict[str, Any]) -> None:
         """One JSON value on a line of its own."""
         plain = value.model_dump(mode="json") if isinstance(value, BaseModel) else value
         # JSON has a spelling of its own for signs that the encoding of the output lacks.
-        click.echo(json.dumps(plain, ensure_ascii=not _writes_unicode()))
+        click.echo(visible_json(json.dumps(plain, ensure_ascii=not _writes_unicode())))
 
     def note(self, text: str) -> None:
         """Progress for a person; not part of the result."""
         if not self.as_json:
-            click.echo(text, err=True)
+            echo(text, err=True)
 
     def problem(self, problem: Problem) -> Exit:
         """Say what happened, why and what to do; the exit code that goes with it."""
         if self.as_json:
             self.record({"error": problem.model_dump(mode="json")})
         else:
-            click.echo("\n".join(problem_lines(problem)), err=True)
+            echo("\n".join(problem_lines(problem)), err=True)
         return CODES[problem.reason]
 
 

@@ -2,7 +2,7 @@
 
 import click
 
-from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.follow import GONE, Wish, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient, connected
@@ -80,7 +80,7 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
         for one in stopped:
             out.record(one)
     else:
-        click.echo("\n".join(f"{one.name} ({one.id}) is stopped." for one in stopped))
+        echo("\n".join(f"{one.name} ({one.id}) is stopped." for one in stopped))
     return None
 
 

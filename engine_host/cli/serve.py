@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, command
+from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.client.sync import connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import EnginePage, EngineState
@@ -54,10 +54,10 @@ def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, ow
 def _announce(said: dict[str, Any]) -> None:
     """Print the addresses for a person; a terminal that is gone is no reason to end."""
     with contextlib.suppress(OSError):
-        click.echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
-        click.echo(f"Endpoint: {said['endpoint']}")
+        echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
+        echo(f"Endpoint: {said['endpoint']}")
         for finding in said["findings"]:
-            click.echo(f"{finding['severity']}: {finding['message']}", err=True)
+            echo(f"{finding['severity']}: {finding['message']}", err=True)
 
 
 @click.command("quit")

@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from engine_host.cli.output import Exit, Output, clock, command, size, table
+from engine_host.cli.output import Exit, Output, clock, command, echo, size, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
@@ -63,12 +63,12 @@ def status(out: Output, everything: bool) -> Exit | None:
         ("endpoint", endpoint_text(host.endpoint)),
     ]
     width = max(len(name) for name, _ in rows)
-    click.echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
-    click.echo()
+    echo("\n".join(f"{name.ljust(width)}  {text}" for name, text in rows))
+    echo()
     shown = engines if everything else _of_now(engines)
-    click.echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
+    echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
     if ended := len(engines) - len(shown):
-        click.echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
+        echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
     return None
 
 
@@ -196,7 +196,7 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
             caught_up = caught_up or reached >= latest
             if caught_up:
                 while earlier:
-                    click.echo(earlier.popleft())
+                    echo(earlier.popleft())
                 if not follow:
                     return None
     return None
@@ -270,7 +270,7 @@ def _show_files(out: Output, page: LogPage) -> None:
         out.record(page)
         return
     for line in page.lines:
-        click.echo(f"{line.source:<14} {line.text}")
+        echo(f"{line.source:<14} {line.text}")
     if not page.lines:
         out.note(f"No lines. Sources: {', '.join(page.sources)}.")
 
@@ -309,4 +309,4 @@ def _print(out: Output, line: LogLine) -> None:
         out.record(line)
         return
     mark = "" if line.severity == "info" else f"{line.severity.value}: "
-    click.echo(f"{clock(line.at)} {line.source:<14} {mark}{line.text}")
+    echo(f"{clock(line.at)} {line.source:<14} {mark}{line.text}")

@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-import click
-
-from engine_host.cli.output import Exit, Output, problem_lines
+from engine_host.cli.output import Exit, Output, echo, problem_lines
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
 from engine_host.cli.start.suggestions import with_near_names
@@ -268,11 +266,11 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
     if url is None:
         return None
     out.note(f"\n> {_QUESTION}")
-    show = None if out.as_json else lambda text: click.echo(text, nl=False)
+    show = None if out.as_json else lambda text: echo(text, nl=False)
     keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
     answer = ask(url, engine.name, _QUESTION, show, key=min(keys, default=None))
     if not out.as_json:
-        click.echo()
+        echo()
     return answer
 
 
@@ -287,14 +285,14 @@ def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None
         )
         return
     if answer is not None:
-        click.echo(f"\n{answer.speed()}")
-    click.echo(f"Endpoint: {endpoint_text(host.endpoint)}")
-    click.echo(f"Model:    {engine.name}")
+        echo(f"\n{answer.speed()}")
+    echo(f"Endpoint: {endpoint_text(host.endpoint)}")
+    echo(f"Model:    {engine.name}")
     if answer is not None and host.endpoint.url is not None:
         key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
-        click.echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
+        echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
     if detached:
-        click.echo("Stop:     sndr stop   (sndr quit ends the host too)")
+        echo("Stop:     sndr stop   (sndr quit ends the host too)")
 
 
 def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
@@ -312,7 +310,7 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                 engine = event.engine
                 if engine.state is EngineState.FAILED:
                     if not out.as_json:
-                        click.echo("\n".join(engine.last_lines[-20:]), err=True)
+                        echo("\n".join(engine.last_lines[-20:]), err=True)
                     raise _failed(engine)
                 if engine.state is EngineState.UNLOADED:
                     others = _running(client)

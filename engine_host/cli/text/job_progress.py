@@ -2,9 +2,10 @@
 
 import click
 
-from engine_host.cli.output import Output, writes_to_terminal
+from engine_host.cli.output import Output, echo, writes_to_terminal
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
+from engine_host.core.visible import visible
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobState
@@ -79,14 +80,14 @@ class _Steps:
         if writes_to_terminal():
             if self._number != step.number:
                 self.finish()
-            click.echo(f"\r\033[K{text[:110]}", err=True, nl=False)
+            click.echo(f"\r\033[K{visible(text[:110])}", err=True, nl=False)
             self._open = True
         elif (step.number, tenth) != (self._number, self._tenth):
-            click.echo(text[:160], err=True)
+            echo(text[:160], err=True)
         self._number, self._tenth = step.number, tenth
 
     def finish(self) -> None:
         """Leave the line of the last step."""
         if self._open:
-            click.echo(err=True)
+            echo(err=True)
             self._open = False
