@@ -250,7 +250,7 @@ class Host:
                 self._downloads,
             ),
             EngineOperations(
-                self.engines, planner, bisections.refuse_others, self.gateway.book, self._events
+                self.engines, planner, bisections.refuse_others, self.gateway.request_log, self._events
             ),
             DeployOperations(
                 catalogue,
@@ -333,7 +333,7 @@ class Host:
         self._events.publish(event)
         if not isinstance(event, EngineReadingsEvent):
             return
-        self._sampler.hear(event.engine, event.readings)
+        self._sampler.add_reading(event.engine, event.readings)
         engine = self.engines.get(event.engine)
         if engine.state in _SERVING and self.fit.wants(engine):
             task = asyncio.create_task(self._compare(engine), name=f"compare {engine.id}")
@@ -404,7 +404,7 @@ class Host:
 
     def _readings(self) -> Mapping[str, Readings]:
         """For the graphs: what the engines say, with the requests that wait at our own door."""
-        waiting = self.gateway.book.waiting
+        waiting = self.gateway.request_log.waiting
         return {
             engine.id: engine.readings.model_copy(update={"requests_waiting": waiting(engine.id)})
             for engine in self.engines.serving()

@@ -42,10 +42,10 @@ _Answer = Callable[[Send], Awaitable[None]]
 """Sends a whole answer; nothing of it was sent before, so that an error can still take its place."""
 
 _MODEL_PREFIX = "/v1/models/"
-_FAREWELLS = 5
+_CLOSE_GRACES = 5
 """How many times a client's farewell the end of all requests may take."""
 
-_ASKS = {
+_POSTS = {
     "/v1/chat/completions": check_chat,
     "/v1/completions": check_completion,
     "/v1/embeddings": check_embeddings,
@@ -55,7 +55,7 @@ _ASKS = {
 }
 # OpenAI's newer form and Anthropic's, which agents speak; passed on to engines that know them.
 _AGENT_ROUTES = {"/v1/responses", "/v1/messages", "/v1/messages/count_tokens"}
-_READS = {"/v1/models", "/health"}
+_GETS = {"/v1/models", "/health"}
 # llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
 _READER = "/apply-template"
 
@@ -102,9 +102,9 @@ class Gateway:
         self._closing = False
         self._none_left = asyncio.Event()
         self._none_left.set()
-        self.app: ASGIApp = _Door(self._serve, trusted=False)
-        self.trusted_app: ASGIApp = _Door(self._serve, trusted=True)
-        self.book = RequestLog(publish, self._admission.active, self._admission.waiting)
+        self.app: ASGIApp = _App(self._serve, trusted=False)
+        self.trusted_app: ASGIApp = _App(self._serve, trusted=True)
+        self.request_log = RequestLog(publish, self._admission.active, self._admission.waiting)
 
     async def drain(self, engine_id: str, timeout: float) -> bool:
         """Admit nothing new to this engine and wait for its requests; whether all ended in `timeout` s."""
@@ -125,7 +125,7 @@ class Gateway:
             exchange.stop(Stop.CLOSING)
         try:
             # Each gives its client up by itself; the host ends even if one does not.
-            async with asyncio.timeout(_FAREWELLS * self._limits.close_grace):
+            async with asyncio.timeout(_CLOSE_GRACES * self._limits.close_grace):
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
@@ -167,10 +167,10 @@ class Gateway:
         """Return the handler that answers a request; raises EndpointError for one that is refused."""
         path = _path(scope)
         method = scope["method"]
-        if path in _ASKS:
+        if path in _POSTS:
             _need(method, path, "POST")
             return await self._ask(path, headers, receive, request_id)
-        if path not in _READS and not (path.startswith(_MODEL_PREFIX) and path != _MODEL_PREFIX):
+        if path not in _GETS and not (path.startswith(_MODEL_PREFIX) and path != _MODEL_PREFIX):
             raise _not_found(path)
         _need(method, path, "GET", "HEAD")
         return partial(
@@ -192,14 +192,14 @@ class Gateway:
         """Check one request; what carries it out."""
         raw = await read_body(receive, self._limits.body)
         body = parse_body(raw)
-        _ASKS[path](body)
+        _POSTS[path](body)
         target = self._target(body.get("model"))
         call = _call(path, raw, body, target, request_id)
         if self._closing:
             raise faults.closing()
         ticket = self._admission.enter(target)
         agent = headers.get("user-agent", "")
-        entry = self.book.open(request_id, target, route=path, client=agent, stream=call.stream)
+        entry = self.request_log.open(request_id, target, route=path, client=agent, stream=call.stream)
 
         async def answer(send: Send) -> None:
             exchange = Exchange(
@@ -246,7 +246,7 @@ class Gateway:
         return find(targets, name)
 
 
-class _Door:
+class _App:
     """An ASGI application object; uvicorn takes a bound method for something older."""
 
     def __init__(
@@ -373,7 +373,7 @@ def _need(method: str, path: str, *allowed: str) -> None:
 
 
 def _not_found(path: str) -> faults.EndpointError:
-    known = (*_ASKS, *_READS)
+    known = (*_POSTS, *_GETS)
     meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
     if meant is not None:
         hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."

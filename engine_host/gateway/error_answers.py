@@ -219,10 +219,10 @@ def too_long(fault: EndpointError) -> EndpointError:
     return replace(fault, status=400, code="context_length_exceeded", reason=Reason.CONTEXT_TOO_LONG)
 
 
-def engine_ended(name: str, *, stopped: bool, said: str | None = None) -> EndpointError:
+def engine_ended(name: str, *, stopped: bool, message: str | None = None) -> EndpointError:
     """The engine's connection broke, or the engine is dead by its own word, before its answer was complete.
 
-    `said` is the engine's own sentence, kept beside ours.
+    `message` is the engine's own sentence, kept beside ours.
     """
     if stopped:
         return EndpointError(
@@ -237,7 +237,7 @@ def engine_ended(name: str, *, stopped: bool, said: str | None = None) -> Endpoi
         f"The engine of {name} ended before the answer was complete. Its last log lines say why: "
         f"sndr logs {shlex.quote(name)}",
         Reason.ENGINE_CRASHED,
-        extra={"engine_message": said} if said else {},
+        extra={"engine_message": message} if message else {},
     )
 
 

@@ -23,7 +23,7 @@ from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer
 from engine_host.gateway.openai.usage import UsageFilter
-from engine_host.gateway.refusals import crash_told, refusal
+from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.protocol.errors import Reason
@@ -32,8 +32,8 @@ _log = logging.getLogger(__name__)
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _PING = b": ping\n\n"
-_LONGEST_BREATH = 0.010
-_BREATH_SHARE = 0.02
+_LONGEST_COALESCE = 0.010
+_COALESCE_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
 share of the time the stream has run, so that its end is not late by more either. Slower streams pass token
 by token, and none is held back."""
@@ -98,7 +98,7 @@ class Exchange:
         self._upstream: Upstream | None = None
         self._stopped: Stop | None = None
         self._begun = False
-        self._told = False
+        self._responded = False
         self._at_frame_end = True
         self._sends = 0
         self._idle = False
@@ -117,7 +117,7 @@ class Exchange:
         # Before the slot goes: who waits must find the refusal, not a place that was lost.
         self._ticket.fault = self._stop_fault()
         self._ticket.changed.set()
-        self._admission.leave(self._ticket)
+        self._admission.release(self._ticket)
         if self._deadline is not None:
             self._deadline.reschedule(asyncio.get_running_loop().time() + self._close_grace)
 
@@ -136,7 +136,7 @@ class Exchange:
             watcher.cancel()
             if self._upstream is not None:
                 self._upstream.abort()
-            self._admission.leave(self._ticket)
+            self._admission.release(self._ticket)
             self._entry.cancelled()
 
     async def _answer_all(self) -> None:
@@ -162,7 +162,7 @@ class Exchange:
     async def _give_up(self) -> None:
         """Leave a client alone that did not take the last words; one that was told nothing gets its error."""
         fault = self._stop_fault()
-        if self._told or self._stopped is Stop.CLIENT_LEFT:
+        if self._responded or self._stopped is Stop.CLIENT_LEFT:
             self._record(fault, self._meter.figures())
             return
         try:
@@ -194,7 +194,7 @@ class Exchange:
                 ahead = self._admission.ahead(ticket)
                 await self._begin((b"x-sndr-waiting", str(ahead + 1).encode()))
                 busy = f"{self._admission.active(engine)} of {self._admission.slots(engine)} busy"
-                await self._put(f": waiting for a free slot, {ahead} ahead, {busy}\n\n".encode())
+                await self._send_piece(f": waiting for a free slot, {ahead} ahead, {busy}\n\n".encode())
             await self._admission.wait(ticket, self._note_interval)
 
     async def _open(self) -> Upstream:
@@ -228,11 +228,11 @@ class Exchange:
             raise await self._refused(upstream.status, body)
         infill = self._call.infill
         if infill is not None:
-            body = infill.whole(body)
+            body = infill.convert(body)
             figures = infill.figures()
         else:
             figures = figures_of_answer(body)
-            body = self._call.logprobs.whole(body) if self._call.logprobs is not None else body
+            body = self._call.logprobs.convert(body) if self._call.logprobs is not None else body
         self._finish(figures)
         await self._answer(upstream.status, body)
 
@@ -241,25 +241,27 @@ class Exchange:
         upstream = await self._open()
         while not await upstream.head(self._ping_interval):
             await self._begin()
-            await self._put(_PING)
+            await self._send_piece(_PING)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, await upstream.rest())
         await self._begin()
         # One timer for the stream's life, none for a piece.
-        self._timer = asyncio.get_running_loop().call_later(self._ping_interval, self._look, upstream, -1)
+        self._timer = asyncio.get_running_loop().call_later(
+            self._ping_interval, self._ping_if_idle, upstream, -1
+        )
         try:
             await self._relay(upstream)
         finally:
             if self._timer is not None:
                 self._timer.cancel()
 
-    def _look(self, upstream: Upstream, sends: int) -> None:
+    def _ping_if_idle(self, upstream: Upstream, sends: int) -> None:
         """Have a ping sent when nothing was since the last look."""
         if self._sends == sends:
             self._idle = True
             upstream.nudge()
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(self._ping_interval, self._look, upstream, self._sends)
+        self._timer = loop.call_later(self._ping_interval, self._ping_if_idle, upstream, self._sends)
 
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
@@ -270,7 +272,7 @@ class Exchange:
         while (piece := await upstream.read()) is not None:
             if not piece:
                 if self._idle and self._at_frame_end:
-                    await self._put(_PING)
+                    await self._send_piece(_PING)
                 self._idle = False
                 continue
             if infill is not None:
@@ -278,7 +280,7 @@ class Exchange:
             else:
                 first = feed(piece)
                 if b'"error"' in piece:
-                    piece = await self._crash_told(piece)
+                    piece = await self._explain_crash(piece)
                 if passed is not None:
                     piece = passed.feed(piece)
             if first:
@@ -287,28 +289,28 @@ class Exchange:
                 # Clients leave, or ask again, as soon as they have read this piece.
                 self._finish(self._meter.figures())
             if piece:
-                await self._put(piece)
+                await self._send_piece(piece)
             now = clock()
-            breath = min(_LONGEST_BREATH, (now - began) * _BREATH_SHARE)
+            coalesce = min(_LONGEST_COALESCE, (now - began) * _COALESCE_SHARE)
             # Stopping and starting costs as much as a piece, so a lump has to hold several.
-            if now - last < breath / 4 or piece.count(b"\n\n") > 3:
-                upstream.coalesce_reads(breath)
+            if now - last < coalesce / 4 or piece.count(b"\n\n") > 3:
+                upstream.coalesce_reads(coalesce)
             last = now
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
-            await self._put(infill.end())
+            await self._send_piece(infill.end())
         if passed is not None and (rest := passed.end()):
-            await self._put(rest)
+            await self._send_piece(rest)
         await self._close()
 
-    async def _crash_told(self, piece: bytes) -> bytes:
+    async def _explain_crash(self, piece: bytes) -> bytes:
         """The piece, its frame that tells a crash in our words: the engine's speak of its own log."""
-        told = await crash_told(self._target, piece)
-        if told is None:
+        explained = await explain_crash(self._target, piece)
+        if explained is None:
             return piece
-        frame, self._crash = told
-        ours = self._crash.frame(self._form, self._entry.id)
-        return piece.replace(frame, ours.removesuffix(b"\n\n"), 1)
+        frame, self._crash = explained
+        own_frame = self._crash.frame(self._form, self._entry.id)
+        return piece.replace(frame, own_frame.removesuffix(b"\n\n"), 1)
 
     def _finish(self, figures: Figures) -> None:
         """Close the entry and free the slot before the client reads the end; only the first call counts."""
@@ -321,7 +323,7 @@ class Exchange:
             self._entry.failed(fault.problem(), figures)
         else:
             self._entry.done(figures)
-        self._admission.leave(self._ticket)
+        self._admission.release(self._ticket)
 
     async def _broken(self) -> None:
         """The engine's connection ended early: say why, where somebody still listens."""
@@ -344,11 +346,11 @@ class Exchange:
         if self._stopped is Stop.CLIENT_LEFT:
             return
         if not self._begun:
-            self._told = True
+            self._responded = True
             await send_fault(self._send, fault, self._entry.id, self._form)
             return
         frame = fault.frame(self._form, self._entry.id)
-        await self._put((b"" if self._at_frame_end else b"\n\n") + frame)
+        await self._send_piece((b"" if self._at_frame_end else b"\n\n") + frame)
         await self._close()
 
     def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
@@ -357,17 +359,17 @@ class Exchange:
             self._entry.cancelled(figures)
         else:
             self._entry.failed(fault.problem(), figures)
-        self._admission.leave(self._ticket)
+        self._admission.release(self._ticket)
 
     async def _begin(self, *more: tuple[bytes, bytes]) -> None:
         """Send the headers of a stream, once."""
         if self._begun:
             return
-        self._begun = self._told = True
+        self._begun = self._responded = True
         headers = [*_STREAM_HEADERS, (b"x-request-id", self._entry.id.encode()), *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
-    async def _put(self, piece: bytes) -> None:
+    async def _send_piece(self, piece: bytes) -> None:
         self._sends += 1
         self._at_frame_end = piece.endswith(b"\n\n")
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
@@ -376,7 +378,7 @@ class Exchange:
         await self._send({"type": "http.response.body", "body": b"", "more_body": False})
 
     async def _answer(self, status: int, body: bytes) -> None:
-        self._told = True
+        self._responded = True
         await send_json(self._send, status, body, self._entry.id)
 
 

@@ -16,7 +16,7 @@ _ERROR_FRAME = re.compile(rb'(?:event: ?error\n)?data: ?(\{(?:"type": ?"error", 
 
 
 async def refusal(
-    target: Target, path: str, asked: bytes, status: int, answer: bytes, reader: str | None
+    target: Target, path: str, body: bytes, status: int, answer: bytes, reader: str | None
 ) -> faults.EndpointError:
     """The engine's refusal of a request, by what it is and not by how an engine puts it.
 
@@ -27,11 +27,11 @@ async def refusal(
     """
     fault = faults.engine_fault(status, answer)
     if status == 500 and reader is not None:
-        read, _ = await _ask(target, "POST", reader, asked)
+        read, _ = await _ask(target, "POST", reader, body)
         return faults.unreadable(fault) if read in _UNREAD else fault
     if status >= 500 and target.usage_on_request and await is_dead(target):
-        return faults.engine_ended(target.name, stopped=False, said=fault.message)
-    if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and await _is_too_long(target, asked):
+        return faults.engine_ended(target.name, stopped=False, message=fault.message)
+    if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and await _is_too_long(target, body):
         return faults.too_long(fault)
     return fault
 
@@ -45,8 +45,8 @@ async def is_dead(target: Target) -> bool:
     return status in {0, 503}
 
 
-async def crash_told(target: Target, piece: bytes) -> tuple[bytes, faults.EndpointError] | None:
-    """The frame of a stream's piece with which a dead engine takes its leave, and what to say in its place.
+async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.EndpointError] | None:
+    """Find the error frame of a dead engine in a stream's piece, and the error to send in its place.
 
     None where there is no frame of an error, or the engine lives.
     """
@@ -56,15 +56,15 @@ async def crash_told(target: Target, piece: bytes) -> tuple[bytes, faults.Endpoi
             continue
         fault = faults.engine_fault(500, found[1])
         if await is_dead(target):
-            return frame, faults.engine_ended(target.name, stopped=False, said=fault.message)
+            return frame, faults.engine_ended(target.name, stopped=False, message=fault.message)
     return None
 
 
-async def _is_too_long(target: Target, asked: bytes) -> bool:
+async def _is_too_long(target: Target, body: bytes) -> bool:
     """Return True if the text of a request alone is longer than the engine's context."""
-    body = json.loads(asked)
-    text = "\n".join([*_texts(body), json.dumps(body["tools"]) if body.get("tools") else ""])
-    question = json.dumps({"model": body.get("model"), "prompt": text}).encode()
+    request = json.loads(body)
+    text = "\n".join([*_texts(request), json.dumps(request["tools"]) if request.get("tools") else ""])
+    question = json.dumps({"model": request.get("model"), "prompt": text}).encode()
     status, answer = await _ask(target, "POST", "/tokenize", question)
     if status == 400:
         return faults.engine_fault(status, answer).code == "context_length_exceeded"

@@ -43,7 +43,7 @@ class Upstream(asyncio.Protocol):
         self._chunks: list[bytes] = []
         self._held = 0
         self._paused = False
-        self._breath: asyncio.TimerHandle | None = None
+        self._resume_timer: asyncio.TimerHandle | None = None
         self._headers_done = False
         self._lost = False
         self._waiter: asyncio.Future[None] | None = None
@@ -88,8 +88,8 @@ class Upstream(asyncio.Protocol):
         """End the connection at once; a waiting reader gets UpstreamLostError."""
         if self._transport is not None and not self._transport.is_closing():
             self._transport.abort()
-        if self._breath is not None:
-            self._breath.cancel()
+        if self._resume_timer is not None:
+            self._resume_timer.cancel()
         self._lost = True
         self._wake()
 
@@ -99,7 +99,7 @@ class Upstream(asyncio.Protocol):
             return
         self._paused = True
         self._transport.pause_reading()
-        self._breath = asyncio.get_running_loop().call_later(seconds, self._resume)
+        self._resume_timer = asyncio.get_running_loop().call_later(seconds, self._resume)
 
     def nudge(self) -> None:
         """Make a waiting `read` return b"" now, so that its caller can look up from the stream."""
@@ -152,12 +152,12 @@ class Upstream(asyncio.Protocol):
         data = chunks[0] if len(chunks) == 1 else b"".join(chunks)
         chunks.clear()
         self._held = 0
-        if self._paused and self._breath is None:
+        if self._paused and self._resume_timer is None:
             self._resume()
         return data
 
     def _resume(self) -> None:
-        self._breath = None
+        self._resume_timer = None
         self._paused = False
         if self._transport is not None:
             self._transport.resume_reading()

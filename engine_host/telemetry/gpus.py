@@ -115,22 +115,22 @@ class Gpus:
             processes = {gpu.index: self._processes(cards[gpu.index]) for gpu in reading.gpus}
         gpus = []
         for gpu in reading.gpus:
-            held = [
+            holders = [
                 GpuHolder(pid=pid, name=name_of(pid), memory=used)
                 for pid, used in processes[gpu.index].items()
             ]
-            held.sort(key=lambda holder: holder.memory or 0, reverse=True)
-            gpus.append(gpu.model_copy(update={"holders": tuple(held)}))
+            holders.sort(key=lambda holder: holder.memory or 0, reverse=True)
+            gpus.append(gpu.model_copy(update={"holders": tuple(holders)}))
         return replace(reading, gpus=tuple(gpus))
 
     def _processes(self, card: _Card) -> dict[int, int | None]:
         """Bytes of one GPU by process id; a process that both computes and draws is told twice."""
         found: dict[int, int | None] = {}
         for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
-            seen: dict[int, int | None] = {}
-            for process in self._maybe(call, card.handle) or ():
-                seen[int(process.pid)] = process.usedGpuMemory
-            for pid, used in seen.items():
+            bytes_by_pid: dict[int, int | None] = {}
+            for process in self._call_optional(call, card.handle) or ():
+                bytes_by_pid[int(process.pid)] = process.usedGpuMemory
+            for pid, used in bytes_by_pid.items():
                 found[pid] = found.get(pid) if used is None else (found.get(pid) or 0) + int(used)
         return found
 
@@ -146,8 +146,8 @@ class Gpus:
             raise _CallError("import pynvml", ModuleNotFoundError("nvidia-ml-py is not installed"))
         self._call("nvmlInit")
         self._opened = True
-        self._driver = _text(self._maybe("nvmlSystemGetDriverVersion"))
-        version = self._maybe("nvmlSystemGetCudaDriverVersion_v2")
+        self._driver = _text(self._call_optional("nvmlSystemGetDriverVersion"))
+        version = self._call_optional("nvmlSystemGetCudaDriverVersion_v2")
         self._cuda = f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else None
         count = int(self._call("nvmlDeviceGetCount"))
         self._cards = tuple(self._card(index) for index in range(count))
@@ -155,22 +155,22 @@ class Gpus:
 
     def _card(self, index: int) -> _Card:
         handle = self._call("nvmlDeviceGetHandleByIndex", index)
-        capability = self._maybe("nvmlDeviceGetCudaComputeCapability", handle)
+        capability = self._call_optional("nvmlDeviceGetCudaComputeCapability", handle)
         return _Card(
             handle,
             index,
-            _text(self._maybe("nvmlDeviceGetUUID", handle)) or f"gpu-{index}",
-            _text(self._maybe("nvmlDeviceGetName", handle)) or f"GPU {index}",
+            _text(self._call_optional("nvmlDeviceGetUUID", handle)) or f"gpu-{index}",
+            _text(self._call_optional("nvmlDeviceGetName", handle)) or f"GPU {index}",
             int(self._call("nvmlDeviceGetMemoryInfo", handle).total),
             f"{capability[0]}.{capability[1]}" if capability else None,
         )
 
     def _read_card(self, card: _Card) -> Gpu:
         memory = self._call("nvmlDeviceGetMemoryInfo", card.handle)
-        rates = self._maybe("nvmlDeviceGetUtilizationRates", card.handle)
+        rates = self._call_optional("nvmlDeviceGetUtilizationRates", card.handle)
         sensor = getattr(self._nvml, "NVML_TEMPERATURE_GPU", 0)
-        temperature = self._maybe("nvmlDeviceGetTemperature", card.handle, sensor)
-        milliwatts = self._maybe("nvmlDeviceGetPowerUsage", card.handle)
+        temperature = self._call_optional("nvmlDeviceGetTemperature", card.handle, sensor)
+        milliwatts = self._call_optional("nvmlDeviceGetPowerUsage", card.handle)
         return Gpu(
             index=card.index,
             uuid=card.uuid,
@@ -190,7 +190,7 @@ class Gpus:
         except (self._nvml.NVMLError, AttributeError, OSError) as error:
             raise _CallError(name, error) from error
 
-    def _maybe(self, name: str, *arguments: Any) -> Any:
+    def _call_optional(self, name: str, *arguments: Any) -> Any:
         """One NVML call for something a GPU may not tell; None then."""
         try:
             return self._call(name, *arguments)
@@ -199,7 +199,7 @@ class Gpus:
 
     def _close(self) -> None:
         if self._opened:
-            self._maybe("nvmlShutdown")
+            self._call_optional("nvmlShutdown")
         self._opened, self._cards = False, None
 
     def _absence(self, failure: _CallError) -> GpuAbsence:

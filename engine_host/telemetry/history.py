@@ -91,7 +91,7 @@ class History:
                 continue
             if name not in self._fine:
                 peaks = describe(name).peaks
-                self._make_room()
+                self._evict_stale()
                 self._fine[name] = Ring(FINE_STEP, round(FINE_SPAN / FINE_STEP), peaks=peaks)
                 self._coarse[name] = Ring(COARSE_STEP, round(COARSE_SPAN / COARSE_STEP), peaks=peaks)
             self._fine[name].add(at, value)
@@ -149,7 +149,7 @@ class History:
             values=tuple(_together(ring, slot * many, many) for slot in slots),
         )
 
-    def _make_room(self) -> None:
+    def _evict_stale(self) -> None:
         while len(self._fine) >= MOST_SERIES:
             stale = min(self._fine, key=lambda name: self._fine[name].newest or 0)
             del self._fine[stale], self._coarse[stale]

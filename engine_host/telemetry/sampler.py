@@ -42,13 +42,13 @@ class Sampler:
         self._busy_interval = busy_interval
         self._clock = clock
         self._task: asyncio.Task[None] | None = None
-        self._heard: dict[str, list[Readings]] = {}
+        self._received: dict[str, list[Readings]] = {}
         self._sampled: dict[str, float] = {}
         self.latest: Sample | None = None
 
-    def hear(self, engine: str, readings: Readings) -> None:
+    def add_reading(self, engine: str, readings: Readings) -> None:
         """Told of every reading: one that comes and goes between two samples is in the next."""
-        self._heard.setdefault(engine, []).append(readings)
+        self._received.setdefault(engine, []).append(readings)
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
@@ -71,23 +71,23 @@ class Sampler:
         at = self._clock()
         values = {**machine_values(machine), **gpu_values(gpus)}
         known = self._engine_readings()
-        heard, self._heard = self._heard, {}
+        received, self._received = self._received, {}
         self._sampled = {engine: at for engine, at in self._sampled.items() if engine in known}
         for engine, readings in known.items():
             if readings.slots_busy == 0 or at - readings.at <= _STALE:
-                values |= engine_values(engine, self._rated(engine, readings, heard.get(engine, ())))
+                values |= engine_values(engine, self._rated(engine, readings, received.get(engine, ())))
         sample = Sample(at=at, values=values)
         self.latest = sample
         self._history.add(at, values)
         self._publish(TelemetryEvent(at=at, sample=sample))
         return sample
 
-    def _rated(self, engine: str, newest: Readings, heard: Sequence[Readings]) -> Readings:
+    def _rated(self, engine: str, newest: Readings, received: Sequence[Readings]) -> Readings:
         """The newest readings with the highest rates of those since the last sample.
 
         An engine that works on nothing stays as it was last read: it does nothing until it is read again.
         """
-        fresh = [*heard, newest] if newest.at > self._sampled.get(engine, -math.inf) else [*heard]
+        fresh = [*received, newest] if newest.at > self._sampled.get(engine, -math.inf) else [*received]
         self._sampled[engine] = newest.at
         if fresh:
             return newest.model_copy(update={name: _highest(fresh, name) for name in _RATES})

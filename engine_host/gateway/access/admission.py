@@ -26,7 +26,7 @@ class Ticket:
 
 
 @dataclass
-class _Line:
+class _EngineState:
     """One engine's slots and its queue."""
 
     slots: int
@@ -45,21 +45,21 @@ class Admission:
     def __init__(self, queue_limit: int, on_activity: ActivityHook | None = None) -> None:
         self.queue_limit = queue_limit
         self._on_activity: Callable[[str, int], None] = on_activity or (lambda engine, active: None)
-        self._lines: dict[str, _Line] = {}
+        self._engines: dict[str, _EngineState] = {}
 
     def enter(self, target: Target) -> Ticket:
         """A slot at once, or the queue's end; raises EndpointError draining and queue_full."""
-        line = self._lines.setdefault(target.engine, _Line(target.slots))
-        line.slots = target.slots
-        if line.draining:
+        state = self._engines.setdefault(target.engine, _EngineState(target.slots))
+        state.slots = target.slots
+        if state.draining:
             raise faults.draining(target.name)
         ticket = Ticket(target.engine, target.name)
-        if line.active < line.slots and not line.queue:
-            self._grant(line, ticket)
-        elif len(line.queue) >= self.queue_limit:
+        if state.active < state.slots and not state.queue:
+            self._grant(state, ticket)
+        elif len(state.queue) >= self.queue_limit:
             raise faults.queue_full(target.name, self.queue_limit)
         else:
-            line.queue.append(ticket)
+            state.queue.append(ticket)
         return ticket
 
     async def wait(self, ticket: Ticket, timeout: float | None = None) -> bool:
@@ -75,85 +75,85 @@ class Admission:
             raise ticket.fault
         return ticket.granted
 
-    def leave(self, ticket: Ticket) -> None:
+    def release(self, ticket: Ticket) -> None:
         """Give the slot back, or leave the queue; harmless when repeated."""
-        line = self._lines.get(ticket.engine)
-        if line is None:
+        state = self._engines.get(ticket.engine)
+        if state is None:
             return
         if ticket.granted:
             ticket.granted = False
-            line.active -= 1
-            self._admit(line)
-            if not line.active:
-                line.idle.set()
-            self._on_activity(ticket.engine, line.active)
-        elif ticket in line.queue:
-            line.queue.remove(ticket)
-            self._tell(line)
+            state.active -= 1
+            self._admit(state)
+            if not state.active:
+                state.idle.set()
+            self._on_activity(ticket.engine, state.active)
+        elif ticket in state.queue:
+            state.queue.remove(ticket)
+            self._notify(state)
 
     def ahead(self, ticket: Ticket) -> int:
         """Return the number of requests that wait before this one."""
-        line = self._lines.get(ticket.engine)
-        return line.queue.index(ticket) if line and ticket in line.queue else 0
+        state = self._engines.get(ticket.engine)
+        return state.queue.index(ticket) if state and ticket in state.queue else 0
 
     def active(self, engine: str) -> int:
         """Requests that hold a slot of this engine."""
-        line = self._lines.get(engine)
-        return line.active if line else 0
+        state = self._engines.get(engine)
+        return state.active if state else 0
 
     def waiting(self, engine: str) -> int:
         """Requests that wait for a slot of this engine."""
-        line = self._lines.get(engine)
-        return len(line.queue) if line else 0
+        state = self._engines.get(engine)
+        return len(state.queue) if state else 0
 
     def slots(self, engine: str) -> int:
         """Slots of this engine, 0 before its first request."""
-        line = self._lines.get(engine)
-        return line.slots if line else 0
+        state = self._engines.get(engine)
+        return state.slots if state else 0
 
     def draining(self, engine: str) -> bool:
         """Return True if the engine takes no new requests."""
-        line = self._lines.get(engine)
-        return bool(line and line.draining)
+        state = self._engines.get(engine)
+        return bool(state and state.draining)
 
     async def drain(self, engine: str, timeout: float) -> bool:
         """Take nothing new, refuse who waits, wait for the active ones; whether all ended in `timeout` s."""
-        line = self._lines.setdefault(engine, _Line(1))
-        line.draining = True
-        waiting = list(line.queue)
-        line.queue.clear()
+        state = self._engines.setdefault(engine, _EngineState(1))
+        state.draining = True
+        waiting = list(state.queue)
+        state.queue.clear()
         for ticket in waiting:
             ticket.fault = faults.draining(ticket.name)
             ticket.changed.set()
         try:
             async with asyncio.timeout(timeout):
-                await line.idle.wait()
+                await state.idle.wait()
         except TimeoutError:
             return False
         except asyncio.CancelledError:
-            line.draining = False  # The stop was called off; the engine serves on.
+            state.draining = False  # The stop was called off; the engine serves on.
             raise
         return True
 
     def forget(self, engine: str) -> None:
         """Drop an engine that is gone and refuse who waits for it; tickets still held stay harmless."""
-        line = self._lines.pop(engine, None)
-        for ticket in line.queue if line else ():
+        state = self._engines.pop(engine, None)
+        for ticket in state.queue if state else ():
             ticket.fault = faults.engine_unreachable(ticket.name)
             ticket.changed.set()
 
-    def _grant(self, line: _Line, ticket: Ticket) -> None:
-        line.active += 1
-        line.idle.clear()
+    def _grant(self, state: _EngineState, ticket: Ticket) -> None:
+        state.active += 1
+        state.idle.clear()
         ticket.granted = True
         ticket.changed.set()
-        self._on_activity(ticket.engine, line.active)
+        self._on_activity(ticket.engine, state.active)
 
-    def _admit(self, line: _Line) -> None:
-        while line.queue and line.active < line.slots:
-            self._grant(line, line.queue.popleft())
-        self._tell(line)
+    def _admit(self, state: _EngineState) -> None:
+        while state.queue and state.active < state.slots:
+            self._grant(state, state.queue.popleft())
+        self._notify(state)
 
-    def _tell(self, line: _Line) -> None:
-        for ticket in line.queue:
+    def _notify(self, state: _EngineState) -> None:
+        for ticket in state.queue:
             ticket.changed.set()

@@ -93,15 +93,17 @@ def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:
     """Refuse a request without one of the keys; without keys any will do; raises EndpointError 401."""
     if not keys:
         return
-    given = headers.get("x-api-key", "")
+    candidate = headers.get("x-api-key", "")
     scheme, _, bearer = headers.get("authorization", "").partition(" ")
     if scheme.lower() == "bearer" and bearer:
-        given = bearer.strip()
+        candidate = bearer.strip()
     # Every key is compared, whichever fits, so that the time tells nothing.
-    fits = [hmac.compare_digest(given.encode(), key.encode()) for key in sorted(keys)]
+    fits = [hmac.compare_digest(candidate.encode(), key.encode()) for key in sorted(keys)]
     if any(fits):
         return
-    message = "This key is not known here." if given else "An API key is needed: Authorization: Bearer KEY."
+    message = (
+        "This key is not known here." if candidate else "An API key is needed: Authorization: Bearer KEY."
+    )
     raise EndpointError(
         401,
         "invalid_api_key",

@@ -24,7 +24,7 @@ class Bound:
     finding: Finding | None = None
 
 
-def bind_endpoint(host: str, wanted_port: int, *, has_keys: bool = False) -> Bound:
+def bind_endpoint(host: str, configured_port: int, *, has_keys: bool = False) -> Bound:
     """Bind the endpoint's socket (not yet listening); the next free port when the wanted one is taken.
 
     Raises HostError setting_invalid for an address that the network can reach while no key is configured,
@@ -38,18 +38,19 @@ def bind_endpoint(host: str, wanted_port: int, *, has_keys: bool = False) -> Bou
             fix="Add an API key first, or use 127.0.0.1.",
             evidence={"host": host},
         )
-    last = min(wanted_port + _TRIES, 65535)
-    for port in range(wanted_port, last + 1):
+    last = min(configured_port + _TRIES, 65535)
+    for port in range(configured_port, last + 1):
         bound = _bind(host, port)
         if bound is not None:
             actual = bound.getsockname()[1]
-            finding = None if actual == wanted_port or wanted_port == 0 else _moved(host, wanted_port, actual)
+            moved = configured_port not in {0, actual}
+            finding = _moved(host, configured_port, actual) if moved else None
             return Bound(bound, host, actual, finding)
     raise HostError(
         Reason.PORT_IN_USE,
-        f"No port from {wanted_port} to {last} is free on {host}.",
+        f"No port from {configured_port} to {last} is free on {host}.",
         fix="Choose another port in the settings.",
-        evidence={"host": host, "port": wanted_port},
+        evidence={"host": host, "port": configured_port},
     )
 
 

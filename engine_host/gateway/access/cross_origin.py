@@ -26,9 +26,9 @@ async def answer_preflight(send: Send, headers: Mapping[str, str]) -> None:
         ("access-control-max-age", _SECONDS),
         ("vary", "Origin, Access-Control-Request-Headers"),
     ]
-    if wanted := headers.get("access-control-request-headers"):
+    if requested_headers := headers.get("access-control-request-headers"):
         # SDKs send a dozen headers of their own; a header alone gives nobody more than its request does.
-        grant.append(("access-control-allow-headers", wanted))
+        grant.append(("access-control-allow-headers", requested_headers))
     if headers.get("access-control-request-private-network") == "true":
         grant.append(("access-control-allow-private-network", "true"))
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in grant]

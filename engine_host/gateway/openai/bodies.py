@@ -91,12 +91,12 @@ def _check_characters(value: object) -> None:
 
 def _check_types(body: dict[str, Any]) -> None:
     """Refuse wrong types of the fields this endpoint knows; others are the engine's business."""
-    for name, (kinds, wanted) in _TYPES.items():
+    for name, (kinds, expected) in _TYPES.items():
         value = body.get(name)
         # In Python true is a number; in JSON it is not.
         wrong_bool = isinstance(value, bool) and bool not in kinds
         if value is not None and (wrong_bool or not isinstance(value, kinds)):
-            raise invalid(f"{name} must be {wanted}.", param=name, code="invalid_type")
+            raise invalid(f"{name} must be {expected}.", param=name, code="invalid_type")
 
 
 def check_chat(body: dict[str, Any]) -> None:

@@ -20,9 +20,9 @@ class CompletionLogprobs:
         self._rest = b""
         self._lengths: dict[int, int] = defaultdict(int)
 
-    def whole(self, body: bytes) -> bytes:
+    def convert(self, body: bytes) -> bytes:
         """An answer that was not streamed."""
-        return json.dumps(self._told(json.loads(body)), ensure_ascii=False).encode()
+        return json.dumps(self._converted(json.loads(body)), ensure_ascii=False).encode()
 
     def feed(self, data: bytes) -> bytes:
         """The whole frames in what has come of a stream so far."""
@@ -37,13 +37,13 @@ class CompletionLogprobs:
     def _frame(self, frame: bytes) -> bytes:
         if b'"logprobs"' not in frame or not frame.startswith(b"data:"):
             return frame
-        return b"data: " + json.dumps(self._told(json.loads(frame[5:])), ensure_ascii=False).encode()
+        return b"data: " + json.dumps(self._converted(json.loads(frame[5:])), ensure_ascii=False).encode()
 
-    def _told(self, answer: dict[str, Any]) -> dict[str, Any]:
+    def _converted(self, answer: dict[str, Any]) -> dict[str, Any]:
         for choice in answer.get("choices") or ():
-            said = choice.get("logprobs")
-            if isinstance(said, dict) and isinstance(said.get("content"), list):
-                choice["logprobs"] = self._form(choice.get("index", 0), said["content"])
+            logprobs = choice.get("logprobs")
+            if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+                choice["logprobs"] = self._form(choice.get("index", 0), logprobs["content"])
         return answer
 
     def _form(self, index: int, tokens: list[dict[str, Any]]) -> dict[str, Any]:

@@ -79,8 +79,8 @@ class InfillAnswer:
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """The frames for these bytes of the engine's stream, and whether they hold the first content."""
-        *whole, self._rest = (self._rest + data).split(b"\n")
-        frames = [self._frame(line[5:].strip()) for line in whole if line.startswith(b"data:")]
+        *convert, self._rest = (self._rest + data).split(b"\n")
+        frames = [self._frame(line[5:].strip()) for line in convert if line.startswith(b"data:")]
         first = not self.content_seen and any(seen for _, seen in frames)
         self.content_seen = self.content_seen or first
         return b"".join(frame for frame, _ in frames), first
@@ -100,7 +100,7 @@ class InfillAnswer:
             }
         return figures_of(found)
 
-    def whole(self, body: bytes) -> bytes:
+    def convert(self, body: bytes) -> bytes:
         """The OpenAI answer for a whole answer of `/infill`."""
         value = json.loads(body)
         self._last = value

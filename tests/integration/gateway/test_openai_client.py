@@ -62,7 +62,7 @@ def test_models_chat_and_usage(real: Any) -> None:
             assert chunks[-1].choices == []
             assert chunks[-1].usage is not None
             assert chunks[-1].usage.completion_tokens == 20
-            request = made.gateway.book.requests("e1")[0]
+            request = made.gateway.request_log.requests("e1")[0]
             assert request.state is RequestState.DONE
             assert (request.generated_tokens, request.finish) == (20, "length")
             assert request.ttft is not None
@@ -92,9 +92,9 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
                 assert answer.usage.completion_tokens == 12
                 text = answer.choices[0].text
             assert text
-            assert made.gateway.book.requests()[0].generated_tokens == 12
+            assert made.gateway.request_log.requests()[0].generated_tokens == 12
             # The engine saw both sides of the gap: a suffix that was dropped would leave it shorter.
-            prompt = made.gateway.book.requests()[0].prompt_tokens
+            prompt = made.gateway.request_log.requests()[0].prompt_tokens
             assert prompt > len("def add")
 
     asyncio.run(go())
@@ -125,7 +125,7 @@ def test_a_tool_call_in_a_stream(real: Any) -> None:
             assert name == "weather"
             assert set(json.loads(arguments)) == {"rain"}
             assert finish == "tool_calls"
-            assert made.gateway.book.requests()[0].finish == "tool_calls"
+            assert made.gateway.request_log.requests()[0].finish == "tool_calls"
 
     asyncio.run(go())
 
@@ -154,7 +154,7 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
 
             tasks = [asyncio.create_task(ask(number)) for number in range(8)]
             async with asyncio.timeout(30):
-                while made.gateway.book.active("e1") < 8:  # noqa: ASYNC110
+                while made.gateway.request_log.active("e1") < 8:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             ninth = asyncio.create_task(ask(9))
             waited = await asyncio.gather(*tasks)
@@ -162,7 +162,7 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
             assert waited == [""] * 8
             assert await ninth == "1"
             assert firsts[8] > min(ends)
-            assert all(request.generated_tokens == 300 for request in made.gateway.book.requests())
+            assert all(request.generated_tokens == 300 for request in made.gateway.request_log.requests())
 
     asyncio.run(go())
 
@@ -202,8 +202,8 @@ def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
             at_once = await generated()
             await asyncio.sleep(0.2)
             assert await generated() == at_once
-            assert all(r.state is RequestState.CANCELLED for r in made.gateway.book.requests())
-            assert made.gateway.book.active("e1") == 0
+            assert all(r.state is RequestState.CANCELLED for r in made.gateway.request_log.requests())
+            assert made.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
@@ -312,7 +312,7 @@ def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
 
             with pytest.raises(openai.APIError, match="ended before the answer was complete"):
                 await read()
-            assert made.gateway.book.requests()[0].state is RequestState.FAILED
+            assert made.gateway.request_log.requests()[0].state is RequestState.FAILED
 
     asyncio.run(go())
 

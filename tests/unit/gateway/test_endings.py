@@ -76,11 +76,11 @@ def test_cancelling_a_request_whose_client_reads_nothing_frees_its_slot(world: A
             stuck_client(made.url, flood),
         ):
             made.engine.go.set()
-            (stuck,) = made.gateway.book.requests()
+            (stuck,) = made.gateway.request_log.requests()
             other = asyncio.create_task(client.post(CHAT, json={**BODY, "stream": False}))
-            await until(lambda: made.gateway.book.waiting("e1") == 1)
-            assert made.gateway.book.cancel(stuck.id).state is RequestState.CANCELLED
-            assert made.gateway.book.waiting("e1") == 0
+            await until(lambda: made.gateway.request_log.waiting("e1") == 1)
+            assert made.gateway.request_log.cancel(stuck.id).state is RequestState.CANCELLED
+            assert made.gateway.request_log.waiting("e1") == 0
             assert (await other).status_code == 200
             await until(lambda: made.engine.active == 0)
             assert await made.gateway.drain("e1", PATIENCE) is True
@@ -94,11 +94,11 @@ def test_the_host_ends_although_a_client_reads_nothing(world: Any, scripts: Any)
         async with world(flood, limits=BRIEF) as made, stuck_client(made.url, flood):
             async with asyncio.timeout(PATIENCE):
                 await made.gateway.aclose()
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.evidence["code"] == "engine_stopped"
-            assert made.gateway.book.live() == ()
-            assert made.gateway.book.active("e1") == 0
+            assert made.gateway.request_log.live() == ()
+            assert made.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
@@ -111,16 +111,16 @@ def test_closing_ends_what_works_and_what_waits_with_the_same_reason(world: Any)
         ):
             whole = {**BODY, "stream": False}
             tasks = [asyncio.create_task(client.post(CHAT, json=whole))]
-            await until(lambda: made.gateway.book.active("e1") == 1)
+            await until(lambda: made.gateway.request_log.active("e1") == 1)
             for place, body in enumerate((whole, BODY), 1):
                 tasks.append(asyncio.create_task(client.post(CHAT, json=body)))
-                await until(lambda place=place: made.gateway.book.waiting("e1") == place)
+                await until(lambda place=place: made.gateway.request_log.waiting("e1") == place)
             await made.gateway.aclose()
             worked, waited, streamed = await asyncio.gather(*tasks)
             for answer in (worked, waited):
                 assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_stopped")
             assert streamed.text.rstrip().rpartition("data: ")[2].count('"code":"engine_stopped"') == 1
-            for request in made.gateway.book.requests():
+            for request in made.gateway.request_log.requests():
                 assert request.state is RequestState.FAILED
                 assert request.problem.reason is Reason.CANCELLED
             assert len(made.engine.seen) == 1

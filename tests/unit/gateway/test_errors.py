@@ -157,7 +157,7 @@ def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bo
                 "param": None,
                 "src": "engine",
             }
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.CONTEXT_TOO_LONG
 
@@ -344,9 +344,9 @@ def test_an_answer_too_large_to_hold_is_no_crash(world: Any, scripts: Any, path:
             answer = await client.post(path, json={**HELLO, "input": ["a", "b"]})
             assert code_of(answer) == (400, "answer_too_large")
             assert "fewer inputs" in answer.json()["error"]["message"]
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert (request.state, request.problem.reason) == (RequestState.FAILED, Reason.UNSUPPORTED)
-            assert made.gateway.book.active("e1") == 0
+            assert made.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 

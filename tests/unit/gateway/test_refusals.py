@@ -112,7 +112,7 @@ def test_a_crash_in_a_stream_is_told_in_our_words(
             ours = next(line for line in answer.text.splitlines() if '"error":{' in line or DEAD in line)
             error = json.loads(ours.removeprefix("data: "))["error"]
             assert answer.content.endswith(b"data: [DONE]\n\n") is bool(end)
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.ENGINE_CRASHED
             if health == 200:

@@ -34,7 +34,7 @@ def test_a_stream_arrives_unchanged_and_is_measured(world: Any) -> None:
             assert lines[-2] == "data: [DONE]"
             assert lines[-1] == ""
             assert json.loads(lines[0][6:])["choices"][0]["delta"]["content"] == "a "
-            (request,) = made.gateway.book.requests("e1")
+            (request,) = made.gateway.request_log.requests("e1")
             assert answer.headers["x-request-id"] == request.id
             assert request.state is RequestState.DONE
             assert request.client == "editor/1"
@@ -55,7 +55,7 @@ def test_a_whole_answer_passes_unchanged(world: Any) -> None:
             made.engine.go.set()
             answer = await client.post(CHAT, json={**BODY, "stream": False})
             assert answer.json()["choices"][0]["message"]["content"] == "a b"
-            assert made.gateway.book.requests()[0].generated_tokens == 2
+            assert made.gateway.request_log.requests()[0].generated_tokens == 2
 
     asyncio.run(go())
 
@@ -86,11 +86,11 @@ def test_a_client_that_leaves_with_the_last_frame_was_answered(
                     if line == last.decode().split("\n")[0]:
                         break
                 if whole:
-                    assert made.gateway.book.requests()[0].state is RequestState.DONE
-                    assert made.gateway.book.active("e1") == 0
+                    assert made.gateway.request_log.requests()[0].state is RequestState.DONE
+                    assert made.gateway.request_log.active("e1") == 0
             await until(lambda: made.engine.active == 0)
-            await until(lambda: made.gateway.book.requests()[0].state is RequestState.DONE)
-            assert made.gateway.book.requests()[0].finish == "length"
+            await until(lambda: made.gateway.request_log.requests()[0].state is RequestState.DONE)
+            assert made.gateway.request_log.requests()[0].finish == "length"
             assert made.states()[-1] is RequestState.DONE
 
     asyncio.run(go())
@@ -109,11 +109,11 @@ def test_who_waits_is_told_and_served_in_order(world: Any) -> None:
                 return text
 
             first = asyncio.create_task(ask("first"))
-            await until(lambda: made.gateway.book.active("e1") == 1)
+            await until(lambda: made.gateway.request_log.active("e1") == 1)
             second = asyncio.create_task(ask("second"))
-            await until(lambda: made.gateway.book.waiting("e1") == 1)
+            await until(lambda: made.gateway.request_log.waiting("e1") == 1)
             third = asyncio.create_task(ask("third"))
-            await until(lambda: made.gateway.book.waiting("e1") == 2)
+            await until(lambda: made.gateway.request_log.waiting("e1") == 2)
             made.engine.go.set()
             texts = await asyncio.gather(first, second, third)
             assert order == ["first", "second", "third"]
@@ -122,7 +122,7 @@ def test_who_waits_is_told_and_served_in_order(world: Any) -> None:
             assert texts[2].startswith("2|: waiting for a free slot, 1 ahead, 1 of 1 busy\n\n")
             assert ": waiting for a free slot, 0 ahead" in texts[2]
             assert all(text.endswith("data: [DONE]\n\n") for text in texts)
-            waits = [request.waited for request in made.gateway.book.requests()]
+            waits = [request.waited for request in made.gateway.request_log.requests()]
             assert waits[0] > 0
             assert waits[-1] < waits[0]
 
@@ -133,12 +133,12 @@ def test_a_waiting_client_that_leaves_frees_its_place(world: Any) -> None:
     async def go() -> None:
         async with world(slots=1) as made, httpx.AsyncClient(base_url=made.url) as client:
             first = asyncio.create_task(client.post(CHAT, json=BODY))
-            await until(lambda: made.gateway.book.active("e1") == 1)
+            await until(lambda: made.gateway.request_log.active("e1") == 1)
             async with client.stream("POST", CHAT, json=BODY) as waiting:
                 assert waiting.headers["x-sndr-waiting"] == "1"
-                assert made.gateway.book.waiting("e1") == 1
-            await until(lambda: made.gateway.book.waiting("e1") == 0)
-            assert made.gateway.book.requests()[0].state is RequestState.CANCELLED
+                assert made.gateway.request_log.waiting("e1") == 1
+            await until(lambda: made.gateway.request_log.waiting("e1") == 0)
+            assert made.gateway.request_log.requests()[0].state is RequestState.CANCELLED
             made.engine.go.set()
             assert (await first).text.endswith("data: [DONE]\n\n")
             assert len(made.engine.seen) == 1
@@ -154,8 +154,8 @@ def test_a_client_that_leaves_stops_the_engine(world: Any, stream: bool) -> None
             await until(lambda: made.engine.active == 1)
             task.cancel()
             await until(lambda: made.engine.hung_up == 1, 0.5)
-            await until(lambda: made.gateway.book.requests()[0].state is RequestState.CANCELLED)
-            assert made.gateway.book.active("e1") == 0
+            await until(lambda: made.gateway.request_log.requests()[0].state is RequestState.CANCELLED)
+            assert made.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
@@ -165,8 +165,8 @@ def test_cancel_from_the_control_centre_says_so(world: Any) -> None:
         async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
             task = asyncio.create_task(client.post(CHAT, json=BODY))
             await until(lambda: RequestState.DECODE in made.states())
-            (request,) = made.gateway.book.requests()
-            assert made.gateway.book.cancel(request.id).state is RequestState.CANCELLED
+            (request,) = made.gateway.request_log.requests()
+            assert made.gateway.request_log.cancel(request.id).state is RequestState.CANCELLED
             text = (await task).text
             assert json.loads(text.strip().split("\n\n")[-1][6:])["error"]["code"] == "cancelled"
             await until(lambda: made.engine.hung_up == 1)
@@ -189,7 +189,7 @@ def test_an_engine_that_dies_in_mid_stream_leaves_an_error_frame(world: Any, scr
             assert last.startswith("data: ")
             error = json.loads(last[6:])["error"]
             assert (error["code"], error["src"]) == ("engine_crashed", "sndr")
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.ENGINE_CRASHED
 
@@ -252,7 +252,7 @@ def test_a_full_queue_is_refused_with_429(world: Any) -> None:
             for _ in range(2):
                 tasks.append(asyncio.create_task(client.post(CHAT, json={**BODY, "stream": False})))
                 await until(
-                    lambda: made.gateway.book.active("e1") + made.gateway.book.waiting("e1") == len(tasks)
+                    lambda log=made.gateway.request_log: log.active("e1") + log.waiting("e1") == len(tasks)
                 )
             answer = await client.post(CHAT, json=BODY)
             assert answer.status_code == 429
@@ -268,9 +268,9 @@ def test_drain_refuses_the_new_and_waits_for_the_old(world: Any) -> None:
     async def go() -> None:
         async with world(slots=1) as made, httpx.AsyncClient(base_url=made.url) as client:
             old = asyncio.create_task(client.post(CHAT, json=BODY))
-            await until(lambda: made.gateway.book.active("e1") == 1)
+            await until(lambda: made.gateway.request_log.active("e1") == 1)
             waiting = asyncio.create_task(client.post(CHAT, json={**BODY, "stream": False}))
-            await until(lambda: made.gateway.book.waiting("e1") == 1)
+            await until(lambda: made.gateway.request_log.waiting("e1") == 1)
             assert await made.gateway.drain("e1", 0.01) is False
             assert (await waiting).json()["error"]["code"] == "draining"
             new = await client.post(CHAT, json=BODY)
@@ -302,7 +302,7 @@ def test_an_error_frame_of_the_engine_marks_the_request_failed(world: Any, scrip
     async def go() -> None:
         async with world(fails) as made, httpx.AsyncClient(base_url=made.url) as client:
             assert "compute failed" in (await client.post(CHAT, json=BODY)).text
-            assert made.gateway.book.requests()[0].state is RequestState.FAILED
+            assert made.gateway.request_log.requests()[0].state is RequestState.FAILED
 
     asyncio.run(go())
 

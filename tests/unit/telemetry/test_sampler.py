@@ -50,7 +50,7 @@ def test_a_sample_has_the_highest_rate_of_all_readings_since_the_last() -> None:
                 readings["e1"] = Readings(
                     at=at, slots_busy=busy, decode_rate=rate, generated_tokens_total=1, memory=7
                 )
-                sampler.hear("e1", readings["e1"])
+                sampler.add_reading("e1", readings["e1"])
             now[0] += 0.5
             values = (await sampler.sample()).values
             assert values["engine.e1.memory"] == 7

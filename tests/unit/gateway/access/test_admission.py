@@ -27,7 +27,7 @@ def test_first_in_first_out_whatever_happens(steps: list[tuple[str, int]]) -> No
                 order.append(admission.enter(TARGET))
         elif order:
             # A holder gives its slot back, a waiter goes away.
-            admission.leave(order.pop(place % len(order)))
+            admission.release(order.pop(place % len(order)))
         granted = [ticket.granted for ticket in order]
         assert granted == sorted(granted, reverse=True)
         assert sum(granted) == admission.active("e1") == min(2, len(order))
@@ -40,8 +40,8 @@ def test_first_in_first_out_whatever_happens(steps: list[tuple[str, int]]) -> No
 def test_leaving_twice_counts_once() -> None:
     admission = Admission(5)
     ticket = admission.enter(TARGET)
-    admission.leave(ticket)
-    admission.leave(ticket)
+    admission.release(ticket)
+    admission.release(ticket)
     assert admission.active("e1") == 0
 
 
@@ -53,10 +53,10 @@ def test_waiting_reports_movement_and_timeouts() -> None:
         assert await admission.wait(second, 0.01) is False
         moved = asyncio.create_task(admission.wait(second, 5))
         await asyncio.sleep(0)
-        admission.leave(first)
+        admission.release(first)
         assert await moved is False
         assert admission.ahead(second) == 0
-        admission.leave(holders[0])
+        admission.release(holders[0])
         assert await admission.wait(second, 5) is True
 
     asyncio.run(go())
@@ -83,14 +83,14 @@ def test_who_waits_for_an_engine_that_is_gone_is_refused() -> None:
         await asyncio.sleep(0)
         admission.forget("e1")
         for holder in holders:
-            admission.leave(holder)
+            admission.release(holder)
         for refused in (asked, admission.wait(waiting[1])):
             with pytest.raises(EndpointError) as told:
                 async with asyncio.timeout(30):
                     await refused
             assert (told.value.status, told.value.code) == (503, "engine_unreachable")
         for ticket in waiting:
-            admission.leave(ticket)
+            admission.release(ticket)
         assert (admission.active("e1"), admission.waiting("e1")) == (0, 0)
 
     asyncio.run(go())

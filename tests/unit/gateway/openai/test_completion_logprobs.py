@@ -28,13 +28,13 @@ WANTED = {
 
 def test_a_whole_answer() -> None:
     body = {"id": "x", "choices": [{"index": 0, "text": "é c", "logprobs": {"content": CONTENT}}]}
-    told = json.loads(CompletionLogprobs(2).whole(json.dumps(body).encode()))
+    told = json.loads(CompletionLogprobs(2).convert(json.dumps(body).encode()))
     assert told == {"id": "x", "choices": [{"index": 0, "text": "é c", "logprobs": WANTED}]}
 
 
 def test_no_more_than_was_asked_for_and_the_chosen_one_always() -> None:
     body = {"choices": [{"logprobs": {"content": CONTENT}}]}
-    (choice,) = json.loads(CompletionLogprobs(0).whole(json.dumps(body).encode()))["choices"]
+    (choice,) = json.loads(CompletionLogprobs(0).convert(json.dumps(body).encode()))["choices"]
     assert choice["logprobs"]["top_logprobs"] == [{"é ": -0.5}, {"c": -3.0}]
 
 

@@ -97,7 +97,7 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
             assert made.engine.seen[0][0] == "/infill"
             assert '"text":"mid"' in answer.text
             assert answer.text.endswith("data: [DONE]\n\n")
-            assert made.gateway.book.requests()[0].generated_tokens == 2
+            assert made.gateway.request_log.requests()[0].generated_tokens == 2
             # An empty suffix is an ordinary completion; older servers refuse the field itself.
             await client.post("/v1/completions", json={**body, "suffix": ""})
             assert made.engine.seen[1][0] == "/v1/completions"

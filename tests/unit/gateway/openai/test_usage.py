@@ -88,7 +88,7 @@ def test_figures_are_asked_for_and_kept_from_a_client_that_did_not_ask(world: An
             answer = await client.post(CHAT, json=body)
             assert answer.content == b"".join(WORDS) + b"data: [DONE]\n\n"
             assert made.engine.seen[0][1]["stream_options"] == {"include_usage": True}
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert (request.prompt_tokens, request.generated_tokens) == (7, 30)
             assert request.ttft is not None
             assert request.decode_rate is not None
@@ -200,7 +200,7 @@ def test_the_forms_of_agents_pass_and_are_measured(
             answer = await client.post(path, json=body)
             assert answer.content == sent
             assert made.engine.seen == [(path, body)]
-            (request,) = made.gateway.book.requests()
+            (request,) = made.gateway.request_log.requests()
             assert request.ttft is not None
             assert (request.prompt_tokens, request.cached_tokens, request.generated_tokens) == (5, 3, 2)
             assert request.finish == finish
