@@ -18,7 +18,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
-from engine_host.protocol.plans import LLAMA_CPP_ONLY, VLLM_ONLY, Overrides
+from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.presets import CatalogFault
 
 # Weights that each engine reads.
@@ -29,13 +29,6 @@ FORMATS = {
 }
 # Settings that say the same thing in two ways.
 EXCLUSIVE = (("gpu_memory", "kv_cache_gib"),)
-
-# Settings of other engines.
-FOREIGN = {
-    PresetEngine.LLAMA_CPP: VLLM_ONLY,
-    PresetEngine.VLLM: LLAMA_CPP_ONLY,
-    PresetEngine.SGLANG: LLAMA_CPP_ONLY,
-}
 
 _Check = Callable[[Any, Catalog], Iterable[CatalogFault]]
 
@@ -250,7 +243,7 @@ def _foreign(
     one: Loaded[Any], settings: Overrides, engine: PresetEngine, path: tuple[str | int, ...]
 ) -> Iterator[CatalogFault]:
     """Settings that mean nothing to the engine that they are for: no start of it would take them."""
-    for name in FOREIGN[engine]:
+    for name in foreign_to(engine):
         if getattr(settings, name) is not None:
             yield one.fault((*path, name), f"{engine} has no such setting", "Remove it.")
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.catalog.checks import FOREIGN
 from engine_host.catalog.entries import Loaded
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
@@ -21,8 +20,9 @@ from engine_host.protocol.catalog import (
     PresetEntry,
     Variant,
 )
+from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Finding, Layer, Overrides
+from engine_host.protocol.plans import Finding, Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy, SettingConflict
 
 # Settings that layers add to; every other one they replace.
@@ -159,7 +159,7 @@ def _assignments(
     if user is not None:
         for name, value in user.values.items():
             # What is meant for whichever engine may be nothing to one of them.
-            if name in FOREIGN[engine]:
+            if name in foreign_to(engine):
                 continue
             key = user.keys.get(name, name)
             yield name, SetBy(layer=Layer.USER, value=value, file=user.file, key=key)
@@ -181,7 +181,7 @@ def _layered(
     """A layer's settings: those for whichever engine, then those for this one."""
     if (for_any := settings.get("any")) is not None:
         for name, by in _file_assignments(one, for_any, layer, (*path, "settings", "any")):
-            if name not in FOREIGN[engine]:
+            if name not in foreign_to(engine):
                 yield name, by
     if (for_this := settings.get(engine.value)) is not None:
         yield from _file_assignments(one, for_this, layer, (*path, "settings", engine.value))

@@ -4,10 +4,8 @@ import json
 import shlex
 from collections.abc import Sequence
 
+from engine_host.protocol.engine_settings.table import SETTINGS, settings_by_option
 from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
-
-# Settings with a flag of their own; every other is given with --set.
-_FLAGS = ("context", "streams", "speculation", "kv_cache_dtype")
 
 
 def equivalent_command(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
@@ -26,16 +24,15 @@ def equivalent_command(request: LaunchRequest, verb: Sequence[str] = (), *, repl
     if request.name:
         words += ["--name", request.name]
     given = request.overrides.model_dump(mode="json", exclude_none=True, exclude_defaults=True)
-    if given.get("kv_type_k") and given.get("kv_type_k") == given.get("kv_type_v"):
-        words += ["--kv-type", given.pop("kv_type_k")]
-        del given["kv_type_v"]
-    for name in _FLAGS:
-        if name in given:
-            words += [f"--{name.replace('_', '-')}", str(given.pop(name))]
-    for argument in given.pop("extra_arguments", ()):
-        words += ["--set", f"extra_arguments={argument}"]
+    for option, rows in settings_by_option().items():
+        values = {given.get(row.name) for row in rows}
+        # An option gives all of its settings the same value.
+        if len(values) == 1 and None not in values:
+            words += [option, str(values.pop())]
+            given = {name: value for name, value in given.items() if SETTINGS[name].option != option}
     for name, value in given.items():
-        words += ["--set", f"{name}={json.dumps(value) if isinstance(value, bool) else value}"]
+        for one in value if isinstance(value, list) else [value]:
+            words += ["--set", f"{name}={json.dumps(one) if isinstance(one, bool) else one}"]
     chosen = request.patches
     for flag, names in (("--without", chosen.off), ("--with", chosen.on), ("--only", chosen.only or ())):
         for name in names:

@@ -5,8 +5,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.launch.resolution import Resolution
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding, LaunchRequest, Layer, Overrides
+from engine_host.protocol.plans import Finding, LaunchRequest, Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy
 
 

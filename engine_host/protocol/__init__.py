@@ -25,6 +25,7 @@ from engine_host.protocol.catalog import (
     WeightFile,
     Workload,
 )
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import (
     Backend,
     Engine,
@@ -90,7 +91,6 @@ from engine_host.protocol.plans import (
     LaunchPlan,
     LaunchRequest,
     Layer,
-    Overrides,
     ServerChoice,
     Setting,
     StartRequest,

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 from pydantic import Field, JsonValue, model_validator
 
 from engine_host.protocol.base import Wire
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Overrides
 from engine_host.protocol.text import FileName, Line, Repository, Text
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9._-]{0,79}$")]

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
 
@@ -42,53 +43,6 @@ class ServerChoice(StrEnum):
     def __repr__(self) -> str:
         """The value: pydantic lists the members of a Literal so where another was given."""
         return repr(self.value)
-
-
-class Overrides(Command):
-    """Settings of one start; None keeps what the layers below say."""
-
-    context: int | None = Field(None, ge=128, description="tokens for one stream")
-    streams: int | None = Field(None, ge=1, le=256, description="requests answered in parallel")
-    threads: int | None = Field(None, ge=1, le=1024)
-    gpu_layers: int | None = Field(None, ge=-1)
-    kv_type_k: str | None = None
-    kv_type_v: str | None = None
-    flash_attention: str | None = Field(None, pattern="^(auto|on|off)$")
-    speculation: str | None = Field(None, description="off, draft-mtp or an n-gram kind the server offers")
-    draft_tokens: int | None = Field(None, ge=1, le=16)
-    embeddings: bool | None = None
-    kv_cache_dtype: str | None = Field(None, description="vLLM: --kv-cache-dtype")
-    dtype: str | None = Field(None, description="vLLM: data type of weights and activations")
-    tensor_parallel: int | None = Field(None, ge=1, le=64, description="vLLM: GPUs that share each layer")
-    gpu_memory: float | None = Field(None, gt=0, le=1, description="vLLM: share of the VRAM it may take")
-    kv_cache_gib: float | None = Field(None, gt=0, description="vLLM: size of the KV cache in GiB")
-    batched_tokens: int | None = Field(None, ge=16, description="vLLM: tokens of one step")
-    eager: bool | None = Field(None, description="vLLM: neither torch.compile nor CUDA graphs")
-    prefix_caching: bool | None = Field(None, description="vLLM: reuse the KV of equal beginnings")
-    batch_invariant: bool | None = Field(None, description="vLLM: the same answer whatever runs beside it")
-    dummy_weights: bool | None = Field(None, description="vLLM: random weights, for measuring a shape")
-    tool_parser: str | None = Field(None, description="vLLM: --tool-call-parser")
-    reasoning_parser: str | None = Field(None, description="vLLM: --reasoning-parser")
-    extra_arguments: tuple[str, ...] = ()
-
-
-LLAMA_CPP_ONLY = ("threads", "gpu_layers", "kv_type_k", "kv_type_v", "flash_attention")
-"""Settings that mean nothing to other engines than llama.cpp."""
-VLLM_ONLY = (
-    "kv_cache_dtype",
-    "dtype",
-    "tensor_parallel",
-    "gpu_memory",
-    "kv_cache_gib",
-    "batched_tokens",
-    "eager",
-    "prefix_caching",
-    "batch_invariant",
-    "dummy_weights",
-    "tool_parser",
-    "reasoning_parser",
-)
-"""Settings that mean nothing to llama.cpp."""
 
 
 class LaunchRequest(Command):

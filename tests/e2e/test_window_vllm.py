@@ -4,8 +4,9 @@ from pathlib import Path
 
 import pytest
 
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, StartRequest
 from tests.conftest import processes_of
 from tests.e2e.desktop import Gui, host_client, wait_until
 from tests.vllm_environment import vllm_venv

@@ -14,8 +14,8 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEntry, PresetVariation
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
     EditedPreset,
     EditPreset,

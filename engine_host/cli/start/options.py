@@ -2,7 +2,7 @@
 
 import functools
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import Any, cast
@@ -12,21 +12,17 @@ from pydantic import ValidationError
 
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
+from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 
 
 @dataclass(frozen=True)
 class LaunchOptions:
-    """The options of a start from the command line."""
+    """The options of a start as they were given; `named` are those of settings, by their parameter."""
 
     name: str | None
-    context: int | None
-    streams: int | None
-    kv_type: str | None
-    kv_cache_dtype: str | None
-    speculation: str | None
     engine: str
     installation: str | None
     server: str
@@ -34,25 +30,22 @@ class LaunchOptions:
     with_: tuple[str, ...]
     only: tuple[str, ...]
     settings: tuple[str, ...]
+    named: Mapping[str, Any]
 
     def request(self, model: str, *, keep: bool = False) -> LaunchRequest:
-        """The request that these options make. Raises click.UsageError for a bad setting."""
-        overrides = overrides_of(
-            self.settings,
-            context=self.context,
-            streams=self.streams,
-            kv_type_k=self.kv_type,
-            kv_type_v=self.kv_type,
-            kv_cache_dtype=self.kv_cache_dtype,
-            speculation=self.speculation,
-        )
+        """Return the launch request of these options. Raises click.UsageError for a bad setting."""
+        values = {
+            row.name: self.named.get(_parameter(option))
+            for option, rows in settings_by_option().items()
+            for row in rows
+        }
         return LaunchRequest(
             model=resolved(model) if model else "",
             engine=EngineKind(self.engine),
             server=ServerChoice(self.server),
             installation=resolved(self.installation) if self.installation else None,
             name=self.name,
-            overrides=overrides,
+            overrides=overrides_of(self.settings, **values),
             keep=keep,
             patches=PatchChoice(off=self.without, on=self.with_, only=self.only or None),
         )
@@ -60,29 +53,37 @@ class LaunchOptions:
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of a start, handed over as `options`."""
-    names = [one.name for one in fields(LaunchOptions)]
+    names = [one.name for one in fields(LaunchOptions) if one.name != "named"]
+    named = [_parameter(option) for option in settings_by_option()]
 
     @functools.wraps(function)
     def run(*args: Any, **kwargs: Any) -> Any:
-        options = LaunchOptions(**{name: kwargs.pop(name) for name in names})
+        given = {name: kwargs.pop(name) for name in names}
+        options = LaunchOptions(**given, named={name: kwargs.pop(name) for name in named})
         return function(*args, options=options, **kwargs)
 
     # The first of the list is the first in --help.
-    for option in reversed(_OPTIONS):
+    for option in reversed((_NAME, *_setting_options(), *_OPTIONS)):
         run = option(run)
     return run
 
 
+def _parameter(option: str) -> str:
+    return option.removeprefix("--").replace("-", "_")
+
+
+def _setting_options() -> Iterator[Callable[..., Any]]:
+    """Yield the named options of settings."""
+    for option, rows in settings_by_option().items():
+        row = rows[0]
+        kind = click.IntRange(int(row.low), int(row.high)) if row.kind == "whole" else click.STRING
+        said = row.description if len(row.engines) == 1 else row.help[:1].upper() + row.help[1:]
+        names = f" (sets {' and '.join(one.name for one in rows)})" if rows[1:] else ""
+        yield click.option(option, type=kind, help=f"{said}{names}.".replace("….", "…"))
+
+
+_NAME = click.option("--name", help="Public model id (default: taken from the model).")
 _OPTIONS = (
-    click.option("--name", help="Public model id (default: taken from the model)."),
-    click.option("--context", type=click.IntRange(128), help="Tokens of context for one stream."),
-    click.option("--streams", type=click.IntRange(1, 256), help="Requests answered in parallel."),
-    click.option("--kv-type", help="Type of the KV cache, for keys and values: f16, q8_0, q4_0 …"),
-    click.option("--kv-cache-dtype", help="vLLM: type of the KV cache: auto, fp8, turboquant_k8v4 …"),
-    click.option(
-        "--speculation",
-        help="off; llama.cpp: draft-mtp or an n-gram kind of the server; vLLM: mtp, ngram or JSON.",
-    ),
     click.option(
         "--engine",
         type=click.Choice([kind.value for kind in EngineKind]),
@@ -120,44 +121,34 @@ _OPTIONS = (
 )
 
 
-_FLAGS = {
-    "context": "--context",
-    "streams": "--streams",
-    "kv_type_k": "--kv-type",
-    "kv_type_v": "--kv-type",
-    "kv_cache_dtype": "--kv-cache-dtype",
-    "speculation": "--speculation",
-}
-
-
 def with_option(error: HostError, request: LaunchRequest) -> HostError:
     """The same refusal of a value, naming the option that gave it; any other error as it is."""
     problem, given = error.problem, request.overrides.model_dump(exclude_none=True)
     name = problem.evidence.get("setting")
     if problem.reason is not Reason.SETTING_INVALID or name not in given:
         return error
-    # One option gives both; with --set they can be two.
-    both = given.get("kv_type_k") == given.get("kv_type_v")
-    own = name in _FLAGS and (both or _FLAGS[name] != "--kv-type")
-    option = f"{_FLAGS[name]} {given[name]}" if own else f"--set {name}={given[name]}"
+    option = SETTINGS[name].option
+    # One option may give several settings the same value; with --set they can differ.
+    same = {given.get(row.name) for row in settings_by_option().get(option, ())} == {given[name]}
+    option = f"{option} {given[name]}" if option and same else f"--set {name}={given[name]}"
     return HostError.from_problem(problem.model_copy(update={"message": f"{option}: {problem.message}"}))
 
 
 def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
-    """The overrides of a start; a repeated list setting grows, any other may be given once."""
+    """Return the overrides of a start; a repeated list setting grows, any other may be given once."""
     values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
     for setting in settings:
         name, equals, value = setting.partition("=")
-        if not equals or name not in Overrides.model_fields:
-            if equals and (near := near_names(name, Overrides.model_fields, 3)):
+        if not equals or name not in SETTINGS:
+            if equals and (near := near_names(name, SETTINGS, 3)):
                 raise click.UsageError(f"There is no setting {name}. Did you mean {' or '.join(near)}?")
-            known = ", ".join(sorted(Overrides.model_fields))
+            known = ", ".join(sorted(SETTINGS))
             raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
-        if name == "extra_arguments":
+        if SETTINGS[name].kind == "words":
             values.setdefault(name, [])
             values[name] = [*cast(list[str], values[name]), value]
         elif name in values and str(values[name]) != value:
-            flag = _FLAGS[name] if named.get(name) is not None else "--set"
+            flag = SETTINGS[name].option if named.get(name) is not None else "--set"
             raise click.UsageError(
                 f"{flag} says that {name} is {values[name]}, and --set {name}={value} says another value: "
                 "give one of them."

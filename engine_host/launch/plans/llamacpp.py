@@ -23,11 +23,11 @@ from engine_host.launch.requested import PresetStart, RequestedSettings, request
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import (
-    VLLM_ONLY,
     EngineKind,
     LaunchPlan,
     LaunchRequest,
@@ -213,7 +213,7 @@ def _refuse_processor(server: ServerCapabilities, preset: PresetStart | None, gp
 def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> None:
     """Raise HostError(setting_invalid) for what only vLLM knows."""
     given = requested.overrides.model_dump(exclude_none=True, exclude_defaults=True)
-    foreign = [name for name in VLLM_ONLY if name in given]
+    foreign = [name for name in foreign_to(EngineKind.LLAMA_CPP) if name in given]
     if request.server is ServerChoice.VENV:
         foreign.append("server=venv")
     if request.installation is not None:

@@ -38,9 +38,9 @@ from engine_host.launch.requested import PresetStart, RequestedSettings, request
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import (
-    LLAMA_CPP_ONLY,
     EngineKind,
     Finding,
     LaunchPlan,
@@ -214,7 +214,7 @@ def _refuse_build(environment: Environment, preset: PresetStart | None) -> None:
 def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> None:
     """Raise HostError(setting_invalid) for what only llama.cpp knows."""
     given = requested.overrides.model_dump(exclude_none=True, exclude_defaults=True)
-    foreign = [name for name in LLAMA_CPP_ONLY if name in given]
+    foreign = [name for name in foreign_to(EngineKind.VLLM) if name in given]
     if request.server not in {ServerChoice.AUTO, ServerChoice.VENV}:
         foreign.append(f"server={request.server.value}")
     if foreign:

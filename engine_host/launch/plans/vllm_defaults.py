@@ -15,9 +15,10 @@ from engine_host.launch.preflight.machine import MachineState, free_vram
 from engine_host.launch.requested import RequestedSettings
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import LaunchRequest, Layer, Overrides
+from engine_host.protocol.plans import LaunchRequest, Layer
 
 _USUAL_CONTEXT = 8192
 # As presets/engines/vllm.yaml tells it, which presets are resolved over.

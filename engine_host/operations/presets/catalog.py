@@ -22,11 +22,11 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.performs import performs
 from engine_host.protocol.catalog import Id, PresetEngine, PresetEntry, PresetVariation
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import PresetsChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import (
     CatalogPage,
     EditedPreset,

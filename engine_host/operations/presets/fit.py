@@ -14,9 +14,10 @@ from engine_host.fit.roofline import expected, roofline
 from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Task
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import Correction, FitReport, FitRequest, Roofline, Verdict
-from engine_host.protocol.plans import EngineKind, Finding, Layer, Overrides
+from engine_host.protocol.plans import EngineKind, Finding, Layer
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
 
 ENGINES = {PresetEngine.LLAMA_CPP: EngineKind.LLAMA_CPP, PresetEngine.VLLM: EngineKind.VLLM}

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from engine_host.protocol import FitReport, LaunchPlan, ServerChoice, ServerInfo, ServerPage
+from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.fit import KvChoice, Verdict
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
 from sndr_gui.models.home.page import SERVER_NAMES
-from sndr_gui.models.launch.form import Choice, Field, Form, choices_of
+from sndr_gui.models.launch.form import Choice, Form, choices_of
 from sndr_gui.models.launch.subject import VLLM, Subject
 
 _KV = ("kv_cache_dtype", "kv_type_k", "kv_type_v")
@@ -59,7 +60,7 @@ class Offers:
             found.append((title_of(one) + state, one.id))
         return tuple(found)
 
-    def choices(self, field: Field) -> tuple[Choice, ...]:
+    def choices(self, field: EngineSetting) -> tuple[Choice, ...]:
         """What a field offers beside its default."""
         if self.subject is not None and self.subject.engine is VLLM:
             found = choices_of(field, self.build, self.subject)
@@ -68,7 +69,7 @@ class Offers:
         elif field.name == "speculation":
             found = (("Off", "off"), *((kind, kind) for kind in self.speculation_kinds()))
         else:
-            found = field.choices
+            found = tuple((one.label, one.value) for one in field.choices)
         if field.name in _KV:
             return tuple((label + self._reach(kind), kind) for label, kind in found)
         return found

@@ -18,13 +18,14 @@ from engine_host.protocol import (
     Problem,
     Reason,
 )
+from engine_host.protocol.engine_settings.row import EngineSetting
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
 from sndr_gui.models.fit.question import FitQuestion
-from sndr_gui.models.launch.form import Field, Form
+from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.models import LaunchModels
 from sndr_gui.models.launch.offers import Offers
 from sndr_gui.models.launch.patches import PatchLine, patch_lines
@@ -344,7 +345,7 @@ class LaunchModel(QObject):
         wants_gpu = preset is not None and preset.preset.needs.gpus > 0 and not self.form.installation
         return self.installations.missing(self.form.installation, "cuda" if wants_gpu else "")
 
-    def fields(self) -> tuple[Field, ...]:
+    def fields(self) -> tuple[EngineSetting, ...]:
         """What can be set for the engine that runs what is chosen."""
         return self.form.fields(self.engine_kind, self.build)
 

@@ -26,17 +26,6 @@ _CAPTIONS = {
     ("id",): "Id",
     ("extends",): "Extends",
     ("variant",): "Weights",
-    ("settings", "kv_type_k"): "KV type, keys",
-    ("settings", "kv_type_v"): "KV type, values",
-    ("settings", "kv_cache_dtype"): "KV cache type",
-    ("settings", "kv_cache_gib"): "KV cache, GiB",
-    ("settings", "gpu_layers"): "GPU layers",
-    ("settings", "gpu_memory"): "Share of the VRAM",
-    ("settings", "tensor_parallel"): "GPUs sharing a layer",
-    ("settings", "batched_tokens"): "Tokens a step",
-    ("settings", "dummy_weights"): "Random weights",
-    ("settings", "dtype"): "Data type",
-    ("settings", "extra_arguments"): "Further arguments",
     ("patches", "on"): "Switched on",
     ("patches", "off"): "Left out",
     ("patches", "only"): "Only these",
@@ -53,11 +42,7 @@ _HELPS = {
     ("variant",): "which set of the model's weights",
     ("profile",): "a way of running whichever model",
     ("notes",): "for yourself",
-    ("settings", "threads"): "CPU threads",
-    ("settings", "gpu_layers"): "layers on the GPU; -1 is all of them",
-    ("settings", "draft_tokens"): "tokens drafted a step",
 }
-_ONLY_LLAMA_CPP = {"threads", "gpu_layers", "kv_type_k", "kv_type_v", "flash_attention"}
 
 
 @dataclass(frozen=True)
@@ -65,7 +50,8 @@ class FormField:
     """One value of a preset.
 
     `kind` is whole, decimal, choice, flag, words (a list on one line), lines (a list of sentences) or text.
-    `choices` are offered, and nothing else is possible where `closed`.
+    `choices` are offered, and nothing else is possible where `closed`. `engines` are those that a setting
+    means something to; other values have none.
     """
 
     path: Path
@@ -78,6 +64,7 @@ class FormField:
     low: float = 0
     high: float = _LARGEST
     required: bool = False
+    engines: tuple[str, ...] = ()
 
     @property
     def key(self) -> str:
@@ -115,9 +102,8 @@ def fits_engine(field: FormField, engine: str | None) -> bool:
         return engine in (None, "vllm")
     if field.path[0] != "settings" or engine is None:
         return True
-    if field.path[-1] in _ONLY_LLAMA_CPP:
-        return engine == "llama.cpp"
-    return engine != "llama.cpp" or not field.help.startswith("vLLM")
+    # SGLang is told vLLM's settings, as far as it has words for them.
+    return not field.engines or ("vllm" if engine == "sglang" else engine) in field.engines
 
 
 def with_choices(
@@ -201,8 +187,12 @@ def _walk(schema: Mapping[str, Any], definitions: Mapping[str, Any], path: Path)
         made = _field(place, inner, definitions)
         if made is not None:
             help_text = str(described.get("description") or inner.get("description") or "")
+            # A setting brings its caption and its engines from the table of settings.
+            engines = tuple(map(str, described.get("engines", ())))
             yield replace(
                 made,
+                caption=str(described["title"]) if engines else made.caption,
+                engines=engines,
                 help=_HELPS.get(place, help_text),
                 required=name in required and not optional and not path,
             )

@@ -13,9 +13,11 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
 from engine_host.protocol import ModelOrigin, ServerChoice
+from engine_host.protocol.engine_settings.row import EngineSetting
+from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
 from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.launch.form import FIELDS, Field, words_of
+from sndr_gui.models.launch.form import words_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.launch.memory import SIZES
@@ -62,7 +64,8 @@ class FormCard(Card):
         super().__init__("Settings")
         self._model = model
         self._filling = False
-        own = [entry for entry in FIELDS if entry.name not in SIZES]
+        # The order of the Tab key: those that are always in sight first.
+        own = sorted((one for one in SETTINGS.values() if one.name not in SIZES), key=lambda one: one.more)
         self.inputs: dict[str, QWidget] = {entry.name: self._input(entry) for entry in own}
         self.server = self._choice("llama.cpp server", self._on_form)
         self.environment = self._choice("vLLM environment", self._on_form)
@@ -107,10 +110,10 @@ class FormCard(Card):
         assert isinstance(made, NumberField)
         return made
 
-    def _input(self, entry: Field) -> QWidget:
+    def _input(self, entry: EngineSetting) -> QWidget:
         edited = partial(self._on_edited, entry)
         if entry.kind in ("whole", "decimal"):
-            return NumberField(entry.spoken, entry.low, entry.high, edited)
+            return NumberField(entry.spoken, max(entry.low, 0), entry.high, edited)
         if entry.kind == "choice":
             return self._choice(entry.spoken, edited)
         edit = QLineEdit()
@@ -161,7 +164,7 @@ class FormCard(Card):
 
     # What the person did.
 
-    def _on_edited(self, entry: Field, *_changed: object) -> None:
+    def _on_edited(self, entry: EngineSetting, *_changed: object) -> None:
         if self._filling:
             return
         value, error = self._read(entry)
@@ -186,7 +189,7 @@ class FormCard(Card):
         chosen = self.environment.currentData()
         return self._model.form.installation if chosen is None else str(chosen)
 
-    def _read(self, entry: Field) -> tuple[Any, str]:
+    def _read(self, entry: EngineSetting) -> tuple[Any, str]:
         """What was given for a setting, None for nothing, and what is wrong with it."""
         made = self.inputs[entry.name]
         if isinstance(made, NumberField):
@@ -220,7 +223,7 @@ class FormCard(Card):
         self._arrange()
         self.refresh_planned()
 
-    def _fill(self, entry: Field, values: Mapping[str, Any]) -> None:
+    def _fill(self, entry: EngineSetting, values: Mapping[str, Any]) -> None:
         made, value = self.inputs[entry.name], values.get(entry.name)
         if isinstance(made, ChoiceBox):
             made.fill([("Default", None), *self._model.offers.choices(entry)], value)

@@ -6,9 +6,10 @@ from functools import partial
 
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 
+from engine_host.protocol.engine_settings.row import EngineSetting
+from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
 from sndr_gui.models.fit.memory_stack import VERDICTS
-from sndr_gui.models.launch.form import FIELDS, Field
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.sizes import context_steps, stream_steps
 from sndr_gui.views.graphs.memory_bar import MemoryView
@@ -18,7 +19,6 @@ from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.value_slider import ValueSlider
 
 SIZES = ("context", "streams", "kv_cache_dtype", "kv_type_k", "kv_type_v")
-_FIELDS = {entry.name: entry for entry in FIELDS if entry.name in SIZES}
 
 
 class MemoryCard(Card):
@@ -50,7 +50,7 @@ class MemoryCard(Card):
         kinds = QHBoxLayout()
         kinds.setSpacing(12)
         for name in SIZES[2:]:
-            entry = _FIELDS[name]
+            entry = SETTINGS[name]
             box = ChoiceBox(entry.spoken)
             box.currentIndexChanged.connect(partial(self._on_kind, name))
             caption = text(entry.caption, "muted")
@@ -68,7 +68,7 @@ class MemoryCard(Card):
         model.changed.connect(self._show_behind)
 
     def _slider(self, name: str) -> ValueSlider:
-        entry = _FIELDS[name]
+        entry = SETTINGS[name]
         made = ValueSlider(
             entry.caption, entry.spoken, int(entry.low), int(entry.high), partial(self._on_typed, name)
         )
@@ -94,7 +94,7 @@ class MemoryCard(Card):
 
     def _on_typed(self, name: str, *_text: object) -> None:
         field = self.sliders[name].field
-        self._model.set_error(name, f"{_FIELDS[name].caption}: {field.error}" if field.error else "")
+        self._model.set_error(name, f"{SETTINGS[name].caption}: {field.error}" if field.error else "")
         if not field.error:
             self._model.set_value(name, field.count)
 
@@ -177,7 +177,7 @@ class MemoryCard(Card):
                 self._fill(box, shown[name])
         self._filling = False
 
-    def _fill(self, box: ChoiceBox, entry: Field) -> None:
+    def _fill(self, box: ChoiceBox, entry: EngineSetting) -> None:
         model = self._model
         planned, report = model.planned(entry.name), model.fit.report
         if not planned and report is not None and entry.name not in model.form.values:

@@ -20,8 +20,9 @@ import pytest
 from engine_host.client.sync import ControlClient
 from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Overrides, StartRequest
+from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 from tests.conftest import processes_of
 
 T = TypeVar("T")

@@ -7,8 +7,8 @@ import openai
 import pytest
 from openai.types.chat import ChatCompletionChunk
 
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.plans import Overrides
 from tests.integration.host.conftest import RunningHost, wait_for
 
 WEATHER = {

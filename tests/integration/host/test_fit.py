@@ -2,8 +2,8 @@
 
 import pytest
 
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.fit import FitReport, FitRequest, Measured, MeasuredPage, Verdict
-from engine_host.protocol.plans import Overrides
 from tests.integration.host.conftest import DEMO, RunningHost, wait_for
 from tests.integration.host_process import sndr
 

@@ -10,9 +10,10 @@ import openai
 import psutil
 import pytest
 
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState, RequestPage, RequestState
 from engine_host.protocol.fit import Measured, MeasuredPage
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.vllm_environment import vllm_venv

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
@@ -18,7 +19,6 @@ from engine_host.protocol.plans import (
     EngineKind,
     LaunchPlan,
     LaunchRequest,
-    Overrides,
     StartRequest,
 )
 from tests.integration.host.conftest import RunningHost, home_left_empty, wait_for

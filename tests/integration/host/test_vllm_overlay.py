@@ -15,6 +15,7 @@ import pytest
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.installations import tree_hash
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import (
@@ -23,7 +24,7 @@ from engine_host.protocol.patches import (
     PatchReason,
     ProcessRole,
 )
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides, StartRequest
+from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, StartRequest
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import site_packages, vllm_venv
 

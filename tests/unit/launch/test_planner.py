@@ -15,10 +15,17 @@ from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, Overrides, ServerChoice, Setting
+from engine_host.protocol.plans import (
+    LaunchPlan,
+    LaunchRequest,
+    Layer,
+    ServerChoice,
+    Setting,
+)
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, no_environment, no_patches, server
 

@@ -14,6 +14,7 @@ from engine_host.launch.dependencies import PatchFacts, PlannerDependencies, Pla
 from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo, read_checkpoint
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -23,7 +24,6 @@ from engine_host.protocol.plans import (
     Finding,
     LaunchPlan,
     LaunchRequest,
-    Overrides,
     ServerChoice,
     Setting,
 )

@@ -43,8 +43,8 @@ async def test_a_checkpoint_shows_the_fields_of_vllm_and_a_gguf_those_of_llama_c
     assert view.form.shown() == [
         "installation",
         "kv_cache_gib",
-        "speculation",
         "eager",
+        "speculation",
     ]
     assert not view.form.server.isVisible()
     view.form.more.click()

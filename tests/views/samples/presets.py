@@ -25,8 +25,8 @@ from engine_host.protocol import (
     Workload,
 )
 from engine_host.protocol.catalog import NotFor, Source
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.fit import Verdict
-from engine_host.protocol.plans import Overrides
 from engine_host.protocol.presets import EntryOrigin, PresetVerdict, PresetVerdicts
 
 GIB = 2**30

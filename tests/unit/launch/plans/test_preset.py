@@ -18,6 +18,7 @@ from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.requested import PresetStart
 from engine_host.protocol.base import Severity
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
@@ -27,7 +28,6 @@ from engine_host.protocol.plans import (
     LaunchPlan,
     LaunchRequest,
     Layer,
-    Overrides,
     Setting,
 )
 from engine_host.protocol.presets import EntryOrigin

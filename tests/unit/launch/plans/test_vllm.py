@@ -14,16 +14,11 @@ from engine_host.core.package_data import presets
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
-from engine_host.protocol.plans import (
-    EngineKind,
-    LaunchRequest,
-    Layer,
-    Overrides,
-    ServerChoice,
-)
+from engine_host.protocol.plans import EngineKind, LaunchRequest, Layer, ServerChoice
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
 from tests.unit.launch.vllm_desk import GIB, Desk, after, finding, gpu, settings
@@ -259,6 +254,6 @@ def test_the_equivalent_command_has_all_flags() -> None:
         patches=PatchChoice(off=("a", "family"), on=("b",), only=("c",)),
     )
     assert equivalent_command(request) == (
-        "sndr run m --engine vllm --installation 0.32.0-cpu --speculation mtp --kv-cache-dtype fp8 "
+        "sndr run m --engine vllm --installation 0.32.0-cpu --kv-cache-dtype fp8 --speculation mtp "
         "--set kv_cache_gib=2.0 --set eager=false --without a --without family --with b --only c"
     )

@@ -3,7 +3,8 @@
 import pytest
 
 from engine_host.protocol import EngineKind, ModelFile, ModelOrigin, Overrides, PatchChoice, ServerChoice
-from sndr_gui.models.launch.form import FIELDS, Form, words_of
+from engine_host.protocol.engine_settings.table import foreign_to
+from sndr_gui.models.launch.form import Form, words_of
 from sndr_gui.models.launch.subject import Subject, engine_of, of_model
 
 
@@ -79,9 +80,10 @@ def test_draft_tokens_mean_nothing_while_nothing_drafts() -> None:
     assert form.request(subject("shape"), "cpu").overrides.draft_tokens is None
 
 
-def test_every_field_is_a_setting_of_a_start() -> None:
-    assert {entry.name for entry in FIELDS} <= set(Overrides.model_fields)
-    assert len({entry.name for entry in FIELDS}) == len(FIELDS)
+@pytest.mark.parametrize("engine", [EngineKind.LLAMA_CPP, EngineKind.VLLM])
+def test_every_field_is_a_setting_of_a_start(engine: EngineKind) -> None:
+    names = [entry.name for build in ("cpu", "cuda") for entry in Form().fields(engine, build)]
+    assert set(names) | {"draft_tokens"} == set(Overrides.model_fields) - set(foreign_to(engine))
 
 
 def test_further_arguments_are_split_as_a_shell_does() -> None:

@@ -1,0 +1,1 @@
+"""The table of engine settings, and what a row of it holds."""
