@@ -2,10 +2,11 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
-from engine_host.protocol.base import Severity
+from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import HardwareEntry, PresetEntry
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding
 
@@ -47,34 +48,33 @@ def findings(preset: PresetEntry, card: Card | None, count: int | None) -> Itera
     if count < needs.gpus:
         gpus = "a GPU" if needs.gpus == 1 else f"{needs.gpus} GPUs"
         there = "there is none" if not count else "there is one" if count == 1 else f"there are {count}"
-        message = f"It needs {gpus}; {there}."
-        yield _lacking("gpus", message, Reason.ENGINE_UNUSABLE, preset, needs=needs.gpus, has=count)
+        yield _lacking("preset.gpus", preset, needs=needs.gpus, has=count, gpus=gpus, there=there)
     if card is None or not needs.gpus:
         return
     if needs.vram_gib is not None and card.vram_mib / 1024 < needs.vram_gib * _NOMINAL:
         has = round(card.vram_mib / 1024, 1)
-        message = f"It needs {needs.vram_gib:g} GiB of memory on each GPU; {card.title} has {has:g}."
-        yield _lacking("vram", message, Reason.OUT_OF_MEMORY, preset, needs=needs.vram_gib, has=has)
+        yield _lacking("preset.vram", preset, needs=needs.vram_gib, has=has, card=card.title)
     if needs.sm is not None and card.sm is not None and capability(card.sm) < capability(needs.sm):
-        message = f"It needs compute capability {needs.sm}; {card.title} has {card.sm}."
-        yield _lacking("sm", message, Reason.UNSUPPORTED, preset, needs=needs.sm, has=card.sm)
+        yield _lacking("preset.sm", preset, needs=needs.sm, has=card.sm, card=card.title)
     absent = [name for name in needs.formats if card.formats is not None and name not in card.formats]
     if absent:
-        message = f"It needs arithmetic in {', '.join(absent)}, which {card.title} does not have."
-        evidence = {"needs": list(needs.formats), "has": list(card.formats or ())}
-        yield _lacking("formats", message, Reason.UNSUPPORTED, preset, **evidence)
+        has_formats = list(card.formats or ())
+        yield _lacking(
+            "preset.formats",
+            preset,
+            needs=list(needs.formats),
+            has=has_formats,
+            absent=absent,
+            card=card.title,
+        )
     if needs.nvlink and card.nvlink is False:
-        message = f"It needs NVLink, which {card.title} does not have."
-        yield _lacking("nvlink", message, Reason.UNSUPPORTED, preset, needs=True, has=False)
+        yield _lacking("preset.nvlink", preset, needs=True, has=False, card=card.title)
     if needs.known_good and card.hardware not in needs.known_good:
-        yield Finding(
-            id="preset.unproven",
-            severity=Severity.INFO,
-            message=f"Nobody has reported it on {card.title}.",
-            fix=Fix(
-                text="Compare what it does here with its figures.", command=f"sndr presets show {preset.id}"
-            ),
+        yield finding(
+            "preset.unproven",
             evidence={"known_good": list(needs.known_good), "hardware": card.hardware},
+            card=card.title,
+            preset=preset.id,
         )
 
 
@@ -88,18 +88,11 @@ def capability(sm: str) -> tuple[int, int]:
     return int(major), int(minor)
 
 
-def _lacking(name: str, message: str, reason: Reason, preset: PresetEntry, **evidence: object) -> Finding:
+def _lacking(key: str, preset: PresetEntry, **values: Any) -> Finding:
     fix = Fix(text="See which presets work on this hardware.", command="sndr presets verdicts")
-    if preset.card.fallback is not None and name != "gpus":
+    if preset.card.fallback is not None and key != "preset.gpus":
         fix = Fix(
             text=f"The preset to fall back to is {preset.card.fallback}.",
             command=f"sndr presets show {preset.card.fallback}",
         )
-    return Finding(
-        id=f"preset.{name}",
-        severity=Severity.ERROR,
-        message=message,
-        reason=reason,
-        fix=fix,
-        evidence=evidence,
-    )
+    return finding(key, fix=fix, **values)

@@ -10,7 +10,7 @@ from engine_host.catalog.index import Catalog
 from engine_host.catalog.limits import MTP, Bound, attention_heads, conflicts, described
 from engine_host.catalog.needs import Card, card_of, findings
 from engine_host.core.errors import HostError
-from engine_host.protocol.base import Severity
+from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import (
     HardwareEntry,
     LayerSettings,
@@ -295,13 +295,13 @@ def _overruled(settings: Sequence[ResolvedSetting]) -> Iterator[Finding]:
     for setting in settings:
         beaten = next((by for by in setting.over if by.layer is Layer.PRESET), None)
         if setting.by.layer is Layer.USER and beaten is not None and beaten.value != setting.value:
-            yield Finding(
-                id="preset.overruled",
-                severity=Severity.INFO,
-                message=f"{setting.name} is {setting.value} by {setting.by.file}; "
-                f"the preset says {beaten.value}.",
+            yield finding(
+                "preset.overruled",
                 fix=_unset_fix(setting.by),
-                evidence={"setting": setting.name},
+                setting=setting.name,
+                value=setting.value,
+                file=setting.by.file,
+                of_preset=beaten.value,
             )
 
 

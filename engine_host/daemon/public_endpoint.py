@@ -8,11 +8,11 @@ from starlette.types import ASGIApp
 
 from engine_host.core.addresses import address_from_here, address_from_network
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.core.loopback import is_loopback
 from engine_host.core.settings import EndpointSettings
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway.access.binding import Bound, bind_endpoint, url_host
-from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
 from engine_host.protocol.host import Endpoint, Reach
@@ -60,9 +60,9 @@ class PublicEndpoint:
             findings.append(bound.finding)
         self._bound: Bound = bound
         self.findings = tuple(findings)
-        for finding in findings:
-            _log.warning("%s", finding.message)
-            self._publish(FindingEvent(finding=finding))
+        for one in findings:
+            _log.warning("%s", one.message)
+            self._publish(FindingEvent(finding=one))
 
     async def serve(self, app: ASGIApp) -> None:
         """Answer on the address that was taken."""
@@ -108,11 +108,11 @@ class PublicEndpoint:
 
 def _gave_way(error: HostError) -> Finding:
     problem = error.problem
-    return Finding(
-        id="endpoint_address",
-        severity=Severity.ERROR,
+    return finding(
+        "endpoint_address",
         reason=problem.reason,
-        message=f"{problem.message} The endpoint is on {_SAFE} instead.",
         fix=problem.fix,
         evidence=problem.evidence,
+        problem=problem.message,
+        address=_SAFE,
     )

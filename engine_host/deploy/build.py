@@ -8,6 +8,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.deploy.deployment import (
     INSIDE,
     Check,
@@ -23,9 +24,8 @@ from engine_host.deploy.engine_start import EngineStart, engine_start
 from engine_host.deploy.images import image_of
 from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.engines.vllm.command import drafter_of, with_drafter
-from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Task
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
 
 _HUB = "https://huggingface.co"
@@ -192,58 +192,22 @@ def _described(source: ModelSource) -> str:
 def _findings(wanted: DeploySpec, start: EngineStart, image: str) -> Iterator[Finding]:
     source = wanted.model
     if not wanted.native:
-        yield Finding(
-            id="render.image-not-tried",
-            severity=Severity.INFO,
-            message=f"{image} was not pulled or run by this project.",
-            evidence={"image": image},
-        )
+        yield finding("render.image-not-tried", image=image)
     if source.path is None and source.revision is None:
-        yield Finding(
-            id="render.revision-open",
-            severity=Severity.INFO,
-            message=f"{source.repository} is taken as it is on the day of the start: "
-            "the catalogue knows no revision of it.",
-            fix=Fix(text="Look it up and keep it, if the start has to be the same for years."),
-            evidence={"repository": source.repository},
-        )
+        yield finding("render.revision-open", repository=source.repository)
     unknown = [one.file for one in _downloads(source) if one.sha256 is None] if source.path is None else []
     if unknown:
-        yield Finding(
-            id="render.download-not-checked",
-            severity=Severity.WARNING,
-            message=f"What is fetched is not checked beyond its size: the SHA-256 of {', '.join(unknown)} "
-            "is not known to the catalogue.",
-            fix=Fix(text="Compare it with the one that the hub shows for the file."),
-            evidence={"files": unknown},
-        )
+        yield finding("render.download-not-checked", files=unknown)
     if wanted.gpus.count and not wanted.gpus.uuids:
-        yield Finding(
-            id=GPUS_BY_NUMBER,
-            severity=Severity.INFO,
-            message=f"{_gpus(wanted.gpus.count)} taken by number: which ones are there is not known.",
-            fix=Fix(text="`nvidia-smi -L` there prints their UUIDs; name them with --gpu."),
-            evidence={"count": wanted.gpus.count},
-        )
+        yield finding(GPUS_BY_NUMBER, evidence={"count": wanted.gpus.count}, gpus=_gpus(wanted.gpus.count))
     if wanted.address not in _LOOPBACK:
-        yield Finding(
-            id="render.open-to-network",
-            severity=Severity.WARNING,
-            message=f"It listens on {wanted.address}: others reach it.",
-            fix=Fix(
-                text=f"Set {start.key_variable} in secrets.env."
-                if start.key_variable
-                else "Put a proxy that asks for a key in front of it."
-            ),
-            evidence={"address": wanted.address},
+        yield finding(
+            "render.open-to-network" if start.key_variable else "render.open-to-network/proxy",
+            address=wanted.address,
+            variable=start.key_variable,
         )
     if start.key_variable is None:
-        yield Finding(
-            id="render.no-key",
-            severity=Severity.INFO,
-            message=f"It asks nobody for an API key: {_no_key(wanted)}.",
-            fix=Fix(text="Keep it on 127.0.0.1, or put a proxy that asks for a key in front of it."),
-        )
+        yield finding("render.no-key", why=_no_key(wanted))
 
 
 def _no_key(wanted: DeploySpec) -> str:

@@ -5,8 +5,8 @@ The names are those of `python -m sglang.launch_server --help` as SGLang documen
 
 from collections.abc import Mapping
 
+from engine_host.core.findings.table import finding
 from engine_host.deploy.spec import DeploySpec
-from engine_host.protocol.base import Severity
 from engine_host.protocol.plans import Finding
 
 _FLAGS: Mapping[str, str] = {
@@ -59,9 +59,4 @@ def arguments(wanted: DeploySpec, model: str) -> tuple[tuple[str, ...], tuple[Fi
 
 
 def _lost(setting: str) -> Finding:
-    return Finding(
-        id="render.setting-without-counterpart",
-        severity=Severity.WARNING,
-        message=f"SGLang is not told {setting}: it has no argument that means the same.",
-        evidence={"setting": setting},
-    )
+    return finding("render.setting-without-counterpart", setting=setting)

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.launch.resolution import Resolution
-from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PlannedPatches
@@ -13,16 +13,7 @@ from engine_host.protocol.plans import Finding, LaunchPlan
 
 def replaced(running: Sequence[Engine]) -> list[Finding]:
     """What this start stops."""
-    return [
-        Finding(
-            id="replaces",
-            severity=Severity.INFO,
-            message=f"{engine.name} runs now and is stopped first; its requests get ten seconds to end.",
-            fix=Fix(text="Let its requests end before you start this.", command="sndr status"),
-            evidence={"engine": engine.id, "name": engine.name},
-        )
-        for engine in running
-    ]
+    return [finding("replaces", engine=engine.id, name=engine.name) for engine in running]
 
 
 def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Gpus, Overlay, Root
 from engine_host.deploy.spec import DeploySpec, ModelSource, Patched
@@ -330,12 +331,8 @@ def _refuse_errors(made: Rendering) -> None:
 
 def _not_here(error: HostError) -> Finding:
     problem = error.problem
-    return Finding(
-        id="render.not-here",
-        severity=Severity.INFO,
-        message=f"As things are it would not start on this machine: {problem.message}",
-        reason=problem.reason,
-        evidence=problem.evidence,
+    return finding(
+        "render.not-here", reason=problem.reason, evidence=problem.evidence, problem=problem.message
     )
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from engine_host.catalog.resolve import Machine
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.operations.fit import FitOperations, request_of
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, question, verdict_of
@@ -54,13 +55,16 @@ class DeployFit:
         if report.verdict is Verdict.DOES_NOT_FIT and fullest.needed <= fullest.room + fullest.taken:
             return (_held(fullest),)
         severity = Severity.WARNING if report.verdict is Verdict.TIGHT else Severity.ERROR
-        made = Finding(
-            id="render.memory",
+        made = finding(
+            "render.memory/shorter",
             severity=severity,
             reason=None if severity is Severity.WARNING else report.reason or Reason.OUT_OF_MEMORY,
-            message=f"{_OPENINGS[report.verdict]} ({fullest.name}): {_sizes(fullest.needed, fullest.room)}",
-            fix=Fix(text="Take a shorter context, fewer streams or a smaller KV type."),
             evidence={"verdict": report.verdict.value, "needed": fullest.needed, "room": fullest.room},
+            opening=_OPENINGS[report.verdict],
+            device=fullest.name,
+            sizes=_sizes(fullest.needed, fullest.room),
+            why=None,
+            longest=None,
         )
         told = {(one.reason, one.severity) for one in plan.findings}
         return () if (made.reason, made.severity) in told else (made,)
@@ -126,27 +130,24 @@ def _said(verdict: PresetVerdict, resolved: ResolvedPreset, beside: Sequence[Fin
     if verdict.verdict is Verdict.UNKNOWN:
         return (_unknown(verdict.why, verdict.reason),)
     tight = verdict.verdict is Verdict.TIGHT
-    sizes = _sizes(verdict.needed, verdict.room)
-    why = "" if verdict.why in {one.message for one in beside} else verdict.why
     longest = verdict.largest_context
-    shorter = f"The longest context that fits is {longest:,} tokens a stream." if longest else ""
+    key = "render.memory/shorter" if tight or longest else "render.memory"
     return (
-        Finding(
-            id="render.memory" if verdict.needed is not None else "render.cannot-run",
+        finding(
+            key if verdict.needed is not None else "render.cannot-run",
             severity=Severity.WARNING if tight else Severity.ERROR,
             reason=None if tight else verdict.reason or Reason.OUT_OF_MEMORY,
-            message=" ".join(
-                part for part in (_OPENINGS[verdict.verdict] + ":", sizes, why, shorter) if part
-            ),
-            fix=Fix(text="Take a shorter context, fewer streams or a smaller KV type.")
-            if tight or longest
-            else None,
             evidence={
                 "verdict": verdict.verdict.value,
                 "needed": verdict.needed,
                 "room": verdict.room,
                 "largest_context": longest,
             },
+            opening=_OPENINGS[verdict.verdict],
+            device=None,
+            sizes=_sizes(verdict.needed, verdict.room),
+            why=None if verdict.why in {one.message for one in beside} else verdict.why,
+            longest=longest or None,
         ),
     )
 
@@ -172,18 +173,15 @@ def _stops(finding: Finding) -> bool:
 
 
 def _held(device: DeviceFit) -> Finding:
-    return Finding(
-        id="render.memory-held",
-        severity=Severity.WARNING,
-        message=f"As things are it would not fit into {device.name}: {_sizes(device.needed, device.room)} "
-        f"Others hold {device.taken / _GIB:.1f} GiB.",
-        fix=Fix(text="End what holds the memory before it starts."),
-        evidence={"needed": device.needed, "room": device.room, "taken": device.taken},
+    return finding(
+        "render.memory-held",
+        evidence={"needed": device.needed, "room": device.room},
+        device=device.name,
+        sizes=_sizes(device.needed, device.room),
+        taken=device.taken,
     )
 
 
 def _unknown(why: str, reason: Reason | None) -> Finding:
     said = why if why.startswith("Whether it fits") else f"Whether it fits is not known: {why}"
-    return Finding(
-        id="render.memory-unknown", severity=Severity.WARNING, message=said, reason=reason, evidence={}
-    )
+    return finding("render.memory-unknown", reason=reason, why=said)

@@ -6,8 +6,8 @@ from typing import Any
 
 from engine_host.core.addresses import check_own
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
-from engine_host.protocol.base import Severity
 from engine_host.protocol.plans import Finding
 
 
@@ -73,9 +73,4 @@ def _texts(value: object) -> list[str]:
 
 
 def _doubt(key: str, name: str, message: str) -> Finding:
-    return Finding(
-        id="setting_without_effect",
-        severity=Severity.WARNING,
-        message=message,
-        evidence={"key": key, "value": name},
-    )
+    return finding("setting_without_effect", problem=message, key=key, value=name)

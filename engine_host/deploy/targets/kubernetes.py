@@ -9,6 +9,7 @@ import tarfile
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.deploy.build import GPUS_BY_NUMBER
 from engine_host.deploy.deployment import INSIDE, Deployment, Overlay, Root
 from engine_host.deploy.targets.container import command, inside
@@ -311,43 +312,25 @@ def _elsewhere(deployment: Deployment) -> list[Finding]:
 def _findings(deployment: Deployment) -> list[Finding]:
     name = deployment.name
     findings = [
-        Finding(
-            id="render.secrets-object",
-            severity=Severity.INFO,
-            message="Keys are read from a secret of the cluster, which is not written here; "
-            "everything in the cluster reaches the service, with a key or without one.",
-            fix=Fix(
-                text="Make it where one is needed.",
-                command=f"kubectl create secret generic {name}-secrets --from-env-file=secrets.env",
-            ),
+        finding(
+            "render.secrets-object",
             evidence={"variables": [one.variable for one in deployment.secrets]},
+            secret=f"{name}-secrets",
         ),
-        Finding(
-            id="render.claims-stay",
-            severity=Severity.INFO,
-            message="The claims with the model and the caches stay when it is stopped, and are paid for.",
-            fix=Fix(
-                text="Remove them when they are not needed any more; the model is then fetched again.",
-                command=f"kubectl delete persistentvolumeclaim --selector {_LABEL}={name}",
-            ),
+        finding(
+            "render.claims-stay",
             evidence={"claims": [f"{name}-models", f"{name}-cache"]},
+            selector=f"{_LABEL}={name}",
         ),
-        Finding(
-            id="render.requests-estimated",
-            severity=Severity.INFO,
-            message="The CPUs and the main memory that the pod asks for are an estimate.",
-            fix=Fix(text="Look at what it takes with `kubectl top pod`, and change the requests."),
-            evidence=_resources(deployment)["requests"],
-        ),
+        finding("render.requests-estimated", evidence=_resources(deployment)["requests"]),
     ]
     if deployment.gpus.count:
         findings.append(
-            Finding(
-                id="render.gpus-by-cluster",
+            finding(
+                "render.gpus-by-cluster",
                 severity=Severity.INFO if not deployment.gpus.uuids else Severity.WARNING,
-                message="Kubernetes chooses the GPUs: a pod asks for a number and cannot name them by UUID.",
-                fix=Fix(text="Name the kind of node with nodeSelector, e.g. nvidia.com/gpu.product."),
-                evidence={"count": deployment.gpus.count, "uuids": list(deployment.gpus.uuids)},
+                count=deployment.gpus.count,
+                uuids=list(deployment.gpus.uuids),
             )
         )
     if deployment.local:
@@ -357,16 +340,11 @@ def _findings(deployment: Deployment) -> list[Finding]:
             for one in deployment.mounts
         )
         findings.append(
-            Finding(
-                id="render.copy-model",
-                severity=Severity.WARNING,
-                message="The model is on this machine: the pod waits until it is copied into its claim.",
-                fix=Fix(
-                    text="Put the pod's name for POD.",
-                    command=f"{copies} kubectl exec POD --container await-model -- "
-                    f"touch {INSIDE[Root.MODELS]}/{_MARK}",
-                ),
-                evidence={"model": deployment.model},
+            finding(
+                "render.copy-model",
+                command=f"{copies} kubectl exec POD --container await-model -- "
+                f"touch {INSIDE[Root.MODELS]}/{_MARK}",
+                model=deployment.model,
             )
         )
     return findings

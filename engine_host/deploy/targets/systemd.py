@@ -1,5 +1,6 @@
 """A start as a service of systemd that runs the engine without a container, with a watchdog."""
 
+from engine_host.core.findings.table import finding
 from engine_host.deploy.deployment import Deployment, Root
 from engine_host.deploy.targets.parts import (
     OVERLAY,
@@ -20,9 +21,7 @@ from engine_host.deploy.targets.units import (
 )
 from engine_host.deploy.watchdog import UNITS as WATCHDOG_UNITS
 from engine_host.deploy.watchdog import watchdog_files
-from engine_host.protocol.base import Severity
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
-from engine_host.protocol.errors import Fix
 from engine_host.protocol.plans import Finding
 
 
@@ -113,14 +112,12 @@ def _findings(deployment: Deployment) -> list[Finding]:
     if deployment.here:
         return []
     return [
-        Finding(
-            id="render.engine-on-path",
-            severity=Severity.INFO,
-            message=f"The unit runs {deployment.program[0]} as it is found on the service's PATH.",
-            fix=Fix(
-                text=f"Where it is elsewhere, add SNDR_ENGINE=PATH to {SECRETS}: "
-                f"{deployment.engine.value} {deployment.version} has to be in it."
-            ),
-            evidence={"program": list(deployment.program)},
+        finding(
+            "render.engine-on-path",
+            name=deployment.program[0],
+            program=list(deployment.program),
+            secrets=SECRETS,
+            engine=deployment.engine.value,
+            version=deployment.version,
         )
     ]

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 from engine_host.core.addresses import address_from_here, port_owner
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.core.loopback import is_loopback
-from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
 
 _TRIES = 50
@@ -88,16 +88,12 @@ def _moved(host: str, configured: int, actual: int) -> Finding:
     owner = port_owner(configured)
     by = f"{owner[0]} (pid {owner[1]})" if owner else "another program"
     url = f"http://{url_host(address_from_here(host))}:{actual}/v1"
-    return Finding(
-        id="port_in_use",
-        severity=Severity.WARNING,
-        message=f"Port {configured} is used by {by}; the endpoint is on {actual} instead.",
-        reason=Reason.PORT_IN_USE,
-        fix=Fix(text=f"Use {url} in editors, or end {by} and start again."),
-        evidence={
-            "wanted": configured,
-            "port": actual,
-            "process": owner[0] if owner else None,
-            "pid": owner[1] if owner else None,
-        },
+    return finding(
+        "port_in_use",
+        wanted=configured,
+        port=actual,
+        by=by,
+        url=url,
+        process=owner[0] if owner else None,
+        pid=owner[1] if owner else None,
     )

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from engine_host.core.findings.table import finding
 from engine_host.engines.llamacpp.servers import ServerCapabilities, build_fix
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device
@@ -10,7 +11,6 @@ from engine_host.launch.preflight.machine import MachineState, free_vram, held_b
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding, ServerChoice
 
@@ -38,27 +38,21 @@ def findings(
     if gpus and not server.devices and resolved["gpu_layers"] != 0:
         found.append(_gpu_unused(model, server, gpus))
     elif server.choice is ServerChoice.PREBUILT:
-        found.append(
-            Finding(
-                id="prebuilt_server",
-                severity=Severity.INFO,
-                message="The prebuilt llama.cpp runs: it works at once, but uses no more than AVX2.",
-                fix=build_fix("Build llama.cpp for this processor once."),
-            )
-        )
+        found.append(finding("prebuilt_server", fix=build_fix("")))
     return found
 
 
 def _gpu_unused(model: GgufInfo, server: ServerCapabilities, gpus: Sequence[Gpu]) -> Finding:
-    own = " Or set engine.server to built." if server.choice is ServerChoice.OWN else ""
-    return Finding(
-        id="gpu_unused",
+    return finding(
+        "gpu_unused",
         # A small model answers at once from anywhere.
         severity=Severity.WARNING if model.size >= _SMALL else Severity.INFO,
-        message=f"{gpus[0].name} stays idle: this llama.cpp ({server.choice.value}, {server.label}) was "
-        "built for the processor alone.",
-        fix=build_fix(f"Build llama.cpp for the GPU once.{own}"),
-        evidence={"gpus": len(gpus), "server": server.label},
+        fix=build_fix(""),
+        name=gpus[0].name,
+        choice=server.choice.value,
+        server=server.label,
+        other="built" if server.choice is ServerChoice.OWN else None,
+        gpus=len(gpus),
     )
 
 
@@ -82,21 +76,15 @@ def _memory(
     hopeless = needed > total_memory
     longest = llamacpp_longest(model, resolved, memory, server.choice, shape=shape)
     return [
-        Finding(
-            id="memory_short",
+        finding(
+            "memory_short/llama.cpp",
             severity=Severity.ERROR if hopeless else Severity.WARNING,
-            reason=Reason.OUT_OF_MEMORY,
-            message=(
-                f"{'The weights alone' if kv is None else 'Weights, KV cache and buffers'} want about "
-                f"{needed / 2**30:.1f} GiB (estimated); "
-                f"{free_memory / 2**30:.1f} GiB are free"
-                + (f", and this machine has {total_memory / 2**30:.1f} GiB in all." if hopeless else ".")
-            ),
-            fix=Fix(
-                text="Take fewer streams, a shorter context, a smaller KV type or a smaller model."
-                + (f" A context of {longest:,} tokens fits." if longest else "")
-            ),
-            evidence={"weights": model.size, "kv_estimate": kv, "free": free_memory, "total": total_memory},
+            evidence={"weights": model.size, "kv_estimate": kv, "total": total_memory},
+            parts="The weights alone" if kv is None else "Weights, KV cache and buffers",
+            needed=needed,
+            free=free_memory,
+            most=total_memory if hopeless else None,
+            longest=longest or None,
         )
     ]
 
@@ -121,21 +109,14 @@ def video_memory(
     hopeless = sum(part.low for part in needs.parts) + needs.kv > total
     others = [holder for holder in state.holders if not holder.ours]
     return [
-        Finding(
-            id="vram_short",
+        finding(
+            "vram_short/llama.cpp",
             severity=Severity.ERROR if hopeless else Severity.WARNING,
-            reason=Reason.OUT_OF_MEMORY,
-            message=(
-                f"Weights, KV cache and buffers want about {needs.needed / 2**30:.1f} GiB on each of "
-                f"{len(gpus)} GPU(s) (estimated); {needs.room / 2**30:.1f} GiB are free. "
-                + ("" if hopeless and not others else held_by(others))
-            ).strip(),
-            fix=Fix(
-                text="Take a shorter context, fewer streams, a smaller KV type or a smaller model, or end "
-                "what holds the memory.",
-                command=f"sndr fit {model.path}",
-            ),
-            evidence={"needed": needs.needed, "room": needs.room, "gpus": len(gpus)},
+            needed=needs.needed,
+            room=needs.room,
+            gpus=len(gpus),
+            held="" if hopeless and not others else held_by(others),
+            model=model.path,
         )
     ]
 
@@ -143,16 +124,11 @@ def video_memory(
 def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:
     if model.context and int(resolved["context"]) > model.context:
         return [
-            Finding(
-                id="context_beyond_training",
-                severity=Severity.WARNING,
-                message=(
-                    f"The model was trained for {model.context:,} tokens; answers beyond that are poor."
-                ),
-                fix=Fix(
-                    text=f"Set the context to {model.context} or less.", settings={"context": model.context}
-                ),
-                evidence={"trained": model.context, "context": resolved["context"]},
+            finding(
+                "context_beyond_training/llama.cpp",
+                settings={"context": model.context},
+                trained=model.context,
+                context=resolved["context"],
             )
         ]
     return []
@@ -161,26 +137,7 @@ def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:
 def _speculation(model: GgufInfo, resolved: Resolution) -> list[Finding]:
     wants_mtp = "draft-mtp" in str(resolved["speculation"])
     if wants_mtp and not model.mtp_layers:
-        return [
-            Finding(
-                id="no_mtp_layer",
-                severity=Severity.ERROR,
-                reason=Reason.UNSUPPORTED,
-                message="This model file has no MTP layer, so it cannot draft for itself.",
-                fix=Fix(
-                    text="Switch speculation off, or choose an n-gram kind.", settings={"speculation": "off"}
-                ),
-            )
-        ]
+        return [finding("no_mtp_layer", settings={"speculation": "off"})]
     if model.mtp_layers and resolved["speculation"] == "off":
-        return [
-            Finding(
-                id="mtp_available",
-                severity=Severity.INFO,
-                message="The model has an MTP layer: speculative decoding can be switched on.",
-                fix=Fix(
-                    text="Set speculation to draft-mtp and measure.", settings={"speculation": "draft-mtp"}
-                ),
-            )
-        ]
+        return [finding("mtp_available", settings={"speculation": "draft-mtp"}, speculation="draft-mtp")]
     return []

@@ -5,8 +5,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.core.findings.table import finding
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Fix
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Finding
 
@@ -71,18 +72,15 @@ def driver(state: MachineState, needs: BuildNeeds) -> Iterator[Finding]:
     if not old:
         return
     has = f"{state.driver or 'of unknown version'} (CUDA {state.cuda})" if state.cuda else str(state.driver)
-    yield Finding(
-        id="driver_too_old",
+    yield finding(
+        "driver_too_old",
         # Data centre cards run newer CUDA with the libraries of the package cuda-compat.
         severity=Severity.WARNING if state.compat else Severity.ERROR,
-        reason=Reason.ENGINE_UNUSABLE,
-        message=f"{needs.label} is made with CUDA {needs.cuda}, which needs NVIDIA's driver {needs.driver} "
-        f"or newer; this machine has {has}.",
-        fix=Fix(
-            text="Install a newer driver (on Ubuntu with this command) and start the machine again.",
-            command="sudo ubuntu-drivers install",
-        ),
-        evidence={"driver": state.driver, "cuda": state.cuda, "needs": needs.driver},
+        evidence={"driver": state.driver, "cuda": state.cuda},
+        build=needs.label,
+        built_with=needs.cuda,
+        needs=needs.driver,
+        driver_text=has,
     )
 
 
@@ -91,17 +89,8 @@ def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
     for gpu in gpus:
         sm = gpu.compute_capability
         if sm is not None and _numbers(sm) < _numbers(needs.sm):
-            yield Finding(
-                id="gpu_too_old",
-                severity=Severity.ERROR,
-                reason=Reason.UNSUPPORTED,
-                message=f"{gpu.name} has compute capability {sm}; the kernels of {needs.label} begin at "
-                f"{needs.sm}.",
-                fix=Fix(
-                    text="Run a GGUF file of the model with llama.cpp.",
-                    command="sndr presets list --engine llama.cpp",
-                ),
-                evidence={"gpu": gpu.index, "sm": sm, "needs": needs.sm},
+            yield finding(
+                "gpu_too_old", name=gpu.name, gpu=gpu.index, sm=sm, build=needs.label, needs=needs.sm
             )
 
 
@@ -123,24 +112,19 @@ def share(gpus: Sequence[Gpu], wanted: float, state: MachineState, *, replaces: 
         return
     possible = math.floor(free / fullest.memory_total * 100 - 1) / 100
     others = [holder for holder in state.holders if not holder.ours and holder.gpu == fullest.index]
-    yield Finding(
-        id="vram_held",
-        severity=Severity.ERROR,
-        reason=Reason.OUT_OF_MEMORY,
-        message=f"vLLM starts only when its share of {wanted:.0%} is free: on GPU {fullest.index} "
-        f"({fullest.name}) that is {fullest.memory_total * wanted / _GIB:.1f} GiB, and {free / _GIB:.1f} are "
-        f"free. {held_by(others)}",
-        fix=Fix(
-            text="End what holds it, or give vLLM the share that is free.",
-            settings={"gpu_memory": possible} if possible > 0 else {},
-        ),
+    yield finding(
+        "vram_held",
+        settings={"gpu_memory": possible} if possible > 0 else {},
         evidence={
-            "gpu": fullest.index,
-            "free": free,
             "total": fullest.memory_total,
-            "wanted": wanted,
             "holders": [{"pid": one.pid, "name": one.name, "bytes": one.size} for one in others],
         },
+        wanted=wanted,
+        gpu=fullest.index,
+        name=fullest.name,
+        share=fullest.memory_total * wanted,
+        free=free,
+        held=held_by(others),
     )
 
 
@@ -160,17 +144,12 @@ def disk(state: MachineState, cache: Path) -> Iterator[Finding]:
     free = state.cache_free
     if free is None or free >= _COMPILED:
         return
-    yield Finding(
-        id="disk_short",
+    yield finding(
+        "disk_short",
         severity=Severity.ERROR if free < _LEAST else Severity.WARNING,
-        reason=Reason.DISK_FULL,
-        message=f"{free / _GIB:.1f} GiB are free in the cache ({cache}); vLLM compiles up to "
-        f"{_COMPILED / _GIB:.0f} GiB into it.",
-        fix=Fix(
-            text="Free some space there, or move the cache to another disk with SNDR_CACHE.",
-            command=f"du -sh {cache}/*",
-        ),
-        evidence={"free": free, "cache": str(cache)},
+        free=free,
+        cache=str(cache),
+        compiled=_COMPILED,
     )
 
 
@@ -178,25 +157,13 @@ def shared_memory(state: MachineState, processes: int) -> Iterator[Finding]:
     """Too little shared memory for several processes on GPUs, as in a container that was not given more."""
     if processes < 2 or state.shared is None or state.shared >= _SHARED:
         return
-    yield Finding(
-        id="shared_memory_small",
-        severity=Severity.WARNING,
-        reason=Reason.OUT_OF_MEMORY,
-        message=f"/dev/shm has {state.shared / 2**20:.0f} MiB; NCCL between {processes} GPUs needs more.",
-        fix=Fix(
-            text="In a container start it with --shm-size=8g or --ipc=host, elsewhere make it larger.",
-            command="sudo mount -o remount,size=8G /dev/shm",
-        ),
-        evidence={"shared": state.shared, "processes": processes},
-    )
+    yield finding("shared_memory_small", shared=state.shared, processes=processes)
 
 
 def ports(state: MachineState) -> Iterator[Finding]:
     """A public endpoint that is not where editors look for it; the engine itself needs no port."""
-    for finding in state.endpoint:
-        yield finding.model_copy(
-            update={"severity": min(finding.severity, Severity.WARNING, key=_GRAVE.index)}
-        )
+    for one in state.endpoint:
+        yield one.model_copy(update={"severity": min(one.severity, Severity.WARNING, key=_GRAVE.index)})
 
 
 _GRAVE = list(Severity)
@@ -206,14 +173,13 @@ def version(environment: str, found: str, pinned: Sequence[str], install: Fix) -
     """A version of vLLM that the program's patches and figures are not made for; `install` a pinned one."""
     if found in pinned:
         return
-    known = " and ".join(pinned)
-    yield Finding(
-        id="version_not_pinned",
-        severity=Severity.WARNING,
-        reason=Reason.UNSUPPORTED,
-        message=f"{environment} has vLLM {found}; patches, arguments and figures here are for {known}.",
+    yield finding(
+        "version_not_pinned",
         fix=install,
-        evidence={"installation": environment, "version": found, "pins": list(pinned)},
+        evidence={"installation": environment, "pins": list(pinned)},
+        label=environment,
+        version=found,
+        pinned=" and ".join(pinned),
     )
 
 

@@ -3,28 +3,19 @@
 import re
 from collections.abc import Iterator
 
+from engine_host.core.findings.table import finding
 from engine_host.engines.llamacpp.servers import build_fix
-from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEntry
-from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 
 
 def without_gpu(preset: PresetEntry, server: str, *, gpus: bool) -> Finding:
     """A preset for GPUs, and a llama.cpp that uses none; `gpus`: this machine has NVIDIA's."""
-    container = f"run it in a container: sndr launch {preset.id} --render docker"
-    return Finding(
-        id="engine.without_gpu",
-        severity=Severity.ERROR,
-        reason=Reason.ENGINE_UNUSABLE,
-        message=f"{preset.id} is for GPUs, and this llama.cpp ({server}) was built without them.",
-        fix=build_fix(f"Build llama.cpp for the GPU of this machine, or {container}")
-        if gpus
-        else Fix(
-            text=f"Build llama.cpp for the GPU (AMD's and Intel's compute with Vulkan), or {container}",
-            command="sndr engine build llama.cpp --backend vulkan",
-        ),
-        evidence={"preset": preset.id, "server": server},
+    return finding(
+        "engine.without_gpu" if gpus else "engine.without_gpu/vulkan",
+        fix=build_fix("") if gpus else None,
+        preset=preset.id,
+        server=server,
     )
 
 
@@ -33,16 +24,7 @@ def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:
     pins = list(dict.fromkeys(evidence.pin for evidence in preset.card.evidence))
     if not pins or any(_same(pin, running) for pin in pins):
         return
-    yield Finding(
-        id="preset.other_version",
-        severity=Severity.INFO,
-        message=f"What is known of {preset.id} was measured with {', '.join(pins)}; {running} runs here.",
-        fix=Fix(
-            text="Take its figures as a hint, and compare with what this machine does.",
-            command=f"sndr presets show {preset.id}",
-        ),
-        evidence={"pins": pins, "version": running},
-    )
+    yield finding("preset.other_version", preset=preset.id, pins=pins, version=running)
 
 
 def _same(pin: str, running: str) -> bool:

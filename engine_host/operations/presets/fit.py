@@ -8,6 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.fit.estimate import blocker, estimate, largest_context
 from engine_host.fit.report import start_of
 from engine_host.fit.roofline import expected, roofline
@@ -236,16 +237,11 @@ def lacking(resolved: ResolvedPreset) -> tuple[Finding, ...]:
 
 def not_started(resolved: ResolvedPreset) -> Finding:
     """That this program has no adapter for the preset's engine."""
-    return Finding(
-        id="engine.not_started",
-        severity=Severity.ERROR,
-        reason=Reason.UNSUPPORTED,
-        message=f"This program does not start {_NAMES[resolved.engine]}.",
-        fix=Fix(
-            text="Write the start down for something that does.",
-            command=f"sndr launch {resolved.preset.id} --render docker",
-        ),
-        evidence={"engine": resolved.engine.value},
+    return finding(
+        "engine.not_started",
+        name=_NAMES[resolved.engine],
+        preset=resolved.preset.id,
+        engine=resolved.engine.value,
     )
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.launch.requested import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, not_started, other_engine
@@ -87,13 +88,13 @@ class PresetLaunches:
             return []
         command = shlex.join(["sndr", "fit", wanted, "--preset", resolved.preset.id])
         return [
-            Finding(
-                id="preset.other_weights",
-                severity=Severity.INFO,
-                message=f"{wanted} takes the place of {resolved.model.title} ({resolved.preset.variant}): "
-                "what was measured with the preset is not known of it.",
-                fix=Fix(text="See what it needs with these settings.", command=command),
-                evidence={"model": wanted, "preset_model": resolved.model.id},
+            finding(
+                "preset.other_weights",
+                command=command,
+                model=wanted,
+                title=resolved.model.title,
+                variant=resolved.preset.variant,
+                preset_model=resolved.model.id,
             )
         ]
 
@@ -115,13 +116,13 @@ def _check_engine(resolved: ResolvedPreset, request: LaunchRequest) -> None:
 
 def _check_gpus(resolved: ResolvedPreset) -> None:
     """Raise HostError(engine_unusable) when there are fewer GPUs than needed: no plan could be made."""
-    for finding in resolved.findings:
-        if finding.id == "preset.gpus":
+    for one in resolved.findings:
+        if one.id == "preset.gpus":
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
-                f"{resolved.preset.id} cannot run here. {finding.message}",
-                fix=finding.fix,
-                evidence=finding.evidence,
+                f"{resolved.preset.id} cannot run here. {one.message}",
+                fix=one.fix,
+                evidence=one.evidence,
             )
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import Machine
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.pins import current, install_fix
 from engine_host.fit.start import Device, Model
@@ -16,9 +17,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import lacking, rank, verdict_of
 from engine_host.operations.presets.weights import drafter_finding, weights_finding, weights_here
-from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, PresetEntry
-from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import FitRequest, Verdict
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
@@ -161,13 +160,12 @@ def _devices(catalog: Catalog, machine: Machine) -> list[Device]:
 
 def _absent(error: HostError) -> Finding:
     problem = error.problem
-    return Finding(
-        id="engine.missing",
-        severity=Severity.ERROR,
+    return finding(
+        "engine.missing",
         reason=problem.reason,
-        message=problem.message,
-        fix=problem.fix or Fix(text="See which engines are here.", command="sndr engine list"),
+        fix=problem.fix,
         evidence=problem.evidence,
+        problem=problem.message,
     )
 
 
@@ -176,12 +174,10 @@ def _cpu_build(environment: Environment, *, gpus: bool) -> Finding:
 
     Without GPUs on this machine the build for them would not run here, so that no click installs it.
     """
-    fix = install_fix(current("cuda", environment.version), "Install it.")
-    return Finding(
-        id="engine.build",
-        severity=Severity.ERROR,
-        reason=Reason.ENGINE_UNUSABLE,
-        message=f"{environment.label} is installed, and this preset needs the build for GPUs.",
+    fix = install_fix(current("cuda", environment.version), "")
+    return finding(
+        "engine.build",
         fix=fix if gpus else fix.model_copy(update={"action": None}),
-        evidence={"installation": environment.id},
+        label=environment.label,
+        installation=environment.id,
     )

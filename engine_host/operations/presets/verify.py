@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.store import Store
 from engine_host.library.of_catalog import file_at
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.weights import chosen, fetch, weights_of
-from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import WeightFile
-from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
@@ -83,7 +83,6 @@ class PresetVerifyOperations:
         Looks at the disk, at times of change alone. Raises HostError when the database cannot be used.
         """
         variant = weights_of(resolved)
-        command = f"sndr presets verify {resolved.preset.id}"
         unknown = []
         for file in variant.files:
             if file.sha256 is None:
@@ -93,24 +92,17 @@ class PresetVerifyOperations:
             if known is None:
                 unknown.append(file.name)
             elif known != file.sha256:
-                return Finding(
-                    id="weights.hash",
-                    severity=Severity.ERROR,
-                    reason=Reason.MODEL_FILE_DAMAGED,
-                    message=f"{path} is not the file that the catalogue means: its SHA-256 is {known}.",
+                return finding(
+                    "weights.hash",
                     fix=fetch(resolved, self._downloads()),
-                    evidence={"path": str(path), "sha256": known, "expected": file.sha256},
+                    path=str(path),
+                    sha256=known,
+                    expected=file.sha256,
                 )
         # What ships with the program came with it whole.
         if not unknown or variant.bundled is not None:
             return None
-        return Finding(
-            id="weights.not_verified",
-            severity=Severity.INFO,
-            message=f"The sizes are right; the hash of {', '.join(unknown)} was not checked yet.",
-            fix=Fix(text="Check it once; it takes about a second for each GiB.", command=command),
-            evidence={"files": unknown},
-        )
+        return finding("weights.not_verified", files=unknown, preset=resolved.preset.id)
 
     async def _hash(
         self,

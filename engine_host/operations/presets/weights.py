@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 
 from engine_host.core.errors import HostError
+from engine_host.core.findings.table import finding
 from engine_host.core.package_data import resources
 from engine_host.core.sizes import size_text
 from engine_host.launch.preflight.vllm import drafter_missing
@@ -39,48 +40,39 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
     variant, title = weights_of(resolved), resolved.model.title
     if here.ambiguous:
         paths = [one.path for one in here.found]
-        return Finding(
-            id="weights.ambiguous",
-            severity=Severity.ERROR,
-            reason=Reason.CONFLICT,
-            message=f"Several models here could be {title} ({variant.quantization}): {', '.join(paths)}.",
-            fix=Fix(text="Say which.", command=_launch(resolved, paths[0])),
-            evidence={"models": paths},
+        return finding(
+            "weights.ambiguous",
+            command=_launch(resolved, paths[0]),
+            title=title,
+            quantization=variant.quantization,
+            models=paths,
         )
     broken = next((one for one in here.found[:1] if one.problem is not None), None)
     if broken is not None and broken.problem is not None:
-        return Finding(
-            id="weights.damaged",
-            severity=Severity.ERROR,
+        return finding(
+            "weights.damaged",
             reason=broken.problem.reason,
-            message=f"{broken.path} cannot be used: {broken.problem.message}",
             fix=fetch(resolved, folder),
             evidence=broken.problem.evidence,
+            path=broken.path,
+            problem=broken.problem.message,
         )
     if here.found:
         return None
     if here.others:
         other = here.others[0]
-        known = variant.size or 0
-        return Finding(
-            id="weights.other_size",
-            severity=Severity.ERROR,
-            reason=Reason.MODEL_FILE_DAMAGED,
-            message=f"{other.path} has {other.size:,} bytes, and {title} ({variant.quantization}) {known:,}.",
-            fix=Fix(
-                text="The download is not finished, or it is another version; this command takes it up. "
-                f"To use the file as it is, say so: {_launch(resolved, other.path)}",
-                command=fetch(resolved, folder).command,
-            ),
-            evidence={"path": other.path, "size": other.size, "expected": known},
+        return finding(
+            "weights.other_size",
+            command=fetch(resolved, folder).command,
+            path=other.path,
+            size=other.size,
+            expected=variant.size or 0,
+            title=title,
+            quantization=variant.quantization,
+            as_it_is=_launch(resolved, other.path),
         )
-    size = "" if variant.size is None else f" ({size_text(variant.size)})"
-    where = variant.repository or "the program's own files"
-    return Finding(
-        id="weights.missing",
-        severity=Severity.ERROR,
-        reason=Reason.MODEL_FILE_MISSING,
-        message=f"{title}, {variant.quantization}{size}, is not on this machine; it is in {where}.",
+    return finding(
+        "weights.missing",
         fix=fetch(resolved, folder),
         evidence={
             "repository": variant.repository,
@@ -89,6 +81,10 @@ def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Find
             "size": variant.size,
             "folder": str(folder),
         },
+        title=title,
+        quantization=variant.quantization,
+        size_text="" if variant.size is None else size_text(variant.size),
+        where=variant.repository or "the program's own files",
     )
 
 
@@ -105,26 +101,26 @@ def files_finding(resolved: ResolvedPreset, model: ModelFile, folder: Path) -> F
         for file, size in wrong
     ]
     weights = any(file.role == "weights" for file, _ in wrong)
-    return Finding(
-        id="weights.files",
+    return finding(
+        "weights.files",
         severity=Severity.ERROR if weights else Severity.WARNING,
-        reason=Reason.MODEL_FILE_DAMAGED,
-        message=f"Files of {model.path} are not those of the catalogue: {'; '.join(said)}.",
         fix=fetch(resolved, folder),
-        evidence={"path": model.path, "files": [file.name for file, _ in wrong]},
+        evidence={"files": [file.name for file, _ in wrong]},
+        path=model.path,
+        wrong="; ".join(said),
     )
 
 
 def by_name(resolved: ResolvedPreset, model: ModelFile) -> Finding:
     """That a model was taken for a preset's weights by its name alone."""
     variant = weights_of(resolved)
-    return Finding(
-        id="weights.by_name",
-        severity=Severity.INFO,
-        message=f"{model.path} is taken for {resolved.model.title} ({variant.quantization}) by its name: "
-        "neither its place nor its size tells.",
-        fix=Fix(text="Name another file if it is not.", command=_launch(resolved, "PATH")),
-        evidence={"path": model.path, "repository": variant.repository},
+    return finding(
+        "weights.by_name",
+        command=_launch(resolved, "PATH"),
+        path=model.path,
+        repository=variant.repository,
+        title=resolved.model.title,
+        quantization=variant.quantization,
     )
 
 

@@ -1,0 +1,1 @@
+"""What checks say: one table of sentences, and the findings that are made of them."""
