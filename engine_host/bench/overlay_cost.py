@@ -23,7 +23,7 @@ from engine_host.engines.vllm.installations import VllmEnvironment, VllmInstalla
 from engine_host.overlay.bundle import Bundle, write_bundle
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_catalog import PatchCatalog
-from engine_host.overlay.selection import Circumstances, gate
+from engine_host.overlay.selection import StartProperties, gate
 from engine_host.protocol.patches import PatchReason
 
 # What an API server, an EngineCore and a worker import between them.
@@ -58,7 +58,7 @@ def start(python: Path, variables: dict[str, str], ledger: Path) -> Run:
 
 def every_patch(environment: VllmEnvironment) -> list[LoadedPatch]:
     """Every patch for this version and platform, whatever the model: more than any one start has."""
-    here = Circumstances(vllm=environment.version, platform=environment.build)
+    here = StartProperties(vllm=environment.version, platform=environment.build)
     elsewhere = {PatchReason.OUT_OF_RANGE, PatchReason.WRONG_PLATFORM}
     return [
         patch

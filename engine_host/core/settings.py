@@ -101,7 +101,7 @@ class SettingsFile:
                 Reason.SETTING_INVALID,
                 f"{self.path} is not valid TOML: {error}.",
                 cause="The file was edited or damaged.",
-                fix="Mend that line, or move the file away to start from the defaults.",
+                fix="Correct that line, or move the file away to start from the defaults.",
                 evidence={"file": str(self.path)},
             ) from error
         except OSError as error:

@@ -28,7 +28,7 @@ _COARSE = {
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class AdviceInput:
     """The input of the rules; `min_p` is that of the sampler that will be used, None if not set."""
 
     model: Model
@@ -36,7 +36,7 @@ class Situation:
     found: Estimate
     min_p: float | None = None
     # Drafting layers that the config speaks of.
-    drafting_wanted: bool = False
+    drafting_requested: bool = False
 
     @property
     def vllm(self) -> bool:
@@ -54,10 +54,10 @@ class Situation:
         return min((float(device.sm) for device in self.start.devices if device.sm), default=99.0)
 
 
-def advice(situation: Situation) -> tuple[Advice, ...]:
+def advice(facts: AdviceInput) -> tuple[Advice, ...]:
     """The rules that apply, the gravest first."""
     order = [Severity.ERROR, Severity.WARNING, Severity.INFO]
-    found = [one for rule in _RULES for one in rule(situation)]
+    found = [one for rule in _RULES for one in rule(facts)]
     return tuple(sorted(found, key=lambda one: order.index(one.severity)))
 
 
@@ -65,7 +65,7 @@ def _advice(rule: str, severity: Severity, message: str, fix: str, evidence: str
     return Advice(id=rule, severity=severity, message=message, fix=fix, evidence=evidence)
 
 
-def _tool_result(s: Situation) -> Iterator[Advice]:
+def _tool_result(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.start.kv in TURBOQUANT and len(s.start.devices) == 1 and s.start.context > 49_152:
         yield _advice(
             "cliff.tool_result",
@@ -77,7 +77,7 @@ def _tool_result(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _gdn_prefill(s: Situation) -> Iterator[Advice]:
+def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
     if not (s.vllm and s.gated_delta):
         return
     small = len(s.start.devices) == 1 and s.start.devices[0].total < 26 * _GIB
@@ -95,8 +95,8 @@ def _gdn_prefill(s: Situation) -> Iterator[Advice]:
         return
     # The KV cache fills vLLM's share to its end, so that only what lies beyond it is left for a prefill.
     beyond = sum(part.bytes for part in s.found.parts if part.beyond)
-    spare = min(device.free - share(device, s.start) - beyond for device in s.start.devices)
-    if spare < scan.high - scan.bytes:
+    free = min(device.free - share(device, s.start) - beyond for device in s.start.devices)
+    if free < scan.high - scan.bytes:
         yield _advice(
             "gdn_prefill_oom",
             Severity.WARNING,
@@ -106,7 +106,7 @@ def _gdn_prefill(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _reprefill(s: Situation) -> Iterator[Advice]:
+def _reprefill(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.context > 20_000:
         yield _advice(
             "cliff.reprefill",
@@ -118,7 +118,7 @@ def _reprefill(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _false_ceiling(s: Situation) -> Iterator[Advice]:
+def _false_ceiling(s: AdviceInput) -> Iterator[Advice]:
     if s.start.engine is EngineKind.LLAMA_CPP and not s.start.cpu and s.start.context > 200_000:
         yield _advice(
             "cliff.false_ceiling",
@@ -130,7 +130,7 @@ def _false_ceiling(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _context_beyond_training(s: Situation) -> Iterator[Advice]:
+def _context_beyond_training(s: AdviceInput) -> Iterator[Advice]:
     if beyond_training(s.model, s.start):
         yield _advice(
             "context_beyond_training",
@@ -141,8 +141,8 @@ def _context_beyond_training(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _drafter_missing(s: Situation) -> Iterator[Advice]:
-    if s.drafting_wanted and not s.model.shape.mtp_layers and not s.model.drafter:
+def _drafter_missing(s: AdviceInput) -> Iterator[Advice]:
+    if s.drafting_requested and not s.model.shape.mtp_layers and not s.model.drafter:
         yield _advice(
             "drafter_missing",
             Severity.ERROR,
@@ -152,7 +152,7 @@ def _drafter_missing(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _mtp_slows(s: Situation) -> Iterator[Advice]:
+def _mtp_slows(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.start.drafting and s.model.shape.experts is not None and len(s.start.devices) > 1:
         yield _advice(
             "mtp_slows",
@@ -164,7 +164,7 @@ def _mtp_slows(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _min_p(s: Situation) -> Iterator[Advice]:
+def _min_p(s: AdviceInput) -> Iterator[Advice]:
     if s.min_p:
         yield _advice(
             "min_p",
@@ -175,20 +175,20 @@ def _min_p(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _finer(s: Situation) -> str:
+def _finer(s: AdviceInput) -> str:
     """Suggest the finer KV types of this engine that fit, the coarsest of them last."""
     kinds = ("f16", "q8_0") if s.start.engine is EngineKind.LLAMA_CPP else ("auto", "fp8", "turboquant_k8v4")
-    room = []
+    fitting = []
     for kind in kinds:
         other = replace(s.start, kv=kind, kv_v=kind)
         if blocker(s.model, other) is None and holds(estimate(s.model, other)):
-            room.append(kind)
-    if room:
-        return f"Take {' or '.join(room)}, which fits here; keys suffer more than values."
+            fitting.append(kind)
+    if fitting:
+        return f"Take {' or '.join(fitting)}, which fits here; keys suffer more than values."
     return f"A finer type ({' or '.join(kinds)}) has room with a shorter context or fewer streams."
 
 
-def _kv_coarse(s: Situation) -> Iterator[Advice]:
+def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
     if shown := _COARSE.get(s.start.kv):
         yield _advice(
             "kv_coarse",
@@ -207,7 +207,7 @@ def _kv_coarse(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _prefix_cache(s: Situation) -> Iterator[Advice]:
+def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.gated_delta and s.start.prefix_caching and (s.start.drafting or s.start.kv in TURBOQUANT):
         yield _advice(
             "prefix_cache_hybrid",
@@ -218,7 +218,7 @@ def _prefix_cache(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _eager(s: Situation) -> Iterator[Advice]:
+def _eager(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.start.eager:
         yield _advice(
             "eager",
@@ -229,7 +229,7 @@ def _eager(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _bus(s: Situation) -> Iterator[Advice]:
+def _bus(s: AdviceInput) -> Iterator[Advice]:
     lanes = [device.pcie_lanes for device in s.start.devices if device.pcie_lanes]
     if len(s.start.devices) > 1 and lanes and min(lanes) <= 4:
         yield _advice(
@@ -242,7 +242,7 @@ def _bus(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _power(s: Situation) -> Iterator[Advice]:
+def _power(s: AdviceInput) -> Iterator[Advice]:
     shares = [device.power_share for device in s.start.devices if device.power_share]
     if shares and min(shares) < 0.75:
         yield _advice(
@@ -254,7 +254,7 @@ def _power(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _format(s: Situation) -> Iterator[Advice]:
+def _format(s: AdviceInput) -> Iterator[Advice]:
     if "nvfp4" in s.model.quantization.lower() and s.oldest < 10:
         yield _advice(
             "nvfp4_needs_blackwell",
@@ -273,7 +273,7 @@ def _format(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _taken(s: Situation) -> Iterator[Advice]:
+def _memory_in_use(s: AdviceInput) -> Iterator[Advice]:
     if not s.vllm:
         return
     short = [d for d in s.start.devices if d.free < d.total * s.start.gpu_memory]
@@ -288,7 +288,7 @@ def _taken(s: Situation) -> Iterator[Advice]:
         )
 
 
-def _windows(s: Situation) -> Iterator[Advice]:
+def _windows(s: AdviceInput) -> Iterator[Advice]:
     if s.vllm and s.model.shape.count(Layer.SLIDING) and s.start.kv.startswith("fp8"):
         yield _advice(
             "fp8_with_windows",
@@ -299,7 +299,7 @@ def _windows(s: Situation) -> Iterator[Advice]:
         )
 
 
-_RULES: tuple[Callable[[Situation], Iterator[Advice]], ...] = (
+_RULES: tuple[Callable[[AdviceInput], Iterator[Advice]], ...] = (
     _tool_result,
     _gdn_prefill,
     _reprefill,
@@ -314,6 +314,6 @@ _RULES: tuple[Callable[[Situation], Iterator[Advice]], ...] = (
     _bus,
     _power,
     _format,
-    _taken,
+    _memory_in_use,
     _windows,
 )

@@ -65,9 +65,9 @@ def _caches(
 ) -> Iterator[tuple[str, str, str, Start, Model]]:
     """The cache that somebody asked for, as large as its streams need, or as there is room for."""
     found = estimate(model, start, corrections)
-    wanted, most = math.ceil(found.kv / GIB), (found.room - found.fixed) // GIB
+    needed, most = math.ceil(found.kv / GIB), (found.budget - found.fixed) // GIB
     least = math.ceil(found.kv_one / GIB)
-    gib = wanted if wanted <= most else most
+    gib = needed if needed <= most else most
     if gib >= max(least, 1):
         larger = gib * GIB > found.cache
         text = f"Reserve {'' if larger else 'only '}{gib} GiB for the KV cache."

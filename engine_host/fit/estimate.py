@@ -32,16 +32,16 @@ class Blocker:
 class Estimate:
     """Bytes on the fullest device: `parts` without the KV cache, `kv` for all streams at full length.
 
-    `kv_room` is what the cache may have; `reserved` of it are taken at the start whatever is needed, None
-    where the cache takes what its streams need.
+    `budget` is the memory that the engine may use, `kv_budget` the part of it for the KV cache; `reserved` of
+    that is taken at the start whatever is needed, None where the cache takes what its streams need.
     """
 
     start: Start
     parts: tuple[Part, ...]
     kv: int
     kv_one: int
-    room: int
-    kv_room: int
+    budget: int
+    kv_budget: int
     verdict: Verdict
     why: str = ""
     reserved: int | None = None
@@ -64,7 +64,7 @@ class Estimate:
     @property
     def spare(self) -> int:
         """Bytes that are left when all streams are at full length; below 0 what they lack."""
-        left = self.room - self.needed
+        left = self.budget - self.needed
         return left if self.reserved is None else min(left, self.reserved - self.kv)
 
 
@@ -108,32 +108,32 @@ def estimate(model: Model, start: Start, corrections: Corrections | None = None)
     parts = tuple(_corrected(part, corrections or {}) for part in engine.parts(model, start))
     kv = engine.kv_bytes(model, start)
     kv_one = kv if start.streams == 1 else engine.kv_bytes(model, dataclasses.replace(start, streams=1))
-    room = vllm.room(start, parts) if engine is vllm else min(device.free for device in start.devices)
+    budget = vllm.budget(start, parts) if engine is vllm else min(device.free for device in start.devices)
     fixed, highest = sum(part.bytes for part in parts), sum(part.high for part in parts)
     reserved = vllm.reserved(start, kv) if engine is vllm else None
-    kv_room = max(room - fixed, 0) if reserved is None else reserved
+    kv_budget = max(budget - fixed, 0) if reserved is None else reserved
     # What has to be there at the start: of vLLM's streams one, and what it reserves.
     least = kv if engine is llamacpp else kv_one
-    short = max(fixed + (least if reserved is None else reserved) - room, least - kv_room)
+    short = max(fixed + (least if reserved is None else reserved) - budget, least - kv_budget)
     verdict, why = Verdict.FITS, ""
     if short > 0:
         verdict = Verdict.DOES_NOT_FIT
         why = f"{size_text(short)} are missing."
-    elif kv > kv_room:
+    elif kv > kv_budget:
         # vLLM starts all the same; streams wait for blocks, or are put off.
         verdict = Verdict.TIGHT
-        at_once = kv_room // max(kv_one, 1)
+        at_once = kv_budget // max(kv_one, 1)
         have = "has" if at_once == 1 else "have"
         why = f"At full length {at_once} of {start.streams} streams {have} room at a time."
-    elif highest + (kv if reserved is None else reserved) > room:
+    elif highest + (kv if reserved is None else reserved) > budget:
         verdict = Verdict.TIGHT
         why = "It fits, but not when every estimate is at its upper end."
-    return Estimate(start, parts, kv, kv_one, room, kv_room, verdict, why, reserved)
+    return Estimate(start, parts, kv, kv_one, budget, kv_budget, verdict, why, reserved)
 
 
 def holds(found: Estimate) -> bool:
     """Return True if the KV cache holds all streams at full length."""
-    return found.verdict is not Verdict.DOES_NOT_FIT and found.kv <= found.kv_room
+    return found.verdict is not Verdict.DOES_NOT_FIT and found.kv <= found.kv_budget
 
 
 def beyond_training(model: Model, start: Start) -> bool:
@@ -144,37 +144,37 @@ def beyond_training(model: Model, start: Start) -> bool:
 def largest_context(model: Model, start: Start, corrections: Corrections | None = None) -> int:
     """The longest context that all streams of this start can have; 0 when there is none."""
 
-    def room(context: int) -> bool:
+    def fits(context: int) -> bool:
         return holds(estimate(model, dataclasses.replace(start, context=context), corrections))
 
-    return _most(model.context or LONGEST, room)
+    return _most(model.context or LONGEST, fits)
 
 
 def most_streams(model: Model, start: Start, corrections: Corrections | None = None) -> int:
-    """The most streams of this context, up to 4096; 0 when there is no room for one.
+    """The most streams of this context, up to 4096; 0 when not even one fits.
 
     0 too where the model was trained for less: no number of them is of use.
     """
     if beyond_training(model, start):
         return 0
 
-    def room(streams: int) -> bool:
+    def fits(streams: int) -> bool:
         return holds(estimate(model, dataclasses.replace(start, streams=streams), corrections))
 
-    return _most(4096, room)
+    return _most(4096, fits)
 
 
-def _most(limit: int, room: Callable[[int], bool]) -> int:
-    """The largest number up to `limit` that there is room for, where less never needs more; 0 for none."""
-    # Mostly there is room for all or for none: that takes one or two questions, not eighteen.
-    if limit < 1 or not room(1):
+def _most(limit: int, fits_at: Callable[[int], bool]) -> int:
+    """Return the largest number up to `limit` that fits, where less never needs more; 0 for none."""
+    # Mostly all fit or none does: that takes one or two estimates, not eighteen.
+    if limit < 1 or not fits_at(1):
         return 0
-    if room(limit):
+    if fits_at(limit):
         return limit
     fits, fails = 1, limit
     while fails - fits > 1:
         middle = (fits + fails) // 2
-        if room(middle):
+        if fits_at(middle):
             fits = middle
         else:
             fails = middle

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from engine_host.core.sizes import size_text
 from engine_host.fit import vllm
-from engine_host.fit.advisor import Situation, advice
+from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.changes import KV_TYPES, changes
 from engine_host.fit.estimate import (
     LONGEST,
@@ -56,8 +56,8 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
     chosen += chosen[:1] * lacking
     auto = "auto" if engine is EngineKind.VLLM else "f16"
     kind = request.kv or auto
-    said = request.kv_cache_gib if engine is EngineKind.VLLM else None
-    kv_cache = None if said is None else vllm.said_cache(said, cpu=cpu)
+    requested = request.kv_cache_gib if engine is EngineKind.VLLM else None
+    kv_cache = None if requested is None else vllm.requested_cache(requested, cpu=cpu)
     return Start(
         engine=engine,
         devices=tuple(chosen),
@@ -95,7 +95,7 @@ def report(
     if (stopped := blocker(model, start)) is not None:
         return _cannot(model, start, stopped)
     found = estimate(model, start, factors)
-    situation = Situation(model, start, found, request.min_p, request.speculation)
+    facts = AdviceInput(model, start, found, request.min_p, request.speculation)
     pool = vllm.pool(model, start) if start.engine is EngineKind.VLLM else None
     longest = largest_context(model, start, factors)
     return FitReport(
@@ -109,8 +109,8 @@ def report(
         why=found.why,
         devices=tuple(_device(device, found) for device in start.devices),
         kv_bytes_per_token=kv_token_bytes(model.shape, start),
-        kv_blocks=pool.blocks(found.kv_room) if pool else None,
-        kv_pool_tokens=pool.tokens(found.kv_room, start.context) if pool else None,
+        kv_blocks=pool.blocks(found.kv_budget) if pool else None,
+        kv_pool_tokens=pool.tokens(found.kv_budget, start.context) if pool else None,
         block_tokens=pool.block_tokens if pool else None,
         largest_context=longest,
         most_streams=min(most_streams(model, start, factors), MOST_STREAMS),
@@ -118,7 +118,7 @@ def report(
         curve=_curve(model, start, factors),
         grid=_grid(model, start, factors) if request.grid else (),
         changes=changes(model, found, factors, _more(request, found), lighter),
-        advice=advice(situation),
+        advice=advice(facts),
         roofline=roofline(model, start, request.acceptance_length),
         corrections=tuple(corrections),
         unknown=model.unknown,
@@ -184,10 +184,10 @@ def _device(device: Device, found: Estimate) -> DeviceFit:
         name=device.name,
         total=device.total,
         taken=device.taken,
-        room=found.room,
+        room=found.budget,
         parts=tuple(parts),
         needed=found.needed,
-        free_after=found.room - found.needed,
+        free_after=found.budget - found.needed,
     )
 
 
@@ -243,7 +243,7 @@ def _curve(model: Model, start: Start, factors: Corrections) -> tuple[CurvePoint
         context = max(longest * number // _CURVE, 1)
         found = estimate(model, dataclasses.replace(start, context=context), factors)
         points.append(
-            CurvePoint(context=context, needed=found.needed, room=found.room, verdict=_asked(found))
+            CurvePoint(context=context, needed=found.needed, room=found.budget, verdict=_cache_verdict(found))
         )
     return tuple(points)
 
@@ -258,7 +258,7 @@ def _grid(model: Model, start: Start, factors: Corrections) -> tuple[GridCell, .
         GridCell(
             context=context,
             streams=streams,
-            verdict=_asked(
+            verdict=_cache_verdict(
                 estimate(model, dataclasses.replace(start, context=context, streams=streams), factors)
             ),
         )
@@ -267,6 +267,6 @@ def _grid(model: Model, start: Start, factors: Corrections) -> tuple[GridCell, .
     )
 
 
-def _asked(found: Estimate) -> Verdict:
+def _cache_verdict(found: Estimate) -> Verdict:
     """In a picture only what holds for all streams counts."""
     return found.verdict if holds(found) else Verdict.DOES_NOT_FIT

@@ -25,7 +25,7 @@ REST = "estimates"
 
 
 @dataclass(frozen=True, slots=True)
-class Where:
+class CorrectionScope:
     """The scope of a correction: a GPU (or processor), an engine, its version, its set of patches.
 
     For llama.cpp, whose buffers tell of their own start alone, also the model and the start.
@@ -40,38 +40,40 @@ class Where:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class LoggedMemory:
     """The memory figures in an engine's log: bytes of buffers by its own names, tokens of its KV cache."""
 
     buffers: Mapping[str, int]
     kv_tokens: int | None = None
 
 
-def compare(model: Model, start: Start, seen: Seen, where: Where, at: float) -> tuple[Measured, ...]:
+def compare(
+    model: Model, start: Start, logged: LoggedMemory, scope: CorrectionScope, at: float
+) -> tuple[Measured, ...]:
     """Each part that the engine told of, predicted and measured; nothing where it told of none."""
     if start.engine is EngineKind.VLLM:
-        start = replace(start, version=where.version)
+        start = replace(start, version=scope.version)
     found = estimate(model, start)
     predicted = {part.name: part.bytes for part in found.parts}
     predicted["KV cache"] = found.kv
     if start.engine is EngineKind.LLAMA_CPP:
-        pairs = _llamacpp(predicted, seen.buffers)
+        pairs = _llamacpp(predicted, logged.buffers)
     else:
-        pairs = _vllm(model, start, seen)
-        if not start.cpu and {"model", "KV"} <= set(seen.buffers):
+        pairs = _vllm(model, start, logged)
+        if not start.cpu and {"model", "KV"} <= set(logged.buffers):
             whole = min(vllm.share(device, start) for device in start.devices)
-            rest = whole - seen.buffers["model"] - seen.buffers["KV"]
+            rest = whole - logged.buffers["model"] - logged.buffers["KV"]
             # Where the patch found that it cannot copy the head, nothing was taken.
-            rest -= seen.buffers.get(DRAFT_HEAD, 0)
+            rest -= logged.buffers.get(DRAFT_HEAD, 0)
             estimates = (part for part in found.parts if part.basis is Basis.ESTIMATE and not part.beyond)
             pairs[REST] = (sum(part.bytes for part in estimates), rest)
     return tuple(
         Measured(
             at=at,
-            engine=where.engine,
-            version=where.version,
-            gpu=where.gpu,
-            patches=where.patches,
+            engine=scope.engine,
+            version=scope.version,
+            gpu=scope.gpu,
+            patches=scope.patches,
             model=model.name,
             part=part,
             predicted=expected,
@@ -90,18 +92,18 @@ def start_words(start: Start) -> str:
     return f"{start.streams:,} × {start.context:,} tokens, KV {kinds}{drafts}"
 
 
-def corrections(measured: Iterable[Measured], where: Where) -> tuple[Correction, ...]:
+def corrections(measured: Iterable[Measured], scope: CorrectionScope) -> tuple[Correction, ...]:
     """The median of measured over predicted, by part, of the starts at the same place."""
     ratios: dict[str, list[float]] = {}
     for one in measured:
         if (one.gpu, one.engine, one.version, one.patches) != (
-            where.gpu,
-            where.engine,
-            where.version,
-            where.patches,
+            scope.gpu,
+            scope.engine,
+            scope.version,
+            scope.patches,
         ):
             continue
-        if where.engine == EngineKind.LLAMA_CPP and (one.model, one.start) != (where.model, where.start):
+        if scope.engine == EngineKind.LLAMA_CPP and (one.model, one.start) != (scope.model, scope.start):
             continue
         if one.predicted > 0:
             ratios.setdefault(one.part, []).append(one.measured / one.predicted)
@@ -122,14 +124,14 @@ def _llamacpp(predicted: Mapping[str, int], buffers: Mapping[str, int]) -> dict[
     return {part: (predicted[part], size) for part, size in measured.items() if part in predicted}
 
 
-def _vllm(model: Model, start: Start, seen: Seen) -> dict[str, tuple[int, int]]:
+def _vllm(model: Model, start: Start, logged: LoggedMemory) -> dict[str, tuple[int, int]]:
     pairs: dict[str, tuple[int, int]] = {}
     drafts = start.drafting and model.shape.mtp_layers > 0
     # vLLM rounds its figure to ten mebibytes, which says nothing of a tiny model.
-    if (weights := seen.buffers.get("model", 0)) > 64 << 20:
+    if (weights := logged.buffers.get("model", 0)) > 64 << 20:
         each = -(-model.weights.loaded(drafting=drafts) // start.tensor_parallel)
         pairs["weights"] = (each, weights)
-    cache = seen.buffers.get("KV")
-    if cache and seen.kv_tokens:
-        pairs[KV_TOKENS] = (vllm.pool(model, start).tokens(cache, start.context), seen.kv_tokens)
+    cache = logged.buffers.get("KV")
+    if cache and logged.kv_tokens:
+        pairs[KV_TOKENS] = (vllm.pool(model, start).tokens(cache, start.context), logged.kv_tokens)
     return pairs

@@ -52,28 +52,28 @@ def reserved(start: Start, kv: int) -> int | None:
     """
     if start.kv_cache is not None or not start.cpu:
         return start.kv_cache
-    return usual_cache(kv, min(device.free for device in start.devices))
+    return default_cache(kv, min(device.free for device in start.devices))
 
 
-def usual_cache(kv: int | None, free: int) -> int:
+def default_cache(kv: int | None, free: int) -> int:
     """Bytes of the cache on a processor where nobody says how much: whole GiB, as vLLM takes them there.
 
     `kv` is what all streams need, None where it is not known; `free` is of main memory.
     """
-    wanted = _MOST_CACHE if kv is None else max(1, math.ceil(kv / GIB)) * GIB
-    return min(wanted, _MOST_CACHE, max(1, math.floor(free * _CACHE_SHARE / GIB)) * GIB)
+    needed = _MOST_CACHE if kv is None else max(1, math.ceil(kv / GIB)) * GIB
+    return min(needed, _MOST_CACHE, max(1, math.floor(free * _CACHE_SHARE / GIB)) * GIB)
 
 
-def said_cache(gib: float, *, cpu: bool) -> int:
+def requested_cache(gib: float, *, cpu: bool) -> int:
     """Bytes of a cache of so many GiB; on a processor vLLM takes whole ones."""
     return max(1, math.floor(gib)) * GIB if cpu else round(gib * GIB)
 
 
-def room(start: Start, taken: Iterable[Part] = ()) -> int:
+def budget(start: Start, parts: Iterable[Part] = ()) -> int:
     """Bytes of the fullest device for a start of these parts: its share and what it takes beyond, if free."""
     if start.cpu:
         return min(device.free for device in start.devices)
-    beyond = sum(part.bytes for part in taken if part.beyond)
+    beyond = sum(part.bytes for part in parts if part.beyond)
     return min(min(share(device, start) + beyond, device.free) for device in start.devices)
 
 

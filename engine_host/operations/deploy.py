@@ -21,7 +21,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy_fit import DeployFit
-from engine_host.operations.patches.plan import preset_circumstances
+from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.bundle import contents
@@ -184,7 +184,7 @@ class DeployOperations:
         )
 
     def _selected(self, resolved: ResolvedPreset, sm: str | None, choice: PatchChoice) -> Patched | None:
-        found = select(self.catalogue(), preset_circumstances(resolved, sm), self.switches(), choice)
+        found = select(self.catalogue(), preset_properties(resolved, sm), self.switches(), choice)
         return patched_by(found.chosen, PINS[0].version) if found.chosen else None
 
 

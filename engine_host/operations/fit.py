@@ -20,7 +20,7 @@ from engine_host.fit.hardware import counted
 from engine_host.fit.report import report, start_of
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
-from engine_host.fit.verified import Seen, Where, compare, corrections, start_words
+from engine_host.fit.verified import CorrectionScope, LoggedMemory, compare, corrections, start_words
 from engine_host.library.checkpoint import read_json
 from engine_host.library.index import IndexedModel, ModelInfo
 from engine_host.library.of_catalog import match
@@ -185,7 +185,7 @@ class FitOperations:
             cpu, devices = await self._machine(request)
             start = start_of(request, model, devices, cpu=cpu)
             tokens = engine.readings.kv_capacity if engine.readings else None
-            seen = Seen(engine.buffers, tokens)
+            seen = LoggedMemory(engine.buffers, tokens)
             found = compare(model, start, seen, _where(start, engine.plan), time.time())
         except HostError as error:
             if error.reason is Reason.UNSUPPORTED:
@@ -336,7 +336,7 @@ class FitOperations:
         )
         if newest is None:
             return ()
-        where = Where(
+        where = CorrectionScope(
             newest.gpu, newest.engine, newest.version, newest.patches, model.name, start_words(start)
         )
         return corrections(starts, where)
@@ -452,9 +452,9 @@ def request_of(plan: LaunchPlan) -> FitRequest:
     )
 
 
-def _where(start: Start, plan: LaunchPlan) -> Where:
+def _where(start: Start, plan: LaunchPlan) -> CorrectionScope:
     patches = plan.patches.digest if plan.patches else ""
-    return Where(_gpu_name(start), plan.engine, plan.server_version, patches)
+    return CorrectionScope(_gpu_name(start), plan.engine, plan.server_version, patches)
 
 
 def _gpu_name(start: Start) -> str:

@@ -48,7 +48,7 @@ class HubOperations:
             bits=bits,
             context=length if isinstance(length, int) else None,
             size=known.size if bits is None else None,
-            told_by=Basis.HUB,
+            basis=Basis.HUB,
         )
 
 

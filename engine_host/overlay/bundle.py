@@ -123,13 +123,13 @@ def write_bundle(patches: Sequence[LoadedPatch], vllm: str, cache: Path) -> Bund
 
     Raises HostError(disk_full), HostError(not_writable), HostError(patch_invalid).
     """
-    made = contents(patches, vllm)
-    folder = cache / "overlay" / made.digest
-    if not _is_whole(folder, made.files):
-        _write(folder, made.files)
+    bundled = contents(patches, vllm)
+    folder = cache / "overlay" / bundled.digest
+    if not _is_whole(folder, bundled.files):
+        _write(folder, bundled.files)
     else:
         os.utime(folder)
-    return made.at(folder, cache / "overlay" / "shadow", cache / "vllm" / made.digest)
+    return bundled.at(folder, cache / "overlay" / "shadow", cache / "vllm" / bundled.digest)
 
 
 def install_pth(site_packages: Path) -> None:
@@ -229,7 +229,7 @@ def _patch_files(patch: LoadedPatch, folder: str) -> dict[str, bytes]:
         raise HostError(
             Reason.PATCH_INVALID,
             f"A file of the patch {patch.id} cannot be read: {error.strerror}.",
-            fix="Mend the file, or switch the patch off.",
+            fix="Correct the file, or switch the patch off.",
             evidence={"folder": str(patch.folder), "errno": error.errno},
         ) from error
 
@@ -249,11 +249,11 @@ def _entry_points(specs: Sequence[dict[str, Any]]) -> str:
 
 
 def _digest(version: str, specs: Sequence[dict[str, Any]], files: dict[str, bytes]) -> str:
-    seen = hashlib.sha256(json.dumps([FORMAT, version, specs], sort_keys=True).encode())
+    hasher = hashlib.sha256(json.dumps([FORMAT, version, specs], sort_keys=True).encode())
     for name, content in sorted(files.items()):
-        seen.update(f"{name}\0{len(content)}\0".encode())
-        seen.update(content)
-    return seen.hexdigest()[:16]
+        hasher.update(f"{name}\0{len(content)}\0".encode())
+        hasher.update(content)
+    return hasher.hexdigest()[:16]
 
 
 def _is_whole(folder: Path, files: dict[str, bytes]) -> bool:

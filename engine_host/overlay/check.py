@@ -28,20 +28,20 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 Operation = TypeVar("Operation", TextEdit, Rebind, Hook)
 
 
-def check(catalogue: PatchCatalog, source: VllmSource) -> tuple[PatchCheck, ...]:
+def check(patch_catalog: PatchCatalog, source: VllmSource) -> tuple[PatchCheck, ...]:
     """Preflight of the whole catalogue against one vLLM.
 
     Text edits are checked on the text that the patches before them leave, as they meet it in an engine.
     """
     texts: dict[str, str] = {}
-    return tuple(check_patch(catalogue, patch, source, texts) for patch in catalogue.patches.values())
+    return tuple(check_patch(patch_catalog, patch, source, texts) for patch in patch_catalog.patches.values())
 
 
 def check_patch(
-    catalogue: PatchCatalog, patch: LoadedPatch, source: VllmSource, texts: dict[str, str]
+    patch_catalog: PatchCatalog, patch: LoadedPatch, source: VllmSource, texts: dict[str, str]
 ) -> PatchCheck:
     """Preflight of one patch; `texts` holds what patches before it made of modules and gets its edits."""
-    needed_by = catalogue.needed_by(patch.id)
+    needed_by = patch_catalog.needed_by(patch.id)
     base = Version(source.version).base_version
     if not SpecifierSet(patch.file.applies_to.vllm).contains(base, prereleases=True):
         return PatchCheck(
@@ -146,8 +146,8 @@ def _text(
 
 def nearest(anchor: str, text: str) -> str:
     """A diff from an anchor to the passage of a text that is most like it; empty when nothing is."""
-    wanted, lines = anchor.splitlines(), text.splitlines()
-    size = len(wanted)
+    expected, lines = anchor.splitlines(), text.splitlines()
+    size = len(expected)
     words = set(anchor.split())
     best, place = 0.0, -1
     # Sharing words is cheap to count and narrows thousands of windows to the few that are compared.
@@ -164,7 +164,7 @@ def nearest(anchor: str, text: str) -> str:
         return ""
     return "\n".join(
         difflib.unified_diff(
-            wanted,
+            expected,
             lines[place : place + size],
             "anchor",
             f"nearest match, line {place + 1}",

@@ -43,7 +43,7 @@ class PatchCatalog:
                 try:
                     patch = LoadedPatch(folder, read_patch_file(folder))
                     if patch.id in found:
-                        raise _taken(patch, found[patch.id])
+                        raise _duplicate_id(patch, found[patch.id])
                 except HostError as error:
                     faults.append(PatchFault(folder=str(folder), problem=error.problem))
                 else:
@@ -182,10 +182,10 @@ def _patch_folders(place: Path) -> Iterable[Path]:
         children = sorted(place.iterdir())
     except OSError:
         return ()  # A person without patches of their own has no such folder.
-    return (child for child in children if _is_there(child / "patch.toml"))
+    return (child for child in children if _exists(child / "patch.toml"))
 
 
-def _is_there(path: Path) -> bool:
+def _exists(path: Path) -> bool:
     try:
         path.stat()
     except (FileNotFoundError, NotADirectoryError):
@@ -195,7 +195,7 @@ def _is_there(path: Path) -> bool:
     return True
 
 
-def _taken(patch: LoadedPatch, first: LoadedPatch) -> HostError:
+def _duplicate_id(patch: LoadedPatch, first: LoadedPatch) -> HostError:
     return HostError(
         Reason.PATCH_INVALID,
         f"{patch.folder} has the id of another patch: {patch.id}.",
@@ -221,7 +221,7 @@ def _unknown_requirements(found: dict[str, LoadedPatch]) -> list[PatchFault]:
             problem = Problem(
                 reason=Reason.PATCH_INVALID,
                 message=f"{patch.folder / 'patch.toml'} requires {required}, which there is not.",
-                fix=Fix(text="Correct `requires`, or mend the other patch."),
+                fix=Fix(text="Correct `requires`, or fix the other patch."),
                 evidence={"file": str(patch.folder / "patch.toml"), "key": "requires"},
             )
             faults.append(PatchFault(folder=str(patch.folder), problem=problem))

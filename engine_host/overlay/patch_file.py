@@ -19,10 +19,10 @@ _FUNCTION = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
 _FAMILY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 
-def _matching(pattern: re.Pattern[str], what: str) -> AfterValidator:
+def _matching(pattern: re.Pattern[str], kind: str) -> AfterValidator:
     def check(text: str) -> str:
         if not pattern.fullmatch(text):
-            raise ValueError(f"must be {what}")
+            raise ValueError(f"must be {kind}")
         return text
 
     return AfterValidator(check)
@@ -67,7 +67,7 @@ class _Table(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
-class Where(_Table):
+class AppliesTo(_Table):
     """The conditions under which a patch applies; an empty list does not narrow."""
 
     vllm: Range
@@ -156,7 +156,7 @@ class PatchFile(_Table):
     conflicts: tuple[PatchId, ...] = ()
     after: tuple[PatchId, ...] = ()
     retire_when: str = ""
-    applies_to: Where
+    applies_to: AppliesTo
     text: tuple[TextEdit, ...] = ()
     rebind: tuple[Rebind, ...] = ()
     hook: tuple[Hook, ...] = ()
@@ -189,12 +189,8 @@ def read_patch_file(folder: Path) -> PatchFile:
     except ValidationError as error:
         first = error.errors()[0]
         key = ".".join(str(part) for part in first["loc"])
-        said = (
-            "there is no such key"
-            if first["type"] == "extra_forbidden"
-            else _as_part_of_a_sentence(first["msg"])
-        )
-        raise _invalid(path, key, said) from error
+        message = "there is no such key" if first["type"] == "extra_forbidden" else _lower_first(first["msg"])
+        raise _invalid(path, key, message) from error
     if patch.id != folder.name:
         raise _invalid(path, "id", f"it says {patch.id}, but the folder is called {folder.name}")
     for function in (*(one.replacement for one in patch.rebind), *(one.function for one in patch.hook)):
@@ -203,16 +199,16 @@ def read_patch_file(folder: Path) -> PatchFile:
     return patch
 
 
-def _as_part_of_a_sentence(message: str) -> str:
+def _lower_first(message: str) -> str:
     message = message.removeprefix("Value error, ")
     return message[:1].lower() + message[1:]
 
 
-def _invalid(path: Path, key: str, said: str) -> HostError:
+def _invalid(path: Path, key: str, message: str) -> HostError:
     return HostError(
         Reason.PATCH_INVALID,
-        f"{path} is wrong{f' at {key}' if key else ''}: {said}.",
+        f"{path} is wrong{f' at {key}' if key else ''}: {message}.",
         cause="A patch that is not wholly understood is never applied.",
-        fix="Mend the file; docs/OVERLAY.md describes every key.",
+        fix="Correct the file; docs/OVERLAY.md describes every key.",
         evidence={"file": str(path), "key": key},
     )

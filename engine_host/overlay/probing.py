@@ -32,8 +32,8 @@ async def probe(sockets: Mapping[int, str], seconds: float = 2.0) -> dict[int, d
     now = time.time()
     return {
         pid: {
-            patch: PatchProbe(at=now, live=said.live, why=said.why, hits=said.hits)
-            for patch, said in answer.patches.items()
+            patch: PatchProbe(at=now, live=report.live, why=report.why, hits=report.hits)
+            for patch, report in answer.patches.items()
         }
         for pid, answer in zip(sockets, answers, strict=True)
         if answer is not None and answer.pid == pid

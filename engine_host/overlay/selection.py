@@ -15,7 +15,7 @@ from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason
 
 
 @dataclass(frozen=True)
-class Circumstances:
+class StartProperties:
     """The properties of a start; `sm` holds the compute capability of each of its GPUs, such as "9.0"."""
 
     vllm: str
@@ -43,7 +43,7 @@ class Selection:
 
 
 def select(
-    catalogue: PatchCatalog, circumstances: Circumstances, switches: Switches, choice: PatchChoice
+    patch_catalog: PatchCatalog, properties: StartProperties, switches: Switches, choice: PatchChoice
 ) -> Selection:
     """Choose the patches of a start.
 
@@ -51,90 +51,98 @@ def select(
     chosen patches that exclude each other, HostError(patch_required_failed) for a required patch that is
     switched off.
     """
-    wanted = switched(catalogue, switches)
-    required = frozenset(patch.id for patch in catalogue.patches.values() if patch.file.required)
-    off = _members(catalogue, choice.off)
-    on = _members(catalogue, choice.on)
-    only = None if choice.only is None else _closure(catalogue, _members(catalogue, choice.only) | required)
+    states = switch_states(patch_catalog, switches)
+    required = frozenset(patch.id for patch in patch_catalog.patches.values() if patch.file.required)
+    off = _members(patch_catalog, choice.off)
+    on = _members(patch_catalog, choice.on)
+    only = (
+        None
+        if choice.only is None
+        else _closure(patch_catalog, _members(patch_catalog, choice.only) | required)
+    )
     chosen: dict[str, LoadedPatch] = {}
     left_out: dict[str, PatchDecision] = {}
-    for patch in catalogue.patches.values():
+    for patch in patch_catalog.patches.values():
         decision = (
-            gate(patch, circumstances)
-            or _switch(patch, wanted[patch.id], off, on, only)
+            gate(patch, properties)
+            or _switch(patch, states[patch.id], off, on, only)
             or _requirement(patch, left_out)
         )
         if decision is None:
             chosen[patch.id] = patch
         else:
             left_out[patch.id] = decision
-            _refuse_without(patch, decision)
+            _refuse_missing(patch, decision)
     _refuse_conflicts(chosen)
     return Selection(tuple(chosen.values()), tuple(left_out.values()))
 
 
-def switched(catalogue: PatchCatalog, switches: Switches) -> Mapping[str, tuple[bool, str]]:
-    """Of each patch: whether it is on, and what decided; the most particular switch wins.
+def switch_states(patch_catalog: PatchCatalog, switches: Switches) -> Mapping[str, tuple[bool, str]]:
+    """Map each patch to its state, on or off, and the switch that decided; the most specific one wins.
 
     A name in the settings that means nothing any more is passed over: the patch may have been retired.
     """
-    return {patch.id: _decided(patch, switches) for patch in catalogue.patches.values()}
+    return {patch.id: _decided(patch, switches) for patch in patch_catalog.patches.values()}
 
 
-def gate(patch: LoadedPatch, circumstances: Circumstances) -> PatchDecision | None:
-    """The first reason why a patch does not belong to these circumstances, or None."""
+def gate(patch: LoadedPatch, properties: StartProperties) -> PatchDecision | None:
+    """The first reason why a patch does not apply to this start, or None."""
     for name, check in GATES.items():
-        if decision := check(patch, circumstances):
+        if decision := check(patch, properties):
             return PatchDecision(patch=patch.id, reason=name, detail=decision)
     return None
 
 
-def _version(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.vllm
+def _version(patch: LoadedPatch, start: StartProperties) -> str:
+    required = patch.file.applies_to.vllm
     # A local part (+cpu) and a pre-release of the version count as the version itself.
-    base = Version(now.vllm).base_version
-    return "" if SpecifierSet(wanted).contains(base, prereleases=True) else f"vLLM {base} is not {wanted}"
+    base = Version(start.vllm).base_version
+    return "" if SpecifierSet(required).contains(base, prereleases=True) else f"vLLM {base} is not {required}"
 
 
-def _platform(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.platforms
-    return "" if not wanted or now.platform in wanted else f"{now.platform}, not {' or '.join(wanted)}"
+def _platform(patch: LoadedPatch, start: StartProperties) -> str:
+    allowed = patch.file.applies_to.platforms
+    return "" if not allowed or start.platform in allowed else f"{start.platform}, not {' or '.join(allowed)}"
 
 
-def _gpu(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.sm
-    if wanted is None:
+def _gpu(patch: LoadedPatch, start: StartProperties) -> str:
+    required = patch.file.applies_to.sm
+    if required is None:
         return ""
-    if not now.sm:
-        return f"no GPU, the patch is for SM {wanted}"
-    wrong = [sm for sm in now.sm if not SpecifierSet(wanted).contains(sm)]
-    return f"SM {', '.join(wrong)} is not {wanted}" if wrong else ""
+    if not start.sm:
+        return f"no GPU, the patch is for SM {required}"
+    wrong = [sm for sm in start.sm if not SpecifierSet(required).contains(sm)]
+    return f"SM {', '.join(wrong)} is not {required}" if wrong else ""
 
 
-def _kv_cache(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.kv_cache_dtypes
-    return "" if _matches(now.kv_cache_dtype, wanted) else f"{now.kv_cache_dtype}, not {' or '.join(wanted)}"
+def _kv_cache(patch: LoadedPatch, start: StartProperties) -> str:
+    allowed = patch.file.applies_to.kv_cache_dtypes
+    return (
+        ""
+        if _matches(start.kv_cache_dtype, allowed)
+        else f"{start.kv_cache_dtype}, not {' or '.join(allowed)}"
+    )
 
 
-def _architecture(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.architectures
-    if not wanted or any(_matches(name, wanted) for name in now.architectures):
+def _architecture(patch: LoadedPatch, start: StartProperties) -> str:
+    allowed = patch.file.applies_to.architectures
+    if not allowed or any(_matches(name, allowed) for name in start.architectures):
         return ""
-    return f"{', '.join(now.architectures) or 'unknown'}, not {' or '.join(wanted)}"
+    return f"{', '.join(start.architectures) or 'unknown'}, not {' or '.join(allowed)}"
 
 
-def _speculation(patch: LoadedPatch, now: Circumstances) -> str:
-    wanted = patch.file.applies_to.speculation
-    if not wanted:
+def _speculation(patch: LoadedPatch, start: StartProperties) -> str:
+    allowed = patch.file.applies_to.speculation
+    if not allowed:
         return ""
-    if now.speculation is None:
+    if start.speculation is None:
         return "speculation is off"
-    if "any" in wanted or _matches(now.speculation, wanted):
+    if "any" in allowed or _matches(start.speculation, allowed):
         return ""
-    return f"{now.speculation}, not {' or '.join(wanted)}"
+    return f"{start.speculation}, not {' or '.join(allowed)}"
 
 
-Gate = Callable[[LoadedPatch, Circumstances], str]
+Gate = Callable[[LoadedPatch, StartProperties], str]
 GATES: Mapping[PatchReason, Gate] = {
     PatchReason.OUT_OF_RANGE: _version,
     PatchReason.WRONG_PLATFORM: _platform,
@@ -161,24 +169,24 @@ def _decided(patch: LoadedPatch, switches: Switches) -> tuple[bool, str]:
     return patch.file.default, "default"
 
 
-def _members(catalogue: PatchCatalog, names: Sequence[str]) -> frozenset[str]:
-    return frozenset().union(*(catalogue.named(name) for name in names))
+def _members(patch_catalog: PatchCatalog, names: Sequence[str]) -> frozenset[str]:
+    return frozenset().union(*(patch_catalog.named(name) for name in names))
 
 
-def _closure(catalogue: PatchCatalog, names: frozenset[str]) -> frozenset[str]:
+def _closure(patch_catalog: PatchCatalog, names: frozenset[str]) -> frozenset[str]:
     """These patches and everything that they require."""
     found, waiting = set[str](), list(names)
     while waiting:
         name = waiting.pop()
         if name not in found:
             found.add(name)
-            waiting += catalogue.get(name).file.requires
+            waiting += patch_catalog.get(name).file.requires
     return frozenset(found)
 
 
 def _switch(
     patch: LoadedPatch,
-    wanted: tuple[bool, str],
+    switch: tuple[bool, str],
     off: frozenset[str],
     on: frozenset[str],
     only: frozenset[str] | None,
@@ -189,12 +197,12 @@ def _switch(
         if patch.id in only:
             return None
         return PatchDecision(patch=patch.id, reason=PatchReason.LEFT_OUT, detail="this start has others")
-    if patch.id in on or wanted[0]:
+    if patch.id in on or switch[0]:
         return None
-    if wanted[1] == "default":
+    if switch[1] == "default":
         return PatchDecision(patch=patch.id, reason=PatchReason.NOT_DEFAULT, detail="it is off by default")
     return PatchDecision(
-        patch=patch.id, reason=PatchReason.SWITCHED_OFF, detail=f"settings: {wanted[1]} is off"
+        patch=patch.id, reason=PatchReason.SWITCHED_OFF, detail=f"settings: {switch[1]} is off"
     )
 
 
@@ -209,7 +217,7 @@ def _requirement(patch: LoadedPatch, left_out: Mapping[str, PatchDecision]) -> P
     return None
 
 
-def _refuse_without(patch: LoadedPatch, decision: PatchDecision) -> None:
+def _refuse_missing(patch: LoadedPatch, decision: PatchDecision) -> None:
     # Where a required patch has no place, nothing is missing; where it was taken away, something is.
     if not patch.file.required or decision.reason in GATES:
         return
@@ -217,12 +225,12 @@ def _refuse_without(patch: LoadedPatch, decision: PatchDecision) -> None:
         Reason.PATCH_REQUIRED_FAILED,
         f"Nothing is started without the patch {patch.id}: {patch.file.title}.",
         cause=decision.detail,
-        fix=_way_in(patch, decision),
+        fix=_enable_fix(patch, decision),
         evidence={"patch": patch.id, "reason": decision.reason.value},
     )
 
 
-def _way_in(patch: LoadedPatch, decision: PatchDecision) -> Fix:
+def _enable_fix(patch: LoadedPatch, decision: PatchDecision) -> Fix:
     if decision.reason is PatchReason.LEFT_OUT:
         return Fix(text="Start again and do not leave it out.")
     if decision.reason is PatchReason.REQUIREMENT_SKIPPED:

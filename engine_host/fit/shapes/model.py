@@ -140,8 +140,8 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
 def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
     kinds = text.get("layer_types")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
-        if strange := sorted({str(kind) for kind in kinds if kind not in _LAYERS}):
-            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(strange)}")
+        if unknown := sorted({str(kind) for kind in kinds if kind not in _LAYERS}):
+            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(unknown)}")
         if len(kinds) != number:
             raise _unknown("layer_types", f"it lists {len(kinds)} layers, and there are {number}")
         return tuple(_LAYERS[str(kind)] for kind in kinds)

@@ -60,16 +60,16 @@ def model_of_config(
     quantization: str = "",
     bits: float | None = None,
     size: int | None = None,
-    told_by: Basis = Basis.CATALOGUE,
+    basis: Basis = Basis.CATALOGUE,
 ) -> Model:
-    """The model of a config.json; `size` is of its weights' files where `told_by` knows that.
+    """The model of a config.json; `size` is of its weights' files where `basis` knows that.
 
     Raises HostError(unsupported) that names what the config does not say.
     """
     shape = read_shape(config)
     weights = formula_weights(shape, bits)
     if size is not None:
-        weights = _scaled(weights, size, told_by)
+        weights = _scaled(weights, size, basis)
     architectures = config.get("architectures")
     return Model(
         name,

@@ -8,7 +8,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings, SettingsFile
 from engine_host.engines.vllm.command import speculation_method
 from engine_host.fit.parts import GIB
-from engine_host.fit.vllm import said_cache, usual_cache
+from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight.machine import MachineState, free_vram
@@ -184,7 +184,7 @@ def _memory(
         gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
         resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
         if (given := requested.overrides.kv_cache_gib) is not None:
-            whole = said_cache(given, cpu=True) // GIB
+            whole = requested_cache(given, cpu=True) // GIB
             requested.set(
                 resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
             )
@@ -208,7 +208,7 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
     model = vllm_model(info)
     needs = vllm_needs(model, vllm_start(resolved, "cpu", (main_memory(free, free),))) if model else None
     kv = None if needs is None else needs.kv
-    gib = usual_cache(kv, free) // GIB
+    gib = default_cache(kv, free) // GIB
     if kv is not None and kv <= gib * GIB:
         return gib, f"room for {streams} requests of {context} tokens"
     return gib, "at most 4 GiB and a quarter of the free memory"

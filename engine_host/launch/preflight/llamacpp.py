@@ -103,7 +103,7 @@ def video_memory(
         return []
     devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, state)) for gpu in gpus]
     needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
-    if needs is None or needs.needed <= needs.room:
+    if needs is None or needs.needed <= needs.budget:
         return []
     total = min(gpu.memory_total for gpu in gpus)
     hopeless = sum(part.low for part in needs.parts) + needs.kv > total
@@ -113,7 +113,7 @@ def video_memory(
             "vram_short/llama.cpp",
             severity=Severity.ERROR if hopeless else Severity.WARNING,
             needed=needs.needed,
-            room=needs.room,
+            room=needs.budget,
             gpus=len(gpus),
             held="" if hopeless and not others else held_by(others),
             model=model.path,

@@ -95,9 +95,9 @@ def _kv_cache(
     """vLLM refuses to start when one request of full length does not fit."""
     needs = _needs(info, resolved, environment, devices)
     model, context = vllm_model(info), int(resolved["context"])
-    if needs is None or model is None or resolved["kv_cache_gib"] is None or needs.kv_one <= needs.kv_room:
+    if needs is None or model is None or resolved["kv_cache_gib"] is None or needs.kv_one <= needs.kv_budget:
         return []
-    fits = vllm.pool(model, needs.start).longest(needs.kv_room, 1, context)
+    fits = vllm.pool(model, needs.start).longest(needs.kv_budget, 1, context)
     return [finding("kv_cache_small", kv_cache_gib=resolved["kv_cache_gib"], tokens=fits, context=context)]
 
 

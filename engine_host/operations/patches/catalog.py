@@ -9,12 +9,12 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
-from engine_host.operations.patches.plan import preset_circumstances
+from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.check import check, check_patch, operations
 from engine_host.overlay.patch_catalog import PatchCatalog
-from engine_host.overlay.selection import Switches, select, switched
+from engine_host.overlay.selection import Switches, select, switch_states
 from engine_host.overlay.sources import VllmSource, open_source
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
@@ -57,7 +57,7 @@ class PatchOperations:
     async def page(self) -> PatchPage:
         """Every patch in order of application. Raises HostError(patch_cycle)."""
         catalogue = await asyncio.to_thread(self._catalogue)
-        return catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+        return catalogue.page(self._events.seq, switch_states(catalogue, self._switches()))
 
     @performs(ops.PATCH)
     async def detail(self, patch_id: str, asked: PatchQuery) -> PatchDetail:
@@ -68,7 +68,7 @@ class PatchOperations:
         catalogue = await asyncio.to_thread(self._catalogue)
         patch = catalogue.get(patch_id)
         source = await asyncio.to_thread(self._source, asked.vllm, missing_is_fine=asked.vllm is None)
-        page = catalogue.page(self._events.seq, switched(catalogue, self._switches()))
+        page = catalogue.page(self._events.seq, switch_states(catalogue, self._switches()))
         described = next(one for one in page.patches if one.id == patch.id)
         return PatchDetail(
             seq=self._events.seq,
@@ -143,7 +143,7 @@ class PatchOperations:
                 evidence={"preset": resolved.preset.id, "engine": resolved.engine},
             )
         catalogue = await asyncio.to_thread(self._catalogue)
-        found = select(catalogue, preset_circumstances(resolved, sm), self._switches(), resolved.patches)
+        found = select(catalogue, preset_properties(resolved, sm), self._switches(), resolved.patches)
         return PlannedPatches(
             digest="",
             chosen=tuple(patch.id for patch in found.chosen),

@@ -9,7 +9,7 @@ from engine_host.engines.vllm.pins import PINS
 from engine_host.launch.dependencies import Environment, PatchFacts, PlanPatches
 from engine_host.overlay.bundle import PTH_LINE, PTH_NAME, write_bundle
 from engine_host.overlay.patch_catalog import PatchCatalog
-from engine_host.overlay.selection import Circumstances, Switches, select
+from engine_host.overlay.selection import StartProperties, Switches, select
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.presets import ResolvedPreset
 
@@ -28,7 +28,7 @@ class PatchPlans:
         Raises HostError: patch_unknown, patch_conflict, patch_cycle, patch_required_failed, and what writing
         the bundle raises.
         """
-        circumstances = Circumstances(
+        properties = StartProperties(
             vllm=facts.environment.version,
             platform=facts.environment.build,
             sm=facts.sm,
@@ -36,7 +36,7 @@ class PatchPlans:
             architectures=facts.architectures,
             speculation=facts.speculation,
         )
-        found = select(self.catalogue(), circumstances, self.switches(), choice)
+        found = select(self.catalogue(), properties, self.switches(), choice)
         if not found.chosen:
             # Nothing enters the engine, and its caches are those of a plain vLLM.
             return PlanPatches(PlannedPatches(digest="", chosen=(), left_out=found.left_out))
@@ -51,11 +51,11 @@ class PatchPlans:
         return PlanPatches(planned, variables, bundle.arguments)
 
 
-def preset_circumstances(resolved: ResolvedPreset, sm: str | None) -> Circumstances:
+def preset_properties(resolved: ResolvedPreset, sm: str | None) -> StartProperties:
     """What a preset's start is like on GPUs of this compute capability, in the vLLM that is installed now."""
     settings = {setting.name: setting.value for setting in resolved.settings}
     architectures = resolved.model.shape.get("architectures")
-    return Circumstances(
+    return StartProperties(
         vllm=PINS[0].version,
         platform="cuda" if resolved.preset.needs.gpus else "cpu",
         sm=(sm,) * max(1, resolved.count or 1) if sm else (),

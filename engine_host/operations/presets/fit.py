@@ -196,7 +196,7 @@ def verdict_of(
             "reason": reason,
             "why": why,
             "needed": found.needed,
-            "room": found.room,
+            "room": found.budget,
             "largest_context": longest,
             "streams": start.streams,
             **({} if ceiling is None else _speeds(ceiling)),

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.fit.advisor import Situation, advice
+from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB
 from engine_host.fit.start import Device, Model, Start
@@ -15,7 +15,7 @@ from tests.unit.fit.test_report import CARD, model, start
 
 
 def said(read: Model, asked: Start, **more: Any) -> set[str]:
-    return {one.id for one in advice(Situation(read, asked, estimate(read, asked), **more))}
+    return {one.id for one in advice(AdviceInput(read, asked, estimate(read, asked), **more))}
 
 
 TWO: dict[str, Any] = {"devices": (CARD, CARD)}
@@ -80,8 +80,8 @@ def test_a_sampler_that_makes_models_repeat_themselves() -> None:
 
 
 def test_a_drafter_that_is_not_there() -> None:
-    assert "drafter_missing" in said(model("dense"), start(drafting=True), drafting_wanted=True)
-    assert "drafter_missing" not in said(model("hybrid"), start(drafting=True), drafting_wanted=True)
+    assert "drafter_missing" in said(model("dense"), start(drafting=True), drafting_requested=True)
+    assert "drafter_missing" not in said(model("hybrid"), start(drafting=True), drafting_requested=True)
 
 
 def test_too_little_is_left_for_the_prefill_of_gated_delta_layers() -> None:
@@ -94,7 +94,7 @@ def test_too_little_is_left_for_the_prefill_of_gated_delta_layers() -> None:
 
 def test_every_rule_has_a_fix_and_evidence_and_the_gravest_come_first() -> None:
     read, asked = model("hybrid"), start(context=65_536, kv="turboquant_k8v4", drafting=True, eager=True)
-    told = advice(Situation(read, asked, estimate(read, asked), 0.1))
+    told = advice(AdviceInput(read, asked, estimate(read, asked), 0.1))
     assert len(told) >= 5
     assert all(one.message and one.fix and one.evidence for one in told)
     order = ["error", "warning", "info"]
@@ -103,7 +103,7 @@ def test_every_rule_has_a_fix_and_evidence_and_the_gravest_come_first() -> None:
 
 def _advice(asked: Start) -> tuple[Advice, ...]:
     read = model("dense", gguf=True)
-    return advice(Situation(read, asked, estimate(read, asked)))
+    return advice(AdviceInput(read, asked, estimate(read, asked)))
 
 
 def test_a_finer_kv_type_is_one_of_the_engine_and_one_that_fits() -> None:

@@ -61,7 +61,7 @@ def part(found: Estimate, wanted: str) -> Part:
 
 def row(seen: Seen) -> str:
     """A row of the table in docs/fit.md."""
-    predicted = vllm.pool(model(seen), start(seen)).blocks(estimate(model(seen), start(seen)).kv_room)
+    predicted = vllm.pool(model(seen), start(seen)).blocks(estimate(model(seen), start(seen)).kv_budget)
     mode = "eager" if seen["eager"] else "graphs"
     error = f"{100 * (predicted / seen['blocks'] - 1):+.2f} %"
     cells = [
@@ -92,7 +92,7 @@ def test_every_shape_is_there_in_every_type_at_two_lengths() -> None:
 @pytest.mark.parametrize("seen", STARTS)
 def test_blocks_are_predicted_within_three_per_cent(seen: Seen) -> None:
     pool = vllm.pool(model(seen), start(seen))
-    room = estimate(model(seen), start(seen)).kv_room
+    room = estimate(model(seen), start(seen)).kv_budget
     assert pool.block_tokens == seen["block_tokens"]
     assert pool.blocks(room) == pytest.approx(seen["blocks"], rel=0.03)
     assert room == pytest.approx(seen["available"], rel=0.03)

@@ -56,12 +56,12 @@ def test_the_cache_is_what_is_left_of_vllms_share() -> None:
     read, asked = test_report.model("hybrid"), test_report.start()
     found = estimate(read, asked)
     inside = sum(part.bytes for part in found.parts if not part.beyond)
-    assert found.kv_room == vllm.share(test_report.CARD, asked) - inside
+    assert found.kv_budget == vllm.share(test_report.CARD, asked) - inside
     assert {part.name for part in found.parts if part.beyond} == {"CUDA context", "gated-delta prefill"}
     # With all of the GPU as its share there is no room beyond it.
     whole = estimate(read, replace(asked, gpu_memory=1.0))
-    assert whole.room == test_report.CARD.total
-    assert whole.kv_room == whole.room - sum(part.bytes for part in whole.parts)
+    assert whole.budget == test_report.CARD.total
+    assert whole.kv_budget == whole.budget - sum(part.bytes for part in whole.parts)
 
 
 @pytest.mark.parametrize(

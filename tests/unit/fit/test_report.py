@@ -65,7 +65,7 @@ def test_more_is_never_less(
     here = estimate(read, asked)
     assert all(0 <= part.low <= part.bytes <= part.high for part in here.parts)
     assert 0 < here.kv_one <= here.kv
-    assert here.room >= 0
+    assert here.budget >= 0
     assert estimate(read, replace(asked, context=context + longer)).needed >= here.needed
     assert estimate(read, replace(asked, streams=streams + more)).needed >= here.needed
 
@@ -91,7 +91,7 @@ def test_more_bits_a_weight_are_never_less(
         for each in (bits, bits + more)
     )
     assert fine.needed >= coarse.needed
-    assert fine.kv_room <= coarse.kv_room
+    assert fine.kv_budget <= coarse.kv_budget
 
 
 @settings(max_examples=60)
@@ -100,9 +100,9 @@ def test_larger_steps_and_graphs_never_leave_more(
     name: str, streams: int, more: int, eager: bool, version: str
 ) -> None:
     read, asked = model(name), start(streams=streams, eager=eager, version=version)
-    room = estimate(read, asked).kv_room
-    assert 0 <= estimate(read, replace(asked, batched_tokens=asked.batched_tokens + more)).kv_room <= room
-    assert estimate(read, replace(asked, eager=True)).kv_room >= room
+    room = estimate(read, asked).kv_budget
+    assert 0 <= estimate(read, replace(asked, batched_tokens=asked.batched_tokens + more)).kv_budget <= room
+    assert estimate(read, replace(asked, eager=True)).kv_budget >= room
 
 
 @settings(max_examples=60)
@@ -139,7 +139,7 @@ def test_what_others_hold_is_not_there() -> None:
     read = model("dense")
     beside = start(devices=(replace(CARD, taken=8 * GIB),))
     assert largest_context(read, beside) < largest_context(read, start())
-    assert estimate(read, beside).room == 16 * GIB
+    assert estimate(read, beside).budget == 16 * GIB
 
 
 @pytest.mark.parametrize(
@@ -321,9 +321,9 @@ def test_one_stream_has_room_and_two_have_it() -> None:
 
 
 def test_sizes_that_are_only_told_are_not_said_to_be_read() -> None:
-    for told_by, source in ((Basis.CATALOGUE, PartSource.CATALOGUE), (Basis.HUB, PartSource.HUB)):
+    for basis, source in ((Basis.CATALOGUE, PartSource.CATALOGUE), (Basis.HUB, PartSource.HUB)):
         for gguf in (True, False):
-            read = model_of_config(DENSE, "x", gguf=gguf, size=8 * GIB, told_by=told_by)
+            read = model_of_config(DENSE, "x", gguf=gguf, size=8 * GIB, basis=basis)
             for cpu in (True, False):
                 request = FitRequest(model="x")
                 answer = report(request, read, start_of(request, read, [CARD], cpu=cpu))

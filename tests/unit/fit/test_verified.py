@@ -7,7 +7,7 @@ import pytest
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import GIB, MIB
 from engine_host.fit.start import Device
-from engine_host.fit.verified import REST, Seen, Where, compare, corrections, start_words
+from engine_host.fit.verified import REST, CorrectionScope, LoggedMemory, compare, corrections, start_words
 from engine_host.fit.vllm import share
 from engine_host.protocol.fit import KV_TOKENS, Measured
 from tests.unit.fit.test_kv import demo
@@ -15,10 +15,10 @@ from tests.unit.fit.test_llamacpp import demo_gguf
 from tests.unit.fit.test_llamacpp import start as llamacpp_start
 from tests.unit.fit.test_report import CARD, model, start
 
-HERE = Where("card", "vllm", "0.32.0", "d1")
+HERE = CorrectionScope("card", "vllm", "0.32.0", "d1")
 
 
-def measured(predicted: int, seen: int, part: str = "compute", where: Where = HERE) -> Measured:
+def measured(predicted: int, seen: int, part: str = "compute", where: CorrectionScope = HERE) -> Measured:
     return Measured(
         at=1.0,
         engine=where.engine,
@@ -42,7 +42,7 @@ def test_llama_cpps_buffers_are_summed_by_part() -> None:
         "CPU something new": 5 * MIB,
     }
     asked = llamacpp_start(streams=2, drafting=True)
-    found = {one.part: one for one in compare(demo_gguf(), asked, Seen(buffers), HERE, 5.0)}
+    found = {one.part: one for one in compare(demo_gguf(), asked, LoggedMemory(buffers), HERE, 5.0)}
     assert set(found) == {"weights", "KV cache", "compute", "output"}
     assert found["KV cache"].measured == found["KV cache"].predicted == 6 * MIB
     assert found["KV cache"].error == 0
@@ -52,7 +52,7 @@ def test_llama_cpps_buffers_are_summed_by_part() -> None:
 def test_vllms_tokens_are_those_of_the_cache_that_it_made() -> None:
     asked = start(cpu=True, context=2048, devices=(Device("memory", 16 * GIB),), kv_cache=GIB)
     read = replace(model("hybrid"), shape=demo())
-    seen = Seen({"KV": GIB, "model": 20 * MIB}, kv_tokens=465_920)
+    seen = LoggedMemory({"KV": GIB, "model": 20 * MIB}, kv_tokens=465_920)
     (one,) = compare(read, asked, seen, HERE, 1.0)
     assert (one.part, one.predicted) == (KV_TOKENS, 465_920)
 
@@ -60,7 +60,7 @@ def test_vllms_tokens_are_those_of_the_cache_that_it_made() -> None:
 def test_what_is_left_on_a_gpu_says_what_everything_else_took() -> None:
     read, asked = model("dense"), start()
     found = estimate(read, asked)
-    seen = Seen({"model": 5 * GIB, "KV": 14 * GIB}, kv_tokens=1000)
+    seen = LoggedMemory({"model": 5 * GIB, "KV": 14 * GIB}, kv_tokens=1000)
     rest = next(one for one in compare(read, asked, seen, HERE, 1.0) if one.part == REST)
     assert rest.measured == share(CARD, asked) - 19 * GIB
     learnt = {one.part: one.factor for one in corrections([rest], HERE)}
@@ -76,7 +76,7 @@ def test_a_copy_for_drafts_is_not_learnt_as_something_else() -> None:
     buffers = {"model": 5 * GIB, "KV": 14 * GIB}
 
     def rest() -> Measured:
-        seen = Seen(buffers, kv_tokens=1000)
+        seen = LoggedMemory(buffers, kv_tokens=1000)
         return next(one for one in compare(read, asked, seen, HERE, 1.0) if one.part == REST)
 
     refused = rest()
@@ -100,7 +100,9 @@ def test_only_starts_of_the_same_place_teach() -> None:
 
 
 def test_what_a_start_of_llama_cpp_teaches_is_for_starts_like_it() -> None:
-    place = Where("processor", "llama.cpp", "11549", "", "m", start_words(llamacpp_start(streams=8)))
+    place = CorrectionScope(
+        "processor", "llama.cpp", "11549", "", "m", start_words(llamacpp_start(streams=8))
+    )
     one = measured(100, 110, where=place).model_copy(update={"start": place.start})
     assert place.start == "8 × 2,048 tokens, KV auto"
     assert [found.factor for found in corrections([one], place)] == [1.1]

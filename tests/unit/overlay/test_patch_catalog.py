@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
-from engine_host.overlay.selection import Switches, switched
+from engine_host.overlay.selection import Switches, switch_states
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchKind
 from tests.unit.overlay.patch_folders import load, write_patch
@@ -211,7 +211,7 @@ def test_the_page_tells_of_every_patch_what_it_is_and_how_it_is_switched(tmp_pat
     folder = write_patch(tmp_path, "one", top, operations=hook + REBIND, code={"patch.py": ""})
     bad_toml(tmp_path)
     catalogue = PatchCatalog.load((tmp_path,))
-    page = catalogue.page(7, switched(catalogue, Switches(off=("test",))))
+    page = catalogue.page(7, switch_states(catalogue, Switches(off=("test",))))
     (patch,) = page.patches
     assert (page.seq, patch.folder) == (7, str(folder))
     assert (patch.switch, patch.switched_by) == ("off", "test")

@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.overlay.selection import Circumstances, Selection, Switches, select, switched
+from engine_host.overlay.selection import Selection, StartProperties, Switches, select, switch_states
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice, PatchReason
 from tests.unit.overlay.patch_folders import RANGE, load, write_patch
 
-HERE = Circumstances(
+HERE = StartProperties(
     vllm="0.32.0+cpu",
     platform="cuda",
     sm=("9.0", "9.0"),
@@ -25,9 +25,9 @@ def chosen(
     choice: PatchChoice | None = None,
     *,
     switches: Switches | None = None,
-    circumstances: Circumstances = HERE,
+    properties: StartProperties = HERE,
 ) -> Selection:
-    return select(load(place), circumstances, switches or Switches(), choice or PatchChoice())
+    return select(load(place), properties, switches or Switches(), choice or PatchChoice())
 
 
 def ids(selection: Selection) -> list[str]:
@@ -83,23 +83,23 @@ def test_a_gate_that_fits_lets_a_patch_in(tmp_path: Path, where: str) -> None:
 
 def test_a_release_candidate_counts_as_its_release(tmp_path: Path) -> None:
     write_patch(tmp_path, "gated", where='vllm = ">=0.32.0,<0.33"')
-    assert ids(chosen(tmp_path, circumstances=Circumstances("0.32.0rc1", "cpu"))) == ["gated"]
-    assert ids(chosen(tmp_path, circumstances=Circumstances("0.33.0rc1", "cpu"))) == []
+    assert ids(chosen(tmp_path, properties=StartProperties("0.32.0rc1", "cpu"))) == ["gated"]
+    assert ids(chosen(tmp_path, properties=StartProperties("0.33.0rc1", "cpu"))) == []
 
 
 @pytest.mark.parametrize("wanted", ["any", "mtp"])
 def test_without_speculation_a_patch_for_it_is_out(tmp_path: Path, wanted: str) -> None:
     write_patch(tmp_path, "gated", where=f'{RANGE}\nspeculation = ["{wanted}"]')
-    selection = chosen(tmp_path, circumstances=Circumstances("0.32.0", "cuda"))
+    selection = chosen(tmp_path, properties=StartProperties("0.32.0", "cuda"))
     assert reasons(selection) == {"gated": PatchReason.WRONG_SPECULATION}
     assert selection.left_out[0].detail == "speculation is off"
 
 
 def test_one_gpu_that_does_not_fit_is_enough(tmp_path: Path) -> None:
     write_patch(tmp_path, "gated", where=f'{RANGE}\nsm = ">=9.0"')
-    mixed = chosen(tmp_path, circumstances=Circumstances("0.32.0", "cuda", sm=("9.0", "8.6")))
+    mixed = chosen(tmp_path, properties=StartProperties("0.32.0", "cuda", sm=("9.0", "8.6")))
     assert mixed.left_out[0].detail == "SM 8.6 is not >=9.0"
-    none = chosen(tmp_path, circumstances=Circumstances("0.32.0", "cpu"))
+    none = chosen(tmp_path, properties=StartProperties("0.32.0", "cpu"))
     assert reasons(none) == {"gated": PatchReason.WRONG_GPU}
     assert "no GPU" in none.left_out[0].detail
 
@@ -109,7 +109,7 @@ def test_the_most_particular_switch_wins(tmp_path: Path) -> None:
     catalogue = load(tmp_path)
 
     def said(off: tuple[str, ...] = (), on: tuple[str, ...] = ()) -> tuple[bool, str]:
-        return switched(catalogue, Switches(off=off, on=on))["tiles"]
+        return switch_states(catalogue, Switches(off=off, on=on))["tiles"]
 
     assert said() == (True, "default")
     assert said(off=("all",)) == (False, "all")
