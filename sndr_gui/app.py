@@ -96,7 +96,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     from sndr_gui.host.connection import Link
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
-    from sndr_gui.models.settings.page import keep
+    from sndr_gui.models.settings.page import save_window_settings
     from sndr_gui.views.window.pages import Pages
 
     state = HostState()
@@ -106,8 +106,8 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     window.attach(pages)
     connection = tasks.start(link.run(), "link")
     await done.wait()
-    keep(file, notices.warning, geometry=window.geometry_text, page=window.current)
-    window.put_away()
+    save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)
+    window.deactivate()
     for task in (early, connection):
         task.cancel()
     await asyncio.gather(early, connection, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""Whether there is a screen to show the window on, asked before Qt would end the process for want of one."""
+"""Finds a screen to show the window on, before Qt would end the process for want of one."""
 
 import ctypes
 import os
@@ -12,14 +12,14 @@ _ELSE = "Start it in a desktop session, over SSH with `ssh -X`, or use the comma
 
 
 def refusal(platform: str, environment: Mapping[str, str], arguments: Sequence[str]) -> str | None:
-    """Why the window cannot be shown, or None when it can or when Qt was told a platform of its own.
+    """Return the reason why the window cannot be shown; None when it can, or when Qt was given a platform.
 
     `platform` is `sys.platform`. Only X11 and Wayland need a server that the environment names.
     """
-    told = environment.get("QT_QPA_PLATFORM") or any(
+    given = environment.get("QT_QPA_PLATFORM") or any(
         argument in {"-platform", "--platform"} for argument in arguments
     )
-    if not platform.startswith("linux") or told:
+    if not platform.startswith("linux") or given:
         return None
     x11, wayland = environment.get("DISPLAY"), environment.get("WAYLAND_DISPLAY")
     if not x11 and not wayland:
@@ -50,7 +50,7 @@ def _wayland_answers(name: str, folder: str) -> bool:
 
 
 def _missing_library() -> str | None:
-    """What Qt's platform for X11 loads from the system and most often lacks."""
+    """Return the library of Qt's X11 platform that this system lacks; None when all are there."""
     for name in ("libxcb.so.1", "libxcb-cursor.so.0"):
         try:
             ctypes.CDLL(name)
@@ -60,7 +60,7 @@ def _missing_library() -> str | None:
 
 
 def _x11_answers(display: str) -> bool:
-    """Asked through libxcb itself, which also knows the ways to a server and its authority files."""
+    """Connect through libxcb itself, which also knows the ways to a server and its authority files."""
     xcb = ctypes.CDLL("libxcb.so.1")
     xcb.xcb_connect.restype = ctypes.c_void_p
     xcb.xcb_connect.argtypes = [ctypes.c_char_p, ctypes.POINTER(ctypes.c_int)]

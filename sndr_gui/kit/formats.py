@@ -1,11 +1,11 @@
-"""Numbers as people read them; what was not measured is a dash and never 0."""
+"""Formats numbers for people; what was not measured is a dash and never 0."""
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
 
 
 def size(count: float | None) -> str:
-    """Bytes with a binary unit: `21.4 GiB`."""
+    """Return bytes with a binary unit: `21.4 GiB`."""
     if count is None:
         return UNMEASURED
     step = 0
@@ -17,7 +17,7 @@ def size(count: float | None) -> str:
 
 
 def used_of(used: float | None, total: float | None) -> str:
-    """Two amounts of memory in the unit of the second: `21.4 / 24 GiB`."""
+    """Return two amounts of memory in the unit of the second: `21.4 / 24 GiB`."""
     if used is None or not total:
         return UNMEASURED
     step = 0
@@ -29,19 +29,19 @@ def used_of(used: float | None, total: float | None) -> str:
 
 
 def rate(tokens: float | None) -> str:
-    """Tokens a second."""
+    """Return tokens a second: `142.6 tok/s`."""
     return UNMEASURED if tokens is None else f"{_short(tokens)} tok/s"
 
 
-def share(part: float | None, whole: float | None = 1.0) -> str:
-    """A share in per cent."""
+def percent(part: float | None, whole: float | None = 1.0) -> str:
+    """Return a part of a whole in per cent: `12 %`."""
     if part is None or not whole:
         return UNMEASURED
     return f"{100 * part / whole:.0f} %"
 
 
 def count(number: float | None) -> str:
-    """A number of tokens or parameters: `512`, `8,192`, `32.8k`, `1.2M`, `35B`."""
+    """Return a number of tokens or parameters: `512`, `8,192`, `32.8k`, `1.2M`, `35B`."""
     if number is None:
         return UNMEASURED
     for scale, unit in ((1e9, "B"), (1e6, "M"), (1e4, "k")):
@@ -51,7 +51,7 @@ def count(number: float | None) -> str:
 
 
 def duration(seconds: float | None) -> str:
-    """A length of time: `840 ms`, `4.2 s`, `3 min 5 s`, `3 h 12 min`."""
+    """Return a length of time: `840 ms`, `4.2 s`, `3 min 5 s`, `3 h 12 min`."""
     if seconds is None:
         return UNMEASURED
     if seconds < 1:
@@ -66,7 +66,7 @@ def duration(seconds: float | None) -> str:
 
 
 def age(seconds: float) -> str:
-    """How long ago something was read."""
+    """Return the time since something was read: `12 s ago`, `3 min ago`."""
     if seconds < 90:
         return f"{max(0, seconds):.0f} s ago"
     if seconds < 5400:
@@ -74,13 +74,13 @@ def age(seconds: float) -> str:
     return f"{seconds / 3600:.0f} h ago"
 
 
-def unmarked(text: str) -> str:
-    """A sentence without the backticks that mark its commands for a terminal."""
+def strip_backticks(text: str) -> str:
+    """Return a sentence without the backticks that mark its commands for a terminal."""
     return text.replace("`", "")
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:
-    """A count with its word: `1 request`, `3 requests`."""
+    """Return a count with its word: `1 request`, `3 requests`."""
     return f"{number:,} {one if number == 1 else many or one + 's'}"
 
 

@@ -1,10 +1,10 @@
-"""Numbers as a person types them: the value, or a sentence that says what is allowed."""
+"""Parses typed numbers: the value, or a sentence that says what is allowed."""
 
 from __future__ import annotations
 
 
-def whole(content: str, low: int, high: int) -> tuple[int | None, str]:
-    """The whole number in a field and what is wrong with it; an empty field leaves the choice open."""
+def parse_int(content: str, low: int, high: int) -> tuple[int | None, str]:
+    """Parse a whole number; return it and what is wrong with it. An empty field is None without an error."""
     content = content.strip()
     if not content:
         return None, ""
@@ -15,8 +15,8 @@ def whole(content: str, low: int, high: int) -> tuple[int | None, str]:
     return (value, "") if low <= value <= high else (None, wrong)
 
 
-def decimal(content: str, low: float, high: float) -> tuple[float | None, str]:
-    """The number in a field, with a point or a comma, and what is wrong with it."""
+def parse_float(content: str, low: float, high: float) -> tuple[float | None, str]:
+    """Parse a number with a point or a comma and return it with what is wrong with it."""
     content = content.strip().replace(",", ".")
     if not content:
         return None, ""

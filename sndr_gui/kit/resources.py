@@ -1,4 +1,4 @@
-"""Where icons and fonts are found, in a source tree, a wheel or a frozen build."""
+"""Finds icons and fonts, in a source tree, a wheel or a frozen build."""
 
 import sys
 from functools import cache
@@ -19,7 +19,7 @@ def _root() -> Path:
 
 
 def resource(*parts: str) -> Path:
-    """The path of one bundled file, such as `resource("icons", "copy.svg")`.
+    """Return the path of one bundled file, such as `resource("icons", "copy.svg")`.
 
     Raises FileNotFoundError when the installation has no resources.
     """

@@ -6,7 +6,7 @@ from typing import Any, Generic, TypeVar
 
 from PySide6.QtCore import QAbstractTableModel, QModelIndex, QObject, QPersistentModelIndex, Qt
 
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 
 Row = TypeVar("Row")
 Index = QModelIndex | QPersistentModelIndex
@@ -46,7 +46,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
 
     @property
     def total(self) -> int:
-        """How many rows there are before filtering."""
+        """The number of rows before filtering."""
         return len(self._all)
 
     def set_rows(self, rows: Sequence[Row]) -> None:
@@ -60,11 +60,11 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         self._refresh()
 
     def row_at(self, number: int) -> Row | None:
-        """The row shown at this place."""
+        """Return the row shown at this place, if there is one."""
         return self._shown[number] if 0 <= number < len(self._shown) else None
 
     def place_of(self, key: str) -> int | None:
-        """Where the row with this key is shown."""
+        """Return the place of the row with this key; None when it is not shown."""
         return next((place for place, row in enumerate(self._shown) if self._key(row) == key), None)
 
     def _refresh(self) -> None:
@@ -100,7 +100,7 @@ class RowsModel(QAbstractTableModel, Generic[Row]):
         if role in (Qt.ItemDataRole.DisplayRole, Qt.ItemDataRole.AccessibleTextRole):
             return column.text(row)
         if role == Qt.ItemDataRole.ToolTipRole:
-            return plain_tip(column.tip(row)) if column.tip else None
+            return plain_tooltip(column.tip(row)) if column.tip else None
         if role == TONE_ROLE:
             return column.tone(row) if column.tone else None
         if role == Qt.ItemDataRole.TextAlignmentRole and column.right:

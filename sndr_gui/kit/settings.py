@@ -10,7 +10,7 @@ from typing import Any
 
 
 class ThemeChoice(StrEnum):
-    """Which colours the window uses."""
+    """The colours that the window uses."""
 
     SYSTEM = "system"
     LIGHT = "light"
@@ -19,7 +19,7 @@ class ThemeChoice(StrEnum):
 
 @dataclass(frozen=True)
 class WindowSettings:
-    """What the window remembers; not a pydantic model, which would delay the first paint by 170 ms."""
+    """The settings of the window; not a pydantic model, which would delay the first paint by 170 ms."""
 
     theme: ThemeChoice = ThemeChoice.SYSTEM
     page: str = "home"
@@ -28,7 +28,7 @@ class WindowSettings:
 
     @classmethod
     def parse(cls, text: str) -> "WindowSettings":
-        """The settings in a JSON text; an unknown name is ignored, so that an older window starts.
+        """Parse the settings in a JSON text; an unknown name is ignored, so that an older window starts.
 
         Raises ValueError when the text is not such settings.
         """
@@ -47,7 +47,7 @@ class WindowSettings:
 
 
 class SettingsFile:
-    """Reads and writes the settings; a damaged file is put aside as `.damaged` and said once."""
+    """Reads and writes the settings; a damaged file is put aside as `.damaged` and reported once."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -56,7 +56,7 @@ class SettingsFile:
 
     @property
     def folder(self) -> Path:
-        """Where the window keeps what is its own."""
+        """The folder of the window's own files."""
         return self._path.parent
 
     def _read(self) -> WindowSettings:

@@ -79,7 +79,7 @@ _mono_family: list[str] = ["monospace"]
 
 
 def current() -> Tokens:
-    """The colours in use."""
+    """Return the colours in use."""
     if (forced := _state["forced"]) is not None:
         return forced
     dark = QGuiApplication.styleHints().colorScheme() == Qt.ColorScheme.Dark
@@ -87,7 +87,7 @@ def current() -> Tokens:
 
 
 def color(token: str) -> QColor:
-    """One colour of the theme in use, by its token's name."""
+    """Return one colour of the theme in use, by its token's name."""
     return QColor(getattr(current(), token))
 
 
@@ -164,7 +164,7 @@ def _load_fonts() -> None:
 
 
 def mono_font(pixels: int = 12) -> QFont:
-    """The font of command lines and logs."""
+    """Return the font of command lines and logs."""
     font = QFont(_mono_family[0])
     font.setPixelSize(pixels)
     font.setStyleHint(QFont.StyleHint.Monospace)
@@ -188,7 +188,7 @@ def _style() -> Template:
 
 
 def pixmap(name: str, token: str, pixels: int = 18) -> QPixmap:
-    """An icon in one of the theme's colours, sharp at the screen's scale."""
+    """Return an icon in one of the theme's colours, sharp at the screen's scale."""
     app = QApplication.instance()
     scale = app.devicePixelRatio() if isinstance(app, QApplication) else 1.0
     key = (name, getattr(current(), token), pixels, scale)
@@ -215,7 +215,7 @@ def _draw(name: str, colour: str, pixels: int, scale: float) -> QPixmap:
 
 
 def icon(name: str, token: str = "text", pixels: int = 18) -> QIcon:
-    """An icon in one of the theme's colours; muted while its control is disabled."""
+    """Return an icon in one of the theme's colours; muted while its control is disabled."""
     made = QIcon(pixmap(name, token, pixels))
     made.addPixmap(pixmap(name, "muted", pixels), QIcon.Mode.Disabled)
     return made

@@ -4,7 +4,7 @@ import sys
 
 
 def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
-    """Why this pair of versions cannot run the window, or None when it can.
+    """Return the reason why this pair of versions cannot run the window; None when it can.
 
     From 6.12 on PySide6 gives away references of True and None; before Python 3.12 these are counted, so the
     process is aborted after a few hundred signals.
@@ -20,7 +20,7 @@ def refusal(python: tuple[int, ...], pyside: tuple[int, ...]) -> str | None:
 
 
 def refusal_here() -> str | None:
-    """Why the window cannot run with what is installed here, or None."""
+    """Return the reason why the window cannot run with what is installed here; None when it can."""
     import PySide6
 
     return refusal(sys.version_info[:3], PySide6.__version_info__[:3])

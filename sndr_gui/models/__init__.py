@@ -1,1 +1,1 @@
-"""What each page knows and does; no widgets."""
+"""The models of the pages: their state and commands, without widgets."""

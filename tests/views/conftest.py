@@ -67,7 +67,7 @@ class Stage:
 
     async def close(self) -> None:
         """Close everything, and fail on an error that no one handled."""
-        self.window.put_away()
+        self.window.deactivate()
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
         await self.tasks.close()

@@ -60,7 +60,7 @@ class Message:
     """Of an answer: the request that led to it."""
 
     def metrics(self) -> str:
-        """What was measured of this answer, in a line."""
+        """Return the measurements of this answer in one line."""
         if self.role != "assistant" or self.state == "streaming":
             return self.status
         parts = []
@@ -84,7 +84,7 @@ class Message:
         self.last = after
 
     def measure(self) -> None:
-        """Take the rate at which the text came, where the engine told none: vLLM does not, llama.cpp does."""
+        """Compute the rate where the engine reported none: vLLM does not, llama.cpp does."""
         if self.rate is None and self.tokens and self.ttft is not None and self.last is not None:
             spent = self.last - self.ttft
             if self.tokens > 1 and spent > _SHORTEST_TIMED:
@@ -93,7 +93,7 @@ class Message:
 
 @dataclass(frozen=True)
 class Options:
-    """How to answer; None leaves it to the engine."""
+    """Options of an answer; None leaves one to the engine."""
 
     system: str = ""
     temperature: float | None = None
@@ -101,7 +101,7 @@ class Options:
 
 
 class ChatModel(QObject):
-    """What Chat shows.
+    """The model of Chat.
 
     Signals:
         added: the place of a new message
@@ -144,14 +144,14 @@ class ChatModel(QObject):
 
     @property
     def available(self) -> bool:
-        """Whether a message can be sent now."""
+        """True while a message can be sent."""
         engine = self.session.state.running
         answers = engine is not None and engine.state in ("ready", "busy")
         return self.session.link.connected and answers and not self.options_error
 
     @property
-    def obstacle(self) -> str:
-        """Why nothing can be sent, in a sentence."""
+    def blocked_reason(self) -> str:
+        """The reason why nothing can be sent, in a sentence."""
         if not self.session.link.connected:
             return self.session.link.sentence
         if self.options_error:
@@ -175,8 +175,8 @@ class ChatModel(QObject):
         return engine if engine is not None and engine.state is EngineState.FAILED else None
 
     @property
-    def start_words(self) -> str:
-        """What the button says that gets an engine to talk to; empty where one runs or nothing can start."""
+    def start_label(self) -> str:
+        """The label of the button that starts an engine; empty where one runs or nothing can start."""
         if not self.session.link.connected or self.session.state.running is not None:
             return ""
         if self.actions.pending("start") or self.actions.pending("relaunch"):
@@ -194,7 +194,7 @@ class ChatModel(QObject):
             self.actions.start_model(demo.id)
 
     def set_options(self, options: Options, error: str = "") -> None:
-        """Take over how to answer; what cannot be taken is said, and nothing is sent until it is mended."""
+        """Take over the options; nothing is sent while one of them is invalid."""
         self.options, self.options_error = options, error
         self.available_changed.emit()
 
@@ -234,7 +234,7 @@ class ChatModel(QObject):
         self.cleared.emit()
 
     def body(self) -> dict[str, Any]:
-        """The request for the next answer."""
+        """Return the request for the next answer."""
         messages: list[dict[str, Any]] = []
         if self.options.system.strip():
             messages.append({"role": "system", "content": self.options.system.strip()})
@@ -252,7 +252,7 @@ class ChatModel(QObject):
         return body
 
     def as_curl(self, place: int) -> str:
-        """The request that led to an answer as it was sent, as a command line."""
+        """Return the request that led to an answer, as a curl command line."""
         host = self.session.state.host
         url = (host.endpoint.url if host else None) or "http://127.0.0.1:8020/v1"
         text = json.dumps(self.messages[place].body, ensure_ascii=False).replace("'", "'\\''")

@@ -5,7 +5,7 @@ LONGEST = 3000
 
 
 def split_finished(text: str) -> tuple[list[str], str]:
-    """The paragraphs of a text that have ended, and its unfinished rest.
+    """Return the paragraphs of a text that have ended, and its unfinished rest.
 
     A code block is one paragraph and ends with its closing fence, so that blank lines in it stay in it. A
     list ends only where something that is no part of it begins.

@@ -69,21 +69,21 @@ class InstallationsModel(QObject):
         return tuple(sorted(known, key=lambda one: one.build != first))
 
     def get(self, wanted: str) -> Installation | None:
-        """One by its id."""
+        """Return the environment with this id."""
         return next((one for one in self.all if one.id == wanted), None)
 
-    def meant(self, wanted: str) -> Installation | None:
-        """The one that a start gets; without a wish the best that is installed, as the host chooses."""
+    def resolve(self, wanted: str) -> Installation | None:
+        """Return the environment that a start gets; without a wish the best installed one."""
         if wanted:
             return self.get(wanted)
         return next((one for one in self.all if one.present), None)
 
     def missing(self, wanted: str, build: str = "") -> Installation | None:
-        """The one to install before a start can be planned; None when nothing is missing or nothing known.
+        """Return the environment to install before a start can be planned, if one is missing.
 
         `build` is what the start needs, where it does not run on every build.
         """
-        one = self.meant(wanted)
+        one = self.resolve(wanted)
         if build and one is not None and one.present and one.build != build:
             of_build = [entry for entry in self.all if entry.build == build]
             here = any(entry.present for entry in of_build)
@@ -94,24 +94,24 @@ class InstallationsModel(QObject):
         return None if one.present else one
 
     def user(self, wanted: str) -> Engine | None:
-        """The engine that runs from an environment."""
+        """Return the engine that runs from an environment."""
         engine = self.session.state.running
         return engine if engine is not None and engine.plan.installation == wanted else None
 
     def job(self, wanted: str) -> Job | None:
-        """The job on an environment that is under way, or that ended badly last."""
+        """Return the job on an environment that is under way, or that failed last."""
         jobs = [job for job in self.session.state.jobs.values() if job.kind in _KINDS]
         mine = [job for job in jobs if job.touches == f"vllm {wanted}"]
         newest = max(mine, key=lambda job: job.created_at, default=None)
         return newest if newest is not None and newest.state is not JobState.DONE else None
 
     def busy(self, wanted: str) -> bool:
-        """Whether an environment is being changed."""
+        """Return True while an environment is being changed."""
         job = self.job(wanted)
         return wanted in self._pending or (job is not None and not job.ended)
 
     def cancelling(self, job: Job) -> bool:
-        """Whether a job was asked to end."""
+        """Return True once a job was asked to end."""
         return job.id in self._pending
 
     # What can be done.
@@ -165,12 +165,12 @@ class InstallationsModel(QObject):
 
 
 def title_of(one: Installation) -> str:
-    """Version and build."""
+    """Return the version and build of an environment."""
     return f"vLLM {one.version} · {BUILDS.get(one.build, one.build)}"
 
 
 def about(one: Installation, now: float | None = None) -> str:
-    """Size, repairs and age of what is installed; what an install takes of what is not."""
+    """Return the size, repairs and age of an installed environment, or the download of another."""
     if not one.present:
         wants = (
             f"{formats.size(one.download)} to download  ·  wants {formats.size(one.needs_free)} of free disk"
@@ -185,5 +185,5 @@ def about(one: Installation, now: float | None = None) -> str:
 
 
 def command(verb: str, one: Installation) -> str:
-    """The command line that installs or removes it."""
+    """Return the command line that installs or removes an environment."""
     return f"sndr engine {verb} vllm --version {one.version} --build {one.build}"

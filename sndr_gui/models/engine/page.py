@@ -11,9 +11,9 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import LIVE_STATES
 from sndr_gui.kit import formats
-from sndr_gui.models.engine import figures as engine_figures
-from sndr_gui.models.engine.figures import LatencyRow, Speculation
-from sndr_gui.models.engine.readings import EngineNumbers, Value
+from sndr_gui.models.engine import cards as engine_cards
+from sndr_gui.models.engine.cards import LatencyRow, Speculation
+from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
 from sndr_gui.models.home.page import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
 from sndr_gui.models.launch.settings import planned_value
@@ -46,7 +46,7 @@ class Fact:
 
 
 @dataclass(frozen=True)
-class Share:
+class StageSpan:
     """One stage of a start by its length in seconds; `state` is done, running or failed."""
 
     name: str
@@ -55,14 +55,14 @@ class Share:
 
 
 class EngineModel(LiveModel):
-    """What the page shows of one engine: the newest, or the one that was chosen."""
+    """The model of Engine: the newest engine, or the one that was chosen."""
 
     def __init__(self, session: Session, actions: Actions, home: HomeModel) -> None:
         super().__init__()
         self.session, self.actions, self.home = session, actions, home
         self._chosen = ""
         self.trends = Trends(session, tuple(_SERIES), lambda: self.engine)
-        self.numbers = EngineNumbers(session, self.trends)
+        self.metrics = EngineMetrics(session, self.trends)
         self.stopping = StopEngine(session, actions)
         state = session.state
         for signal in (
@@ -73,14 +73,14 @@ class EngineModel(LiveModel):
             self.stopping.changed,
         ):
             signal.connect(self.changed)
-        self.trends.changed.connect(self.soon.ask)
-        state.applied.connect(self.soon.ask)
-        state.request_changed.connect(self.soon.ask)
+        self.trends.changed.connect(self.throttle.trigger)
+        state.applied.connect(self.throttle.trigger)
+        state.request_changed.connect(self.throttle.trigger)
 
     # Which engine.
 
     def engines(self) -> tuple[Engine, ...]:
-        """Every start that the host remembers, the newest first."""
+        """Return every start that the host remembers, the newest first."""
         known = self.session.state.engines.values()
         return tuple(sorted(known, key=lambda engine: -engine.created_at))
 
@@ -100,16 +100,16 @@ class EngineModel(LiveModel):
 
     @property
     def newest(self) -> bool:
-        """Whether the engine on the page is the one that the other pages show."""
+        """True when the engine on the page is the one that the other pages show."""
         return self.engine is self.session.state.engine
 
     @property
-    def lives(self) -> bool:
-        """Whether the engine on the page starts, runs or stops."""
+    def is_live(self) -> bool:
+        """True while the engine on the page starts, runs or stops."""
         return self.engine is not None and self.engine.state in LIVE_STATES
 
     def title_of(self, engine: Engine) -> str:
-        """An engine in the list of starts."""
+        """Return the title of an engine in the list of starts."""
         at = time.strftime("%H:%M:%S", time.localtime(engine.created_at))
         # Ready and busy alternate all the time; a list that somebody has open stays as it is.
         state = "running" if engine.state in _SERVING else STATE_WORDS[engine.state].lower()
@@ -163,7 +163,7 @@ class EngineModel(LiveModel):
     # The start.
 
     def stages(self) -> tuple[StageRow, ...]:
-        """The stages of the start, with their durations."""
+        """Return the stages of the start with their durations."""
         engine = self.engine
         if engine is None:
             return ()
@@ -171,7 +171,7 @@ class EngineModel(LiveModel):
 
     @property
     def start_title(self) -> str:
-        """What the card of the stages is called."""
+        """The title of the card of the stages."""
         engine = self.engine
         if engine is None:
             return ""
@@ -189,18 +189,18 @@ class EngineModel(LiveModel):
 
     @property
     def start_age(self) -> str:
-        """How long a start under way has taken until now."""
+        """The time that a start under way has taken."""
         engine = self.engine
         if engine is None or engine.state not in _STARTING:
             return ""
         return formats.duration(time.time() - engine.created_at)
 
     def problem(self) -> Problem | None:
-        """Why the engine failed."""
+        """Return the problem that made the engine fail."""
         return self.engine.problem if self.engine else None
 
-    def shares(self) -> tuple[Share, ...]:
-        """How the time of the start went to its stages."""
+    def stage_spans(self) -> tuple[StageSpan, ...]:
+        """Return the stages of the start by their length."""
         engine = self.engine
         if engine is None:
             return ()
@@ -208,46 +208,46 @@ class EngineModel(LiveModel):
         rows = self.stages()
         spans = ((stage.ended_at or now) - stage.started_at for stage in engine.stages)
         return tuple(
-            Share(row.name, max(0.0, span), row.state) for row, span in zip(rows, spans, strict=True)
+            StageSpan(row.name, max(0.0, span), row.state) for row, span in zip(rows, spans, strict=True)
         )
 
     # What it reports.
 
     @property
     def readings(self) -> Readings | None:
-        """What a living engine last said of itself: the last numbers of a dead one are no numbers."""
+        """The readings of a live engine; the last numbers of one that ended are none."""
         engine = self.engine
         if engine is None or self.mode not in ("running", "stopping"):
             return None
         return engine.readings or Readings(at=0)
 
-    def cards(self) -> tuple[Value, ...]:
-        """The cards of the engine's numbers; dashes with the reason where there are none."""
+    def cards(self) -> tuple[Metric, ...]:
+        """Return the cards of the engine's metrics; dashes with the reason where there are none."""
         engine = self.engine
         if engine is None:
             return ()
         requests = tuple(self.session.state.requests.values())
         prefill = self.trends.points("prefill_rate")
-        return engine_figures.cards(engine, self.readings, self.numbers, requests, prefill)
+        return engine_cards.cards(engine, self.readings, self.metrics, requests, prefill)
 
     def latencies(self) -> tuple[LatencyRow, ...]:
-        """The engine's own latencies, or those that the endpoint measured."""
+        """Return the engine's own latencies, or those that the endpoint measured."""
         engine = self.engine
         if engine is None:
             return ()
-        return engine_figures.latencies(engine, self.readings, tuple(self.session.state.requests.values()))
+        return engine_cards.latencies(engine, self.readings, tuple(self.session.state.requests.values()))
 
     @property
     def latency_source(self) -> str:
-        """Where the latencies come from."""
-        return engine_figures.latency_source(self.engine) if self.engine else ""
+        """The source of the latencies, in a sentence."""
+        return engine_cards.latency_source(self.engine) if self.engine else ""
 
     def speculation(self) -> Speculation | None:
-        """How drafts did; None where nothing is drafted."""
-        return engine_figures.speculation(self.engine, self.readings) if self.engine else None
+        """Return the counts of draft tokens; None where nothing is drafted."""
+        return engine_cards.speculation(self.engine, self.readings) if self.engine else None
 
     def lines(self, *names: str) -> list[Line]:
-        """Some of the measured series as lines of a graph."""
+        """Return some of the measured series as lines of a graph."""
         made = []
         for name in names:
             points = [point for point in self.trends.points(name) if time.time() - point[0] <= TREND_SECONDS]
@@ -259,11 +259,11 @@ class EngineModel(LiveModel):
 
     @property
     def has_overlay(self) -> bool:
-        """Whether this engine can be patched: llama.cpp runs as it was built."""
+        """True when this engine can be patched: llama.cpp runs as it was built."""
         return self.engine is not None and self.engine.engine == EngineKind.VLLM
 
     def applies(self) -> EnginePatches | None:
-        """What the processes reported of their patches."""
+        """Return the patch reports of the engine's processes."""
         return self.session.state.applies.get(self.engine.id) if self.engine else None
 
     @property
@@ -283,18 +283,18 @@ class EngineModel(LiveModel):
         )
 
     def processes(self) -> tuple[ProcessCard, ...]:
-        """What each process of the engine on the page reported of its patches."""
+        """Return a card for each process with its patch outcomes."""
         return process_cards(self.applies())
 
     def left_out(self) -> tuple[tuple[str, str], ...]:
-        """The patches that this start is without, each with the reason."""
+        """Return the patches that this start is without, each with the reason."""
         planned = self.engine.plan.patches if self.engine else None
         return tuple((one.patch, REASONS[one.reason]) for one in (planned.left_out if planned else ()))
 
     # Facts.
 
     def facts(self) -> tuple[Fact, ...]:
-        """What was started, as it is."""
+        """Return the facts of the start: engine, model, context, state, processes."""
         engine = self.engine
         if engine is None:
             return ()
@@ -324,7 +324,7 @@ class EngineModel(LiveModel):
         return tuple(facts)
 
     def settings(self) -> tuple[Fact, ...]:
-        """The settings of the start, each with the layer that set it."""
+        """Return the settings of the start, each with the layer that set it."""
         plan = self.engine.plan if self.engine else None
         return tuple(
             Fact(setting.name, formats.UNMEASURED if setting.value is None else str(setting.value), layer)
@@ -334,7 +334,7 @@ class EngineModel(LiveModel):
 
     @property
     def command(self) -> str:
-        """The command line of ours that starts the same."""
+        """The equivalent command of this program."""
         return self.engine.plan.command if self.engine else ""
 
     @property
@@ -343,7 +343,7 @@ class EngineModel(LiveModel):
         return shlex.join(self.engine.plan.argv) if self.engine else ""
 
     def _processes(self, engine: Engine) -> str:
-        """The processes that are known, each with its id."""
+        """Return the known processes, each with its id."""
         applies = self.applies()
         known = sorted(applies.processes, key=lambda process: process.since) if applies else []
         named = [f"{process_name(process)} {process.pid}" for process in known if process.role != "Helper"]
@@ -355,7 +355,7 @@ class EngineModel(LiveModel):
 
     def stop(self) -> None:
         """Stop the engine on the page; asks once more while it answers requests."""
-        if self.engine is not None and self.lives:
+        if self.engine is not None and self.is_live:
             self.stopping.stop(self.engine)
 
     def relaunch(self) -> None:

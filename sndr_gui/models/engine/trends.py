@@ -48,7 +48,7 @@ class Trends(QObject):
         return self._chosen() if self._chosen is not None else self.session.state.engine
 
     def points(self, name: str) -> Points:
-        """What was measured of one series; a gap is None."""
+        """Return the points of one series; a gap is None."""
         return tuple(zip(self._lines[name].at, self._lines[name].values, strict=True))
 
     def _on_sample(self, sample: Sample) -> None:

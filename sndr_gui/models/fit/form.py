@@ -1,4 +1,4 @@
-"""The question on Fit as a person asks it: model, hardware, settings; and the command line that asks it."""
+"""The form of Fit: model, hardware, settings; and the equivalent command."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ _OF_PRESETS = (
 _COUNTS = {"--context": "context", "--streams": "streams", "--batched-tokens": "batched_tokens"}
 
 
-class Source(StrEnum):
-    """Where the model is known from."""
+class ModelSource(StrEnum):
+    """The source that a model is known from."""
 
     HERE = "here"
     CATALOGUE = "catalogue"
@@ -36,7 +36,7 @@ class Source(StrEnum):
     HUB = "hub"
 
 
-class Where(StrEnum):
+class HardwareSource(StrEnum):
     """The hardware that it is computed for."""
 
     HERE = "here"
@@ -47,9 +47,9 @@ class Where(StrEnum):
 
 @dataclass(frozen=True)
 class FitForm:
-    """What was chosen and typed; None leaves a value to the host. Memory in GiB, bandwidth in GB/s."""
+    """The form of Fit; None leaves a value to the host. Memory in GiB, bandwidth in GB/s."""
 
-    source: Source = Source.HERE
+    source: ModelSource = ModelSource.HERE
     model: str = ""
     catalogue: str = ""
     variant: str = ""
@@ -57,7 +57,7 @@ class FitForm:
     path: str = ""
     repository: str = ""
     pinned: str = ""
-    where: Where = Where.HERE
+    where: HardwareSource = HardwareSource.HERE
     card: str = ""
     count: int = 1
     total: float | None = 24.0
@@ -79,13 +79,13 @@ class FitForm:
     def name(self) -> str:
         """The model as the host finds it; empty while none is chosen, or for a preset."""
         match self.source:
-            case Source.HERE:
+            case ModelSource.HERE:
                 return self.model
-            case Source.CATALOGUE:
+            case ModelSource.CATALOGUE:
                 return f"{self.catalogue}/{self.variant}" if self.variant else self.catalogue
-            case Source.FILE:
+            case ModelSource.FILE:
                 return self.path.strip()
-            case Source.HUB:
+            case ModelSource.HUB:
                 repository = self.repository.strip()
                 # Pinned: computed from the commit that was read, whatever is there now.
                 return self.pinned if self.pinned.partition("@")[0] == repository else repository
@@ -94,39 +94,44 @@ class FitForm:
 
     @property
     def missing(self) -> str:
-        """What has to be chosen first; empty when the question can be asked."""
-        if self.source is Source.PRESET and not self.preset:
+        """The thing to choose first, as a sentence; empty when the question can be asked."""
+        if self.source is ModelSource.PRESET and not self.preset:
             return "Choose a preset."
-        if self.source is not Source.PRESET and not self.name:
+        if self.source is not ModelSource.PRESET and not self.name:
             return {
-                Source.FILE: "Give the path of a GGUF file, of a folder with weights, or of a config.json.",
-                Source.HUB: "Give the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
+                ModelSource.FILE: "Enter the path of a GGUF file, a folder with weights or a config.json.",
+                ModelSource.HUB: "Give the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
             }.get(self.source, "Choose a model.")
-        if self.where is Where.CARD and not self.card:
+        if self.where is HardwareSource.CARD and not self.card:
             return "Choose a GPU."
-        if self.where is Where.FREE and not self.total:
+        if self.where is HardwareSource.FREE and not self.total:
             return "Say how much memory the GPU has."
         return ""
 
     @property
+    def here(self) -> bool:
+        """True when it is computed for this machine."""
+        return self.where in (HardwareSource.HERE, HardwareSource.CPU)
+
+    @property
     def asks_engine(self) -> bool:
-        """Whether the engine is open: a preset says its own."""
-        return self.source is not Source.PRESET
+        """True when the engine is open: a preset has its own."""
+        return self.source is not ModelSource.PRESET
 
     def request(self) -> FitRequest:
-        """The question to the host; only what was set is in it."""
+        """Return the request to the host; it holds only what was set."""
         asked: dict[str, Any] = {"grid": True}
-        if self.source is Source.PRESET:
+        if self.source is ModelSource.PRESET:
             asked["preset"] = self.preset
         else:
             asked["model"] = self.name
             if self.engine is not EngineKind.AUTO:
                 asked["engine"] = self.engine
-        if self.where is Where.CPU:
+        if self.where is HardwareSource.CPU:
             asked["cpu"] = True
-        elif self.where is Where.CARD:
+        elif self.where is HardwareSource.CARD:
             asked["hardware"] = self._hardware
-        elif self.where is Where.FREE:
+        elif self.where is HardwareSource.FREE:
             asked["gpus"] = (self._gpu(),) * self.count
         for name in (*_PLAIN, "tensor_parallel", "speculation", "eager"):
             if (value := getattr(self, name)) is not None:
@@ -134,19 +139,19 @@ class FitForm:
         return FitRequest.model_validate(asked)
 
     def command(self) -> str:
-        """The command line that asks the same."""
+        """Return the equivalent command."""
         words = ["sndr", "fit"]
-        if self.source is Source.PRESET:
+        if self.source is ModelSource.PRESET:
             words += ["--preset", self.preset or "PRESET"]
         else:
             words.append(self.name or "MODEL")
             if self.engine is not EngineKind.AUTO:
                 words += ["--engine", self.engine.value]
-        if self.where is Where.CPU:
+        if self.where is HardwareSource.CPU:
             words.append("--cpu")
-        elif self.where is Where.CARD:
+        elif self.where is HardwareSource.CARD:
             words += ["--hardware", self._hardware]
-        elif self.where is Where.FREE:
+        elif self.where is HardwareSource.FREE:
             words += ["--gpu", self._figures] * self.count
         for name in _PLAIN:
             if (value := getattr(self, name)) is not None:
@@ -162,7 +167,7 @@ class FitForm:
         return shlex.join(words)
 
     def settings(self, engine: EngineKind) -> dict[str, Any]:
-        """What was set here, as a preset for this engine says it."""
+        """Return the settings of the form as a preset for this engine names them."""
         kv = ("kv_cache_dtype",) if engine is EngineKind.VLLM else ("kv_type_k", "kv_type_v")
         named = {name: getattr(self, name) for name in _OF_PRESETS} | dict.fromkeys(kv, self.kv)
         if self.speculation is False:
@@ -190,7 +195,7 @@ class FitForm:
 
 
 def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
-    """The values of the form that make a change, or None where nothing of the form does."""
+    """Return the values of the form that make a change; None where nothing of the form does."""
     words = shlex.split(change.option)
     if change.id == "drafting":
         return {"speculation": False}
@@ -211,6 +216,6 @@ def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
 
 
 def _of_gpus(count: int, form: FitForm) -> dict[str, Any] | None:
-    """So many GPUs, where the form may have them."""
-    asked = form.where in (Where.CARD, Where.FREE) and count <= 8
+    """Return the values for so many GPUs, where the form may have them."""
+    asked = form.where in (HardwareSource.CARD, HardwareSource.FREE) and count <= 8
     return {"count": count, "tensor_parallel": None} if asked else None

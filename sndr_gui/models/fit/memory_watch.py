@@ -1,4 +1,4 @@
-"""Has a memory computation made again when what other processes hold is no longer what it was made with."""
+"""Computes memory again when other processes hold more or less than when it was computed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable
 from PySide6.QtCore import QObject
 
 from sndr_gui.host.state import HostState
-from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.fit.query import FitQuery
 
 # Bytes: less does not change what is shown by more than its last digit.
 _MOVED = 512 * 1024**2
@@ -19,7 +19,7 @@ _APART = 4.0
 class MemoryWatch(QObject):
     """Compares each measurement of used memory with the one that the newest answer was made beside."""
 
-    def __init__(self, state: HostState, fit: FitQuestion, wanted: Callable[[], bool]) -> None:
+    def __init__(self, state: HostState, fit: FitQuery, wanted: Callable[[], bool]) -> None:
         """`wanted`: whether somebody looks, and the memory is not on the move by what they started."""
         super().__init__()
         self._state, self._fit, self._wanted = state, fit, wanted
@@ -47,6 +47,6 @@ class MemoryWatch(QObject):
             return
         used = self._used()
         if any(abs(value - self._seen.get(name, value)) > _MOVED for name, value in used.items()):
-            self._fit.ask_again()
+            self._fit.refresh()
         # A series that had not been measured yet when the answer came is compared from now on.
         self._seen = {**used, **self._seen}

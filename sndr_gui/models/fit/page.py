@@ -24,9 +24,9 @@ from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
-from sndr_gui.models.fit.form import FitForm, Source, Where, change_of
-from sndr_gui.models.fit.memory_stack import VERDICTS, stacks_of
-from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.fit.device_memory import VERDICTS, device_memories
+from sndr_gui.models.fit.form import FitForm, ModelSource, change_of
+from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.fit.starts import start_columns, start_key
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.window.throttle import Throttle
@@ -48,7 +48,7 @@ class Figure:
 
 
 class FitModel(QObject):
-    """What Fit shows.
+    """The model of Fit.
 
     Signals:
         changed: the form, or what can be chosen, is new
@@ -64,17 +64,17 @@ class FitModel(QObject):
         super().__init__()
         self.session = session
         self.form = FitForm()
-        self.question = FitQuestion(session)
+        self.query = FitQuery(session)
         self.catalog: CatalogPage | None = None
         self.presets: PresetPage | None = None
         self.hub: HubPage | None = None
         self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
         self._engine: tuple[str, str] | None = None
-        self._later = Throttle(self, _SETTLED_MS, self._read_again)
+        self._reload_throttle = Throttle(self, _SETTLED_MS, self._read_again)
         self.reading = False
         self.hub_problem: Problem | None = None
         self._shown = False
-        self.question.changed.connect(self.answered)
+        self.query.changed.connect(self.answered)
         session.state.models_changed.connect(self._on_models)
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self._on_engine)
@@ -84,9 +84,9 @@ class FitModel(QObject):
         """Read what can be chosen when somebody looks."""
         self._shown = shown
         if shown:
-            if self.form.where in (Where.HERE, Where.CPU) and self.question.request is not None:
+            if self.form.here and self.query.request is not None:
                 # What others hold changed while nobody looked.
-                self.question.ask_again()
+                self.query.refresh()
             self._on_link()
 
     def _on_link(self) -> None:
@@ -97,7 +97,7 @@ class FitModel(QObject):
     def _on_outdated(self, part: str) -> None:
         if self._shown and part in ("presets", "all") and self.session.link.connected:
             self.load()
-            self.question.ask_again()
+            self.query.refresh()
 
     def _on_engine(self) -> None:
         """Another engine, or another state of it: what is free changed, and perhaps a start is compared."""
@@ -105,15 +105,15 @@ class FitModel(QObject):
         now = (engine.id, engine.state.value) if engine is not None else None
         if now != self._engine:
             self._engine = now
-            self._later.ask()
+            self._reload_throttle.trigger()
         if self._shown:
             self.answered.emit()
 
     def _read_again(self) -> None:
         if not self._shown or not self.session.link.connected:
             return
-        if self.form.where in (Where.HERE, Where.CPU):
-            self.question.ask_again()
+        if self.form.here:
+            self.query.refresh()
         self.load()
 
     def _on_models(self) -> None:
@@ -186,7 +186,7 @@ class FitModel(QObject):
 
     def kv_choices(self) -> list[Choice]:
         """The KV types that the answer compares, and the one that is chosen."""
-        report = self.question.report
+        report = self.query.report
         found = [one.kv for one in report.kv_choices] if report else []
         if self.form.kv and self.form.kv not in found:
             found.append(self.form.kv)
@@ -207,7 +207,7 @@ class FitModel(QObject):
 
     @property
     def here(self) -> str:
-        """What this machine is computed as."""
+        """This machine as it is computed, in a sentence."""
         host = self.session.state.host
         if host is None:
             return ""
@@ -255,32 +255,32 @@ class FitModel(QObject):
 
     def show_preset(self, preset: str) -> None:
         """Ask for a preset."""
-        self.set_values(source=Source.PRESET, preset=preset)
+        self.set_values(source=ModelSource.PRESET, preset=preset)
 
     def _ask(self) -> None:
         if not self._shown:
             return
         if self.form.missing:
-            self.question.clear()
+            self.query.clear()
         else:
-            self.question.ask(self.form.request())
+            self.query.ask(self.form.request())
 
     # The hub.
 
     @property
     def hub_name(self) -> str:
-        """Where a config would be read from."""
+        """The host name that a config would be read from."""
         return self.hub.endpoint.partition("://")[2] if self.hub else "huggingface.co"
 
     @property
     def hub_known(self) -> bool:
-        """Whether the typed model's config was read before."""
+        """True when the typed model's config was read before."""
         name = self.form.repository.strip()
         return any(name in (one.repository, one.model) for one in (self.hub.models if self.hub else ()))
 
     @property
     def hub_note(self) -> str:
-        """What is known of the typed model, and what reading it would send."""
+        """The knowledge about the typed model, and the requests that reading it would send."""
         name = self.form.repository.strip()
         found = next(
             (one for one in (self.hub.models if self.hub else ()) if name in (one.repository, one.model)),
@@ -306,7 +306,7 @@ class FitModel(QObject):
             self.hub = await client.hub_models()
             self.form = replace(self.form, repository=repository, pinned=found.model)
             self._ask()
-            self.question.ask_again()
+            self.query.refresh()
 
         def done() -> None:
             self.reading = False
@@ -326,21 +326,21 @@ class FitModel(QObject):
     @property
     def report(self) -> FitReport | None:
         """The newest answer."""
-        return self.question.report
+        return self.query.report
 
     @property
     def problem(self) -> Problem | None:
-        """Why there is no answer; that a config was not read yet is no failure."""
+        """The reason why there is no answer; that a config was not read yet is no failure."""
         if self.hub_problem is not None:
             return self.hub_problem
-        return None if self.unread else self.question.problem
+        return None if self.unread else self.query.problem
 
     @property
     def unread(self) -> bool:
-        """Whether the typed model's config has to be read from the hub first."""
-        problem = self.question.problem
+        """True when the typed model's config has to be read from the hub first."""
+        problem = self.query.problem
         missing = problem is not None and problem.reason is Reason.MODEL_FILE_MISSING
-        return missing and self.form.source is Source.HUB
+        return missing and self.form.source is ModelSource.HUB
 
     @property
     def subtitle(self) -> str:
@@ -349,13 +349,11 @@ class FitModel(QObject):
             return self.session.link.sentence
         if self.form.missing:
             return self.form.missing
-        if self.question.waiting:
+        if self.query.waiting:
             return "Computing…"
         report = self.report
         if report is None:
-            return (
-                "Nothing is computed" if self.problem is not None or self.unread else self.question.sentence
-            )
+            return "Nothing is computed" if self.problem is not None or self.unread else self.query.sentence
         where = f"{len(report.devices)} × " if len(report.devices) > 1 else ""
         name = report.devices[0].name.partition(" #")[0] if report.devices else ""
         engine = ENGINE_NAMES.get(report.engine.value, report.engine.value)
@@ -363,7 +361,7 @@ class FitModel(QObject):
         return f"{report.model} with {engine} on {where}{name}"
 
     def figures(self) -> tuple[Figure, ...]:
-        """The four numbers in front."""
+        """Return the four figures in front."""
         report = self.report
         if report is None:
             dash = formats.UNMEASURED
@@ -391,24 +389,20 @@ class FitModel(QObject):
 
     @property
     def measured_speed(self) -> float | None:
-        """What the engine that runs this model decodes now; None where nothing was measured."""
+        """The decode rate of the engine that runs this model now; None where nothing was measured."""
         engine = self.session.state.running
         if engine is None or engine.readings is None:
             return None
         mine = {engine.plan.model, engine.plan.model_path}
         same = (
             self.form.preset == engine.plan.preset
-            if self.form.source is Source.PRESET
+            if self.form.source is ModelSource.PRESET
             else self.form.name in mine
         )
-        return (
-            (engine.readings.decode_rate or None)
-            if same and self.form.where in (Where.HERE, Where.CPU)
-            else None
-        )
+        return (engine.readings.decode_rate or None) if same and self.form.here else None
 
     def reported_speeds(self) -> tuple[tuple[str, str, str], ...]:
-        """Speeds that the catalogue has for this model: value, where and with what, and by whom."""
+        """Return the speeds that the catalogue has for this model: value, conditions, and who measured it."""
         wanted = self._wanted_model()
         found = []
         for item in self.presets.presets if self.presets else ():
@@ -423,9 +417,9 @@ class FitModel(QObject):
 
     def _wanted_model(self) -> tuple[str, str]:
         form = self.form
-        if form.source is Source.CATALOGUE:
+        if form.source is ModelSource.CATALOGUE:
             return form.catalogue, form.variant
-        if form.source is Source.PRESET:
+        if form.source is ModelSource.PRESET:
             items = self.presets.presets if self.presets else ()
             item = next((item for item in items if item.preset.id == form.preset), None)
             return (item.preset.model, item.preset.variant) if item else ("", "")
@@ -437,13 +431,13 @@ class FitModel(QObject):
         return self.form.command() + (" --online" if self.unread else "")
 
     def preset_settings(self) -> dict[str, Any]:
-        """What was set here, for a preset of one's own."""
+        """Return the settings of the form for a preset of one's own."""
         return self.form.settings(self.report.engine) if self.report is not None else {}
 
     # Changes.
 
     def can_change(self, change: Change) -> bool:
-        """Whether a click can make a change."""
+        """Return True when a click can make a change."""
         return change_of(change, self.form) is not None
 
     def apply_change(self, change: Change) -> None:
@@ -454,15 +448,15 @@ class FitModel(QObject):
 
 
 def bound(most: int) -> str:
-    """How far it goes; that not even the least fits is said in a word."""
+    """Return a largest value; "none" where not even the least fits."""
     return f"{most:,}" if most else "none"
 
 
 def _used(report: FitReport) -> str:
-    """Needed and room of the fullest device."""
-    stacks = stacks_of(report)
-    fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
-    return "" if fullest is None else formats.used_of(fullest.needed, fullest.room)
+    """Return the needed and the usable memory of the fullest device."""
+    devices = device_memories(report)
+    fullest = max(devices, key=lambda device: device.needed - device.usable, default=None)
+    return "" if fullest is None else formats.used_of(fullest.needed, fullest.usable)
 
 
 def _is_of(item: PresetItem, wanted: tuple[str, str]) -> bool:

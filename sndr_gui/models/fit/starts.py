@@ -8,7 +8,7 @@ from sndr_gui.kit.rows import Column
 
 
 def start_key(one: Measured) -> str:
-    """What tells a compared part from all others."""
+    """Return the key of a compared part."""
     return f"{one.at} {one.model} {one.part}"
 
 
@@ -21,7 +21,7 @@ def _figure(one: Measured, number: int) -> str:
 
 
 def start_columns() -> tuple[Column[Measured], ...]:
-    """The columns of the table."""
+    """Return the columns of the table."""
     return (
         Column("Model", lambda one: one.model, tip=lambda one: one.model),
         Column("Engine", lambda one: one.engine, tip=lambda one: f"{one.engine} {one.version}"),

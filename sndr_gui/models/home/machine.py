@@ -1,4 +1,4 @@
-"""What this machine has, in a few words each: GPUs and who holds them, main memory, installed engines."""
+"""The parts of this machine: GPUs and the processes that hold them, main memory, installed engines."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _ABSENT = {
 
 
 @dataclass(frozen=True)
-class Part:
+class MachinePart:
     """One thing of the machine; `share`: how much of it is taken, None where it is nothing to be filled."""
 
     name: str
@@ -40,8 +40,8 @@ class Part:
         return "  ·  ".join(line.replace(" ", "\u00a0") for line in lines)
 
 
-def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
-    """One GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
+def gpu_part(gpu: Gpu, used: float | None, engine: str) -> MachinePart:
+    """Return one GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
     taken = used if used is not None else gpu.memory_used
     lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
     lines += [
@@ -56,11 +56,13 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> Part:
         lines.append(f"Compute capability {gpu.compute_capability}")
     value = formats.used_of(taken, gpu.memory_total)
     name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
-    return Part(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
+    return MachinePart(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
 
 
-def engine_parts(servers: ServerPage | None, installations: InstallationPage | None) -> tuple[Part, ...]:
-    """The engines that are installed, or that none is."""
+def engine_parts(
+    servers: ServerPage | None, installations: InstallationPage | None
+) -> tuple[MachinePart, ...]:
+    """Return the engines that are installed, or that none is."""
     parts = []
     if servers is not None:
         here = [server for server in servers.servers if server.present and server.problem is None]
@@ -69,13 +71,13 @@ def engine_parts(servers: ServerPage | None, installations: InstallationPage | N
         version = next_one.version.rpartition(", ")[2] if next_one else ""
         value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
         parts.append(
-            Part("llama.cpp", value, hint or "No server of llama.cpp can be used here.", is_engine=True)
+            MachinePart("llama.cpp", value, hint or "No llama.cpp server works here.", is_engine=True)
         )
     if installations is not None:
         present = [one for one in installations.installations if one.present]
         value = ", ".join(title_of(one).removeprefix("vLLM ") for one in present) or "not installed"
         hint = "\n".join(title_of(one) for one in present) or "sndr engine install vllm"
-        parts.append(Part("vLLM", value, hint, is_engine=True))
+        parts.append(MachinePart("vLLM", value, hint, is_engine=True))
     return tuple(parts)
 
 
@@ -126,8 +128,8 @@ class MachineModel(QObject):
         """The machine as it was read last."""
         return self._session.state.host
 
-    def parts(self) -> tuple[Part, ...]:
-        """Every GPU or why there is none, the main memory, and the engines."""
+    def parts(self) -> tuple[MachinePart, ...]:
+        """Return every GPU or why there is none, the main memory, and the engines."""
         host = self.host
         if host is None:
             return ()
@@ -136,10 +138,10 @@ class MachineModel(QObject):
         parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), name) for gpu in host.gpus]
         if not host.gpus:
             why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
-            parts.append(Part("GPU", why, host.gpu_absence_detail or "Models run on the processor."))
+            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the processor."))
         used = state.measured("ram.used") or host.ram_used
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
         free = f"{formats.size(host.ram_total - used)} free"
         value = formats.used_of(used, host.ram_total)
-        parts.append(Part("RAM", value, f"{free}\n{cpu}", used / host.ram_total))
+        parts.append(MachinePart("RAM", value, f"{free}\n{cpu}", used / host.ram_total))
         return (*parts, *engine_parts(state.servers, self._installations.page))

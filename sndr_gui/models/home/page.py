@@ -24,7 +24,7 @@ from engine_host.protocol import (
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.models.engine.readings import EngineNumbers, Value
+from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine
@@ -77,7 +77,7 @@ class ServerRow:
 
 
 def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) -> tuple[StageRow, ...]:
-    """The stages of a start with their durations."""
+    """Return the stages of a start with their durations."""
     rows = []
     for stage in stages:
         end = stage.ended_at if stage.ended_at is not None else now
@@ -92,18 +92,18 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
 
 
 def _detail(stage: StageTime) -> str:
-    """What the engine said of a stage; a length of time of its own is not the stage's."""
+    """Return the detail of a stage; a length of time of its own is not the stage's."""
     is_time = stage.name == _SERVING and stage.detail.endswith(" s")
     return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
 
 
 def start_failed(engine: Engine) -> bool:
-    """Whether an engine ended before it was ready."""
+    """Return True when an engine ended before it was ready."""
     return engine.state is EngineState.FAILED and engine.ready_at is None
 
 
 class HomeModel(LiveModel):
-    """What Home shows."""
+    """The model of Home."""
 
     def __init__(self, session: Session, actions: Actions) -> None:
         super().__init__()
@@ -121,9 +121,9 @@ class HomeModel(LiveModel):
             actions.changed,
         ):
             signal.connect(self.changed)
-        self.numbers = EngineNumbers(session)
-        self.numbers.changed.connect(self.soon.ask)
-        state.request_changed.connect(self.soon.ask)
+        self.metrics = EngineMetrics(session)
+        self.metrics.changed.connect(self.throttle.trigger)
+        state.request_changed.connect(self.throttle.trigger)
 
     # What is shown.
 
@@ -134,7 +134,7 @@ class HomeModel(LiveModel):
 
     @property
     def mode(self) -> str:
-        """Which face the page shows: connecting, lost, empty, starting, running, stopping or failed."""
+        """The state of the page: connecting, lost, empty, starting, running, stopping or failed."""
         link = self.session.link
         if self.session.state.host is None:
             return "connecting" if link.phase in (Phase.STARTING, Phase.RECONNECTING) else "lost"
@@ -182,12 +182,12 @@ class HomeModel(LiveModel):
         threads = f"{host.cpu_threads} CPU threads"
         return "  ·  ".join((host.hostname, gpus, threads, f"{formats.size(host.ram_total)} RAM"))
 
-    def values(self) -> tuple[Value, ...]:
-        """The four cards: decode, memory, KV cache, requests."""
-        return self.numbers.values()
+    def values(self) -> tuple[Metric, ...]:
+        """Return the four cards: decode, memory, KV cache, requests."""
+        return self.metrics.values()
 
     def stages(self) -> tuple[StageRow, ...]:
-        """The stages of the newest start."""
+        """Return the stages of the newest start."""
         engine = self.engine
         if engine is None:
             return ()
@@ -195,12 +195,12 @@ class HomeModel(LiveModel):
 
     @property
     def start_age(self) -> str:
-        """How long the start has taken until now."""
+        """The time that the start has taken."""
         engine = self.engine
         return formats.duration(time.time() - engine.created_at) if engine else ""
 
     def problem(self) -> Problem | None:
-        """Why the engine failed."""
+        """Return the problem that made the engine fail."""
         engine = self.engine
         return engine.problem if engine is not None and engine.state is EngineState.FAILED else None
 
@@ -208,12 +208,12 @@ class HomeModel(LiveModel):
 
     @property
     def endpoint(self) -> Endpoint | None:
-        """Where editors connect."""
+        """The endpoint that editors connect to."""
         host = self.session.state.host
         return host.endpoint if host else None
 
     def reach(self) -> str:
-        """Who can reach the endpoint, in a sentence."""
+        """Return who can reach the endpoint, in a sentence."""
         endpoint = self.endpoint
         if endpoint is None:
             return ""
@@ -228,7 +228,7 @@ class HomeModel(LiveModel):
         return who + key + moved
 
     def snippet(self, language: str) -> str:
-        """A program that talks to the endpoint, ready to paste."""
+        """Return a program that talks to the endpoint, ready to paste."""
         endpoint, engine = self.endpoint, self.session.state.running
         url = (endpoint.url if endpoint else None) or "http://127.0.0.1:8020/v1"
         demo = self.actions.demo_model()
@@ -253,7 +253,7 @@ class HomeModel(LiveModel):
     # The llama.cpp servers.
 
     def servers(self) -> tuple[ServerRow, ...]:
-        """The servers that are here or could be."""
+        """Return the servers that are here or could be."""
         page = self.session.state.servers
         if page is None:
             return ()
@@ -267,7 +267,7 @@ class HomeModel(LiveModel):
             about = f"{server.version or server.path}  ·  {devices}" if server.present else ""
             if server.problem is not None:
                 fix = f" {server.problem.fix.text}" if server.problem.fix else ""
-                about = formats.unmarked(server.problem.message + fix)
+                about = formats.strip_backticks(server.problem.message + fix)
             speed = speed_of(page, server.choice) if server.present else ""
             rows.append(ServerRow(SERVER_NAMES[server.choice], about, state, tone, speed))
         return tuple(rows)
@@ -283,7 +283,7 @@ class HomeModel(LiveModel):
         return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
 
     def gain(self) -> str:
-        """What the measured comparison says, or that there is none."""
+        """Return the speed-up that was measured, in a sentence."""
         page = self.session.state.servers
         if page is None:
             return ""
@@ -306,7 +306,7 @@ class HomeModel(LiveModel):
         return f"Built against prebuilt: {', '.join(parts)} ({how})."
 
     def job(self) -> Job | None:
-        """The build or measurement under way, or one that failed and is the newest."""
+        """Return the build or measurement under way, or one that failed and is the newest."""
         state = self.session.state
         live = state.live_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
         if live is not None:
@@ -317,7 +317,7 @@ class HomeModel(LiveModel):
 
     @property
     def backends(self) -> tuple[tuple[str, Backend], ...]:
-        """What the engine can be built for, in words."""
+        """The backends that llama.cpp can be built for, with their labels."""
         return (
             ("Automatic", Backend.AUTO),
             ("CUDA", Backend.CUDA),
@@ -327,20 +327,20 @@ class HomeModel(LiveModel):
 
     @property
     def can_build(self) -> bool:
-        """Whether the faster engine could be built now."""
+        """True while llama.cpp can be built."""
         page = self.session.state.servers
         return self.session.link.connected and page is not None and self.actions.live_job() is None
 
     @property
     def built(self) -> bool:
-        """Whether a built server is here."""
+        """True when a built server is here."""
         page = self.session.state.servers
         servers = page.servers if page else ()
         return any(server.choice is ServerChoice.BUILT and server.present for server in servers)
 
     @property
     def can_measure(self) -> bool:
-        """Whether both servers are here to be measured."""
+        """True when both servers are here to be measured."""
         return self.can_build and self.built
 
     # What can be done.
@@ -367,14 +367,14 @@ class HomeModel(LiveModel):
 
 
 def build_of(engine: Engine) -> str:
-    """The engine and its build in a few words."""
+    """Return the engine and its build in a few words."""
     if engine.engine == EngineKind.VLLM:
         return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
     return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
 
 
 def speed_of(page: ServerPage, choice: ServerChoice) -> str:
-    """The measured decode speed of one server, with its spread."""
+    """Return the measured decode speed of one server, with its spread."""
     rows = [row for row in (page.comparison.rows if page.comparison else ()) if row.server is choice]
     if not rows:
         # That nothing was measured at all is said once, below the servers.

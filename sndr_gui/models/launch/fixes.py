@@ -25,16 +25,16 @@ class LaunchFixes:
         """Make a change of fit."""
         self._take(change_values(change, self._model.engine_kind) or {})
 
-    def can_mend(self, fix: Fix) -> bool:
+    def can_apply(self, fix: Fix) -> bool:
         """Whether a click does what a fix says: a request to the host, or settings of this start."""
         return fix.action is not None or self._has(fix.settings)
 
-    def mend(self, problem: Problem | Finding) -> None:
+    def apply_fix(self, problem: Problem | Finding) -> None:
         """Do what the fix of a problem says."""
         if problem.fix is not None and problem.fix.action is None:
             self._take(problem.fix.settings)
         else:
-            self._model.actions.mend(problem)
+            self._model.actions.apply_fix(problem)
 
     def _has(self, values: Mapping[str, Any]) -> bool:
         known = {entry.name for entry in self._model.fields()} | {"draft_tokens"}

@@ -16,11 +16,11 @@ class LaunchModels(QObject):
 
     Signals:
         changed: the list, or what of it is shown, is new
-        narrowed: the person asked for others to be shown
+        filter_changed: the person asked for others to be shown
     """
 
     changed = Signal()
-    narrowed = Signal()
+    filter_changed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
@@ -66,7 +66,7 @@ class LaunchModels(QObject):
         """Show only the models that hold these words."""
         self.rows.set_filter(text)
         self.changed.emit()
-        self.narrowed.emit()
+        self.filter_changed.emit()
 
     def add_folder(self, folder: str) -> None:
         """Look for models in one more folder."""

@@ -51,7 +51,7 @@ class Offers:
     def environment_choices(self) -> tuple[Choice, ...]:
         """The environments that can be chosen, those to be installed first marked."""
         fitting = (one for one in self.installations.all if one.present and one.build == self.build)
-        best = next(fitting, None) or self.installations.meant("")
+        best = next(fitting, None) or self.installations.resolve("")
         # The caption says whose environment it is; the box has little room.
         name = title_of(best).removeprefix("vLLM ") if best else ""
         found: list[Choice] = [(f"Automatic ({name})" if name else "Automatic", "")]

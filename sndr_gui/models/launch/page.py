@@ -24,7 +24,7 @@ from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
-from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.models import LaunchModels
 from sndr_gui.models.launch.offers import Offers
@@ -63,7 +63,7 @@ class LaunchModel(QObject):
         super().__init__()
         self.session, self.actions, self.installations = session, actions, installations
         self.models, self.presets = LaunchModels(session), LaunchPresets(session)
-        self.fit = FitQuestion(session)
+        self.fit = FitQuery(session)
         self.watch = StartWatch(session.state, actions)
         self.memory = MemoryWatch(session.state, self.fit, lambda: self._shown and not self.watch.starting)
         self.list = ListKind.PRESETS
@@ -87,8 +87,8 @@ class LaunchModel(QObject):
         state = session.state
         self.models.changed.connect(self._on_models)
         self.presets.rows_changed.connect(self._on_presets)
-        self.presets.narrowed.connect(self._on_narrowed)
-        self.models.narrowed.connect(self._on_narrowed)
+        self.presets.filter_changed.connect(self._on_filter_changed)
+        self.models.filter_changed.connect(self._on_filter_changed)
         self.presets.detail_changed.connect(self._on_presets)
         state.servers_changed.connect(self._on_servers)
         state.engines_changed.connect(self.changed)
@@ -137,7 +137,7 @@ class LaunchModel(QObject):
         if row is not None:
             self.select_preset(row.item.preset.id)
 
-    def _on_narrowed(self) -> None:
+    def _on_filter_changed(self) -> None:
         """Start nothing that the list does not show: the choice goes to the best that it does."""
         subject = self.subject
         if subject is not None:
@@ -181,7 +181,7 @@ class LaunchModel(QObject):
                 self.subject_changed.emit()
                 self._plan_soon()
             if written and self._shown:
-                self.fit.ask_again()
+                self.fit.refresh()
             return
         self.form = Form(server=self.form.server, installation=self.form.installation, keep=self.form.keep)
         self._wrong = {}
@@ -225,7 +225,7 @@ class LaunchModel(QObject):
     def _on_settled(self) -> None:
         # What an engine holds, or held, is taken or free from now on.
         if self._shown:
-            self.fit.ask_again()
+            self.fit.refresh()
 
     def _on_outdated(self, part: str) -> None:
         # What patches and settings say is part of the plan.
@@ -322,7 +322,7 @@ class LaunchModel(QObject):
     @property
     def environment(self) -> Installation | None:
         """vLLM's environment that this start gets."""
-        return self.installations.meant(self.form.installation)
+        return self.installations.resolve(self.form.installation)
 
     @property
     def build(self) -> str:

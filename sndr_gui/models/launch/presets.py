@@ -15,7 +15,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
 from sndr_gui.models.presets.rows import (
     FACETS,
-    Narrowing,
+    PresetFacets,
     PresetRow,
     choices,
     passes,
@@ -35,18 +35,18 @@ class LaunchPresets(QObject):
     Signals:
         rows_changed: the list, its verdicts, or what of it is shown, is new
         detail_changed: what is known of the chosen preset is new
-        narrowed: the person asked for others to be shown
+        filter_changed: the person asked for others to be shown
     """
 
     rows_changed = Signal()
     detail_changed = Signal()
-    narrowed = Signal()
+    filter_changed = Signal()
 
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
         self.rows: RowsModel[PresetRow] = RowsModel(preset_columns(), lambda row: row.item.preset.id, self)
-        self.narrowing = Narrowing()
+        self.facets = PresetFacets()
         self.page: PresetPage | None = None
         self.verdicts: PresetVerdicts | None = None
         self.judging = False
@@ -60,7 +60,7 @@ class LaunchPresets(QObject):
         self._connected = session.link.connected
         self._stale = True
         self._running: object = None
-        self._soon = Throttle(self, _AGAIN_MS, self.judge)
+        self._throttle = Throttle(self, _AGAIN_MS, self.judge)
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self._on_engines)
         session.link.changed.connect(self._on_link)
@@ -95,7 +95,7 @@ class LaunchPresets(QObject):
             self._running = now
             self._stale = True
             if self._shown and self.page is not None:
-                self._soon.ask()
+                self._throttle.trigger()
 
     def load(self) -> None:
         """Read the presets, then judge them."""
@@ -147,7 +147,7 @@ class LaunchPresets(QObject):
     def _refresh(self) -> None:
         items = self.page.presets if self.page else ()
         self._all = preset_rows(items, self.verdicts.verdicts if self.verdicts else ())
-        self.rows.set_rows([row for row in self._all if passes(row, self.narrowing)])
+        self.rows.set_rows([row for row in self._all if passes(row, self.facets)])
         self.rows_changed.emit()
         self.detail_changed.emit()
 
@@ -157,26 +157,26 @@ class LaunchPresets(QObject):
         """Show only the presets that hold these words."""
         self.rows.set_filter(text)
         self.rows_changed.emit()
-        self.narrowed.emit()
+        self.filter_changed.emit()
 
-    def narrow(self, wanted: Narrowing) -> None:
+    def set_facets(self, wanted: PresetFacets) -> None:
         """Show only the presets of these facets."""
-        if wanted != self.narrowing:
-            self.narrowing = wanted
+        if wanted != self.facets:
+            self.facets = wanted
             self._refresh()
-            self.narrowed.emit()
+            self.filter_changed.emit()
 
-    def widen(self) -> None:
+    def clear_filters(self) -> None:
         """Show every preset again."""
         self.rows.set_filter("")
-        self.narrowing = Narrowing()
+        self.facets = PresetFacets()
         self._refresh()
-        self.narrowed.emit()
+        self.filter_changed.emit()
 
     def set_facet(self, facet: str, value: str) -> None:
         """Narrow the list by one facet."""
         assert facet in FACETS
-        self.narrow(replace(self.narrowing, **{facet: value}))  # type: ignore[arg-type]
+        self.set_facets(replace(self.facets, **{facet: value}))  # type: ignore[arg-type]
 
     def choices(self, facet: str) -> list[tuple[str, str]]:
         """What a facet offers."""

@@ -18,7 +18,7 @@ _ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
 class LogsModel(QObject):
-    """What Logs shows.
+    """The model of Logs.
 
     Signals:
         reset: every line shown is new
@@ -102,7 +102,7 @@ class LogsModel(QObject):
             self.sources_changed.emit()
 
     def source_title(self, source: str) -> str:
-        """A source by a name that people know."""
+        """Return the title of a source."""
         engine = self.session.state.engines.get(source)
         return (
             f"{engine.name} ({source})"
@@ -122,7 +122,7 @@ class LogsModel(QObject):
             self.appended.emit(shown)
 
     def matches(self, line: LogLine) -> bool:
-        """Whether a line passes the filters."""
+        """Return True when a line passes the filters."""
         if self.source and line.source != self.source:
             return False
         if _ORDER[line.severity] < _ORDER[self.severity]:
@@ -130,12 +130,12 @@ class LogsModel(QObject):
         return not self.search or self.search in line.text.casefold()
 
     def shown(self) -> list[LogLine]:
-        """The lines that pass the filters, oldest first."""
+        """Return the lines that pass the filters, oldest first."""
         return [line for line in self.lines if self.matches(line)]
 
     @property
     def why_empty(self) -> str:
-        """Why no line is shown, where none is."""
+        """The reason why no line is shown."""
         if not self.loaded and not self.lines:
             return "The lines are being read."
         return "No line passes these filters." if self.lines else "There is no line yet."
@@ -170,14 +170,14 @@ class LogsModel(QObject):
             self.revealed.emit(errors[0] if errors else len(shown) - 1)
 
     def command(self) -> str:
-        """The command line that shows the same."""
+        """Return the equivalent command."""
         source = [self.source] if self.source else []
         level = ["--level", self.severity.value] if self.severity is not Severity.INFO else []
         return shlex.join(["sndr", "logs", *source, *level, "-f"])
 
 
 def line_text(line: LogLine, with_source: bool) -> str:
-    """A line as shown and copied."""
+    """Return a line as it is shown and copied."""
     clock = time.strftime("%H:%M:%S", time.localtime(line.at))
     source = f"{line.source:<10.10} " if with_source else ""
     return f"{clock} {source}{line.text}"

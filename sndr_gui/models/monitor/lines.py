@@ -22,7 +22,7 @@ class Line:
     newest: float | None = None
 
     def add(self, at: float, value: float, step: float) -> None:
-        """A new value: a step of its own, or the highest of the newest step for a line of peaks."""
+        """Add a value: a step of its own, or the highest of the newest step for a line of peaks."""
         self.newest = value
         start = math.floor(at / step) * step
         if not self.at or start > self.at[-1]:
@@ -49,12 +49,12 @@ class Line:
 
 
 def line_name(series: str) -> str:
-    """The line that a series belongs to: engines that ran one after the other share their lines."""
+    """Return the line that a series belongs to: engines that ran one after the other share their lines."""
     return re.sub(r"\Aengine\.[^.]+\.", "engine.", series)
 
 
 def joined(one: Line, other: Line) -> Line:
-    """Two series as one line, in order of time; a measured value wins over a gap at the same time."""
+    """Join two series in order of time; a measured value wins over a gap at the same time."""
     points: dict[float, float | None] = dict(zip(one.at, one.values, strict=True))
     for at, value in zip(other.at, other.values, strict=True):
         if value is not None or at not in points:

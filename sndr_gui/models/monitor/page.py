@@ -27,7 +27,7 @@ _TONES = {
 
 
 def request_columns() -> list[Column[Request]]:
-    """The columns of the list of requests."""
+    """Return the columns of the list of requests."""
 
     def muted(_request: Request) -> str:
         return "muted"
@@ -68,7 +68,7 @@ def request_columns() -> list[Column[Request]]:
 
 
 class MonitorModel(LiveModel):
-    """What Monitor shows.
+    """The model of Monitor.
 
     Signals:
         history_changed: every line is new
@@ -90,16 +90,16 @@ class MonitorModel(LiveModel):
         self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
-        self._soon = Throttle(self, 250, self._fill_requests)
+        self._throttle = Throttle(self, 250, self._fill_requests)
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
-        session.state.engines_changed.connect(self.soon.ask)
+        session.state.engines_changed.connect(self.throttle.trigger)
         session.link.changed.connect(self._on_link)
 
     @property
     def stale(self) -> str:
-        """How old the graphs are, while the host is away."""
+        """The age of the graphs, while the host is away."""
         lost = self.session.link.lost_at
         return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
 
@@ -170,11 +170,11 @@ class MonitorModel(LiveModel):
             self.sampled.emit()
 
     def group(self, unit: str) -> list[Line]:
-        """The lines of one unit, those with values first."""
+        """Return the lines of one unit."""
         return [line for line in self.lines.values() if line.unit == unit]
 
     def memory(self) -> list[Line]:
-        """What the memory graph shows: VRAM where there is any, else RAM; and the engine's part."""
+        """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engine's part."""
         lines = self.group("bytes")
         graphics = [line for line in lines if line.name.startswith("gpu") and line.name.endswith("used")]
         others = [line for line in lines if not line.name.startswith("gpu")]
@@ -186,7 +186,7 @@ class MonitorModel(LiveModel):
 
     def _on_request(self, _request: Request) -> None:
         if self._shown:
-            self._soon.ask()
+            self._throttle.trigger()
 
     def _fill_requests(self) -> None:
         rows = sorted(self.session.state.requests.values(), key=lambda entry: entry.created_at, reverse=True)

@@ -39,7 +39,7 @@ class TrialRow:
 
 
 def _bisects(start: str) -> str:
-    """The command line that bisects what another one starts, without its check; empty for no start."""
+    """Return the command that bisects what another one starts, without its check; empty for no start."""
     words = shlex.split(start)
     # A bisection takes the place of what runs anyhow, and keeps no trial.
     while words[-1:] in (["--keep"], ["--replace"]):
@@ -81,7 +81,7 @@ class BisectionModel(QObject):
 
     @property
     def can_start(self) -> bool:
-        """Whether a bisection can be started now."""
+        """True while a bisection can be started."""
         job = self.newest
         busy = job is not None and not job.ended
         return self.session.link.connected and self.engine is not None and not busy and not self.sending
@@ -107,7 +107,7 @@ class BisectionModel(QObject):
         self.session.command("plan the bisection", work)
 
     def command(self, check: BisectCheck | None) -> str:
-        """The command line that does the same; empty while it is not known."""
+        """Return the equivalent command; empty while it is not known."""
         words = _bisects(self._run)
         if check is None or not words:
             return ""
@@ -147,7 +147,7 @@ class BisectionModel(QObject):
 
     @property
     def result(self) -> BisectResult | None:
-        """What the newest bisection found."""
+        """The result of the newest bisection."""
         job = self.job
         if job is None or job.state is not JobState.DONE:
             return None
@@ -158,7 +158,7 @@ class BisectionModel(QObject):
             return None
 
     def trials(self) -> tuple[TrialRow, ...]:
-        """The starts of the newest bisection that ended."""
+        """Return the finished starts of the newest bisection."""
         result = self.result
         return tuple(
             TrialRow(number, one.passed, len(one.patches), formats.duration(one.seconds), one.why)
@@ -167,7 +167,7 @@ class BisectionModel(QObject):
 
     @property
     def cancelling(self) -> bool:
-        """Whether the bisection was asked to end."""
+        """True once the bisection was asked to end."""
         return self._cancelling == (self.newest.id if self.newest is not None else "")
 
     def cancel(self) -> None:

@@ -35,7 +35,7 @@ from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.throttle import Throttle
 
 # Its modules are not imported in that process, and often never will be.
-_SAID = {"pending": "not used here"}
+_COUNT_LABELS = {"pending": "not used here"}
 # What the host calls every patch at once.
 ALL_PATCHES = "all"
 _WRONG = (PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED)
@@ -89,19 +89,19 @@ class ProcessCard:
     def sentence(self) -> str:
         """The outcomes that occurred."""
         return (
-            ", ".join(f"{count} {_SAID.get(name, name)}" for name, count in self.counts if count)
+            ", ".join(f"{count} {_COUNT_LABELS.get(name, name)}" for name, count in self.counts if count)
             or "none yet"
         )
 
 
 def process_name(process: ProcessPatches) -> str:
-    """A process as vLLM's users call it."""
+    """Return a process as vLLM's users call it."""
     rank = f" {process.rank}" if process.rank is not None else ""
     return _ROLES[process.role] + rank
 
 
 def process_cards(applies: EnginePatches | None) -> tuple[ProcessCard, ...]:
-    """One card a process, in order of their start; a helper lives shortly and has one when it had trouble."""
+    """Return one card a process, in order of their start; a helper only after trouble."""
     processes = sorted(applies.processes, key=lambda process: process.since) if applies else []
     return tuple(
         ProcessCard(
@@ -115,13 +115,13 @@ def process_cards(applies: EnginePatches | None) -> tuple[ProcessCard, ...]:
 
 
 def reason_words(reason: PatchReason | None, detail: str = "") -> str:
-    """Why a patch is not applied, in plain words."""
+    """Return the reason why a patch is not applied, in plain words."""
     words = REASONS[reason] if reason is not None else ""
     return f"{words} ({detail})" if words and detail else words or detail
 
 
 def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) -> PatchRow:
-    """What is known of a patch: its outcome in the engine's processes, or else its switch."""
+    """Return the row of a patch: its outcome in the engine's processes, or else its switch."""
     if applies is None:
         return PatchRow(patch, patch.switch, patch.switched_by, None)
     results = [
@@ -146,7 +146,7 @@ def row_of(patch: Patch, applies: EnginePatches | None, pid: int | None = None) 
 
 
 class PatchesModel(QObject):
-    """What the Patches page shows and does.
+    """The model of Patches.
 
     Signals:
         changed: anything but the rows and the detail
@@ -171,9 +171,9 @@ class PatchesModel(QObject):
         self._shown = False
         self._asked = ""
         # A start reports hundreds of results in a second; the table is drawn ten times in it.
-        self._soon = Throttle(self, 100, self._fill)
+        self._throttle = Throttle(self, 100, self._fill)
         state = session.state
-        state.applied.connect(self._soon.ask)
+        state.applied.connect(self._throttle.trigger)
         state.engines_changed.connect(self._on_engine)
         state.outdated.connect(self._on_outdated)
         self.bisection.changed.connect(self.changed)
@@ -248,7 +248,7 @@ class PatchesModel(QObject):
 
     @property
     def applies(self) -> EnginePatches | None:
-        """What the processes of the running engine reported."""
+        """The patch reports of the running engine's processes."""
         engine = self.engine
         return self.session.state.applies.get(engine.id) if engine else None
 
@@ -266,8 +266,8 @@ class PatchesModel(QObject):
         return "  ·  ".join(parts)
 
     @property
-    def lesson(self) -> tuple[str, str]:
-        """What to know while no process reports: a heading and a sentence; empty when one does."""
+    def hint(self) -> tuple[str, str]:
+        """The hint while no process reports: a heading and a sentence; empty when one does."""
         engine = self.engine
         if engine is None and self.missing is not None:
             return (
@@ -287,7 +287,7 @@ class PatchesModel(QObject):
         return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
 
     def cards(self) -> tuple[ProcessCard, ...]:
-        """One card a process, in order of their start; a short-lived helper only after trouble."""
+        """Return one card a process, in order of their start; a short-lived helper only after trouble."""
         return process_cards(self.applies)
 
     @property
@@ -303,11 +303,11 @@ class PatchesModel(QObject):
         """The vLLM that this page speaks of: the running one, or else the one that a start would get."""
         engine = self.engine
         wanted = engine.plan.installation if engine is not None and engine.engine == EngineKind.VLLM else ""
-        one = self.installations.get(wanted) or self.installations.meant("")
+        one = self.installations.get(wanted) or self.installations.resolve("")
         return one.version if one is not None else ""
 
     def choices(self, facet: str) -> list[tuple[str, str]]:
-        """What a facet can be narrowed to: words and value."""
+        """Return the choices of a facet: label and value."""
         patches = self.page.patches if self.page else ()
         found: list[tuple[str, str]] = [(FACETS[facet], ALL)]
         match facet:
@@ -324,7 +324,7 @@ class PatchesModel(QObject):
                 values = {row_of(patch, self.applies, self.facets.pid).state for patch in patches}
         return [*found, *((value, value) for value in sorted(values))]
 
-    def narrow(self, facets: Facets) -> None:
+    def set_facets(self, facets: Facets) -> None:
         """Show only the rows in these facets."""
         self.facets = facets
         self._fill()
@@ -360,7 +360,7 @@ class PatchesModel(QObject):
 
     @property
     def why_left_out(self) -> str:
-        """Why the start that runs is without the chosen patch; empty where it is not."""
+        """The reason why this start is without the chosen patch; empty where it is not."""
         engine = self.engine
         planned = engine.plan.patches if engine else None
         for one in planned.left_out if planned else ():
@@ -370,12 +370,12 @@ class PatchesModel(QObject):
         return ""
 
     def needed_by(self) -> tuple[str, ...]:
-        """The patches that need the chosen one."""
+        """Return the patches that need the chosen one."""
         patches = self.page.patches if self.page else ()
         return tuple(patch.id for patch in patches if self.chosen in patch.requires)
 
     def in_processes(self) -> tuple[tuple[str, PatchResult], ...]:
-        """The chosen patch in every process that reported it."""
+        """Return the result of the chosen patch in every process that reported it."""
         applies = self.applies
         return tuple(
             (process_name(process), result)
@@ -387,17 +387,17 @@ class PatchesModel(QObject):
     # What can be done.
 
     def pending(self, name: str) -> bool:
-        """Whether this command is under way."""
+        """Return True while this command is under way."""
         return name in self._pending
 
     @property
     def can_ask_engine(self) -> bool:
-        """Whether an engine with an overlay runs."""
+        """True while an engine with an overlay runs."""
         engine = self.engine
         return self.session.link.connected and engine is not None and engine.engine == "vllm"
 
     def scopes(self) -> tuple[tuple[str, str], ...]:
-        """What can be switched as a whole: all patches, and each family; names and titles."""
+        """Return what can be switched as a whole: all patches, and each family; names and titles."""
         patches = self.page.patches if self.page else ()
         families = sorted({patch.family for patch in patches})
         counts = {name: sum(patch.family == name for patch in patches) for name in families}
@@ -427,11 +427,11 @@ class PatchesModel(QObject):
         self._send("probe", work)
 
     def restart(self) -> Restart | None:
-        """What to ask before the engine starts again without the chosen patch; None for nothing."""
+        """Return the restart to confirm before a start without the patch; None when nothing is lost."""
         return restart_of(self.session.state, self.engine, self.chosen, self.needed_by())
 
     def start_without(self) -> None:
-        """Start the engine again without the chosen patch."""
+        """Restart the engine without the chosen patch."""
         if (engine := self.engine) is None:
             return
         name, patch = engine.id, self.chosen

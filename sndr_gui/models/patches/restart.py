@@ -1,4 +1,4 @@
-"""What a start without a patch does to the engine that runs, said before it is done."""
+"""The consequences of restarting the engine without a patch, shown before it is done."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Restart:
 def restart_of(
     state: HostState, engine: Engine | None, patch: str, needed_by: tuple[str, ...]
 ) -> Restart | None:
-    """What to ask before an engine starts again without a patch; None where nothing would be lost by it."""
+    """Return the restart to confirm; None where nothing would be lost by it."""
     open_now = state.open_requests(engine.id) if engine is not None else 0
     if engine is None or (engine.state not in _LOADED and not open_now):
         return None

@@ -33,13 +33,13 @@ class PatchRow:
 
     @property
     def kinds(self) -> str:
-        """How it enters a process, in a few words."""
+        """The kinds of the patch, in a few words."""
         return ", ".join(self.patch.kinds)
 
 
 @dataclass(frozen=True)
 class Facets:
-    """What the table is narrowed to; `All` does not narrow, the range `here` means the vLLM in use."""
+    """The facets of the table; `All` filters nothing, the range `here` means the vLLM in use."""
 
     family: str = ALL
     state: str = ALL
@@ -49,7 +49,7 @@ class Facets:
 
 
 def covers(patch: Patch, version: str) -> bool:
-    """Whether a patch is for this version of vLLM; without a version nothing is known and nothing hidden."""
+    """Return True when a patch is for this version of vLLM; without a version nothing is hidden."""
     if not version:
         return True
     try:
@@ -60,7 +60,7 @@ def covers(patch: Patch, version: str) -> bool:
 
 
 def passes(row: PatchRow, facets: Facets, version: str = "") -> bool:
-    """Whether a row is in the chosen facets; `version` is what `here` means."""
+    """Return True when a row is in the chosen facets; `version` is what `here` means."""
     patch = row.patch
     in_range = facets.range in (ALL, patch.applies_to.vllm)
     return (
@@ -73,7 +73,7 @@ def passes(row: PatchRow, facets: Facets, version: str = "") -> bool:
 
 
 def columns() -> list[Column[PatchRow]]:
-    """The table's columns."""
+    """Return the table's columns."""
 
     def muted(_row: PatchRow) -> str:
         return "muted"

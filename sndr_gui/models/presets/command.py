@@ -14,12 +14,12 @@ _ABSENT = object()
 
 
 def show_command(preset: str) -> str:
-    """The command line that shows a preset."""
+    """Return the command line that shows a preset."""
     return shlex.join(["sndr", "presets", "show", preset])
 
 
 def new_command(preset: str, data: Mapping[str, Any] | None) -> str:
-    """The command line that saves a preset of one's own for the first time."""
+    """Return the command line that saves a preset of one's own for the first time."""
     values = None if data is None else _flat({k: v for k, v in data.items() if k not in _NAMED})
     if values is None or data is None or not is_variation(data) or "extends" not in data:
         return shlex.join(["sndr", "presets", "save", f"{preset}.yaml"])
@@ -30,7 +30,7 @@ def new_command(preset: str, data: Mapping[str, Any] | None) -> str:
 
 
 def change_command(preset: str, before: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> str:
-    """The command line that changes a saved preset; `before` is what its file says now."""
+    """Return the command line that changes a saved preset; `before` is what its file says now."""
     old, new = _flat(before) if before is not None else None, _flat(after) if after is not None else None
     if old is None or new is None:
         return shlex.join(["sndr", "presets", "save", f"{preset}.yaml", "--replace"])
@@ -41,7 +41,7 @@ def change_command(preset: str, before: Mapping[str, Any] | None, after: Mapping
 
 
 def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any] | None:
-    """Values by their dotted places, settings by their names; None where there are lists of tables."""
+    """Return values by their dotted places, settings by their names; None where there are lists of tables."""
     found: dict[str, Any] = {}
     for key, value in data.items():
         place = f"{prefix}{key}"
@@ -58,7 +58,7 @@ def _flat(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any] | None:
 
 
 def _given(key: str, value: Any) -> str:
-    """NAME=VALUE as the command line takes it."""
+    """Return NAME=VALUE as the command line takes it."""
     if isinstance(value, list):
         inner = ", ".join(f'"{one}"' for one in value)
         return f"{key}=[{inner}]"

@@ -42,7 +42,7 @@ class Drafts:
         return tuple(sorted(self._all.values(), key=lambda draft: -draft.at))
 
     def get(self, preset: str) -> Draft | None:
-        """The draft of a preset."""
+        """Return the draft of a preset."""
         return self._all.get(preset)
 
     def keep(self, draft: Draft) -> None:

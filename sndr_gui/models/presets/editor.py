@@ -57,8 +57,8 @@ class PresetEditor(QObject):
     def __init__(self, session: Session, drafts: Drafts) -> None:
         super().__init__()
         self.session, self.drafts = session, drafts
-        self._check_soon = Throttle(self, _CHECK_MS, self._check)
-        self._draft_soon = Throttle(self, _DRAFT_MS, self.keep_draft)
+        self._check_throttle = Throttle(self, _CHECK_MS, self._check)
+        self._draft_throttle = Throttle(self, _DRAFT_MS, self.keep_draft)
         self._check_task: asyncio.Future[None] | None = None
         self._edit_task: asyncio.Future[None] | None = None
         self._waiting: dict[Path, PresetChange] = {}
@@ -83,22 +83,22 @@ class PresetEditor(QObject):
 
     @property
     def is_open(self) -> bool:
-        """Whether a preset is edited or looked at."""
+        """True while a preset is edited or looked at."""
         return bool(self.id)
 
     @property
     def is_new(self) -> bool:
-        """Whether it was never saved."""
+        """True for a preset that was never saved."""
         return self.digest is None
 
     @property
     def read_only(self) -> bool:
-        """Whether it comes with the program."""
+        """True for a preset that comes with the program."""
         return self.origin is EntryOrigin.PROGRAM
 
     @property
     def dirty(self) -> bool:
-        """Whether there is something that is not saved."""
+        """True when there is something that is not saved."""
         return self.is_open and not self.read_only and self.text != self.saved_text
 
     def open_file(self, file: PresetFile) -> None:
@@ -181,8 +181,8 @@ class PresetEditor(QObject):
             return
         self.text = text
         self.problem = None
-        self._check_soon.ask()
-        self._draft_soon.ask()
+        self._check_throttle.trigger()
+        self._draft_throttle.trigger()
         self.changed.emit()
 
     def set_value(self, path: Path, value: Any) -> None:
@@ -218,7 +218,7 @@ class PresetEditor(QObject):
     def _replace(self, text: str) -> None:
         if text != self.text:
             self.text = text
-            self._draft_soon.ask()
+            self._draft_throttle.trigger()
             self.text_replaced.emit()
         self._check()
         self.changed.emit()
@@ -227,23 +227,23 @@ class PresetEditor(QObject):
 
     @property
     def data(self) -> Mapping[str, Any] | None:
-        """What the text says; None where it is no YAML."""
+        """The values in the text; None where it is not valid YAML."""
         return self.lint.data if self.lint is not None else None
 
     @property
     def checking(self) -> bool:
-        """Whether what is said of the text is of an older one."""
+        """True while the newest check is of an older text."""
         return self.is_open and self._checked_text != self.text
 
     @property
     def faults(self) -> tuple[CatalogFault, ...]:
-        """What is wrong, errors first."""
+        """The problems of the text, errors first."""
         found = self.lint.faults if self.lint is not None else ()
         return tuple(sorted(found, key=lambda fault: fault.severity is not Severity.ERROR))
 
     @property
     def can_save(self) -> bool:
-        """Whether the text is checked, usable and not saved yet."""
+        """True when the text is checked, usable and not saved yet."""
         good = self.lint is not None and self.lint.preset is not None and not self.checking
         return good and self.dirty and not self.saving and self.session.link.connected
 
@@ -282,17 +282,17 @@ class PresetEditor(QObject):
     # What the form shows.
 
     def value(self, path: Path) -> Any:
-        """What the text says at a place."""
+        """Return the value of the text at a place."""
         return value_at(self.data, path)
 
     def inherited(self, path: Path) -> tuple[Any, str]:
-        """What holds where the text is silent, and the layer it is from; an empty layer is not known."""
+        """Return the value that holds where the text has none, and its layer; an empty layer is not known."""
         resolved = self.resolved
         if resolved is None:
             return None, ""
         if path[0] == "settings":
             setting = next((one for one in resolved.settings if one.name == path[-1]), None)
-            by = _beneath(setting, self.target, self.value(path) is not None) if setting else None
+            by = _inherited_from(setting, self.target, self.value(path) is not None) if setting else None
             return (by.value, by.layer.value) if by is not None else (None, "")
         base = value_at(self.data, ("extends",))
         if base and self.value(path) is None:
@@ -314,12 +314,12 @@ class PresetEditor(QObject):
 
     @property
     def diff(self) -> str:
-        """What saving would change."""
+        """The changes that saving would make."""
         return self.lint.diff if self.lint is not None else ""
 
     @property
     def can_undo_save(self) -> bool:
-        """Whether the last save can be taken back."""
+        """True when the last save can be taken back."""
         return self._undo is not None and not self.saving
 
     @property
@@ -381,8 +381,8 @@ class PresetEditor(QObject):
             self.keep_draft()
         self.stored.emit()
 
-    def compare_again(self) -> None:
-        """After a conflict: take the file that is there now as the one to be replaced, and show the diff."""
+    def compare_with_file(self) -> None:
+        """After a conflict: take the file that is there now as the one to replace, and show the diff."""
 
         async def work(client: HostClient) -> None:
             try:
@@ -397,7 +397,7 @@ class PresetEditor(QObject):
 
         self._send("compare preset", work)
 
-    def take_theirs(self) -> None:
+    def use_file(self) -> None:
         """After a conflict: edit what is in the file now; one's own text is left behind as undo."""
 
         async def work(client: HostClient) -> None:
@@ -428,8 +428,8 @@ class PresetEditor(QObject):
         self.session.command(name, work, done=done, failed=failed)
 
 
-def _beneath(setting: ResolvedSetting, preset: str, is_set: bool) -> SetBy | None:
-    """Who would set a value if this preset's own file did not."""
+def _inherited_from(setting: ResolvedSetting, preset: str, is_set: bool) -> SetBy | None:
+    """Return who would set a value if this preset's own file did not."""
     if not is_set:
         return setting.by
     stem = f"{preset}.yaml"

@@ -58,7 +58,7 @@ class LibraryRow:
 
     @property
     def own(self) -> bool:
-        """Whether it is the person's."""
+        """True for a preset of the person's own."""
         return self.origin != SHIPPED
 
     @property
@@ -69,7 +69,7 @@ class LibraryRow:
 
 
 @dataclass(frozen=True)
-class Arriving:
+class PendingImport:
     """A file that is being imported, and what stands in its way."""
 
     path: str
@@ -78,12 +78,12 @@ class Arriving:
 
     @property
     def name(self) -> str:
-        """What the file is called."""
+        """The name of the file."""
         return Path(self.path).name
 
     @property
     def conflict(self) -> bool:
-        """Whether something else is there under the same id."""
+        """True when another preset has the same id."""
         return self.problem.reason is Reason.CONFLICT
 
     @property
@@ -93,22 +93,22 @@ class Arriving:
 
     @property
     def can_replace(self) -> bool:
-        """Whether what is there is the person's own."""
+        """True when the preset that is there is the person's own."""
         return self.conflict and not str(self.problem.evidence.get("file", "")).startswith("presets/")
 
 
 class PresetsModel(QObject):
-    """What Presets shows.
+    """The model of Presets.
 
     Signals:
         changed: anything but the rows
         rows_changed: the rows or their number
-        arriving_changed: an import waits for a decision, or does not any more
+        pending_import_changed: an import waits for a decision, or does not any more
     """
 
     changed = Signal()
     rows_changed = Signal()
-    arriving_changed = Signal()
+    pending_import_changed = Signal()
 
     def __init__(self, session: Session, drafts: Drafts) -> None:
         super().__init__()
@@ -120,7 +120,7 @@ class PresetsModel(QObject):
         self.rows: RowsModel[LibraryRow] = RowsModel(_columns(), lambda row: row.id, self)
         self.origin = ALL
         self.chosen = ""
-        self.arriving: Arriving | None = None
+        self.pending_import: PendingImport | None = None
         self._shown = False
         self._wanted = ""
         self._settings: Mapping[str, Any] = {}
@@ -168,12 +168,12 @@ class PresetsModel(QObject):
         return self.page.presets if self.page else ()
 
     def item(self, preset: str) -> PresetItem | None:
-        """One usable preset."""
+        """Return one usable preset."""
         return next((item for item in self.items if item.preset.id == preset), None)
 
     @property
     def faults(self) -> tuple[CatalogFault, ...]:
-        """What is wrong in files."""
+        """The problems in files."""
         return self.page.faults if self.page else ()
 
     @property
@@ -296,7 +296,7 @@ class PresetsModel(QObject):
         self.session.command("copy preset", work)
 
     def free_id(self, wanted: str) -> str:
-        """An id that nothing has, like this one."""
+        """Return an unused id like this one."""
         known = {item.preset.id for item in self.items} | {draft.id for draft in self.drafts.all}
         known |= {row.id for row in self._own_rows()}
         wanted = wanted[:76]
@@ -379,12 +379,12 @@ class PresetsModel(QObject):
         self.session.command("read the file", work)
 
     def import_text(self, path: str, text: str, new_id: str | None = None, replace: bool = False) -> None:
-        """Take in an exported text; a conflict waits for a decision in `arriving`."""
+        """Take in an exported text; a conflict waits for a decision in `pending_import`."""
         asked = ImportPreset(text=text, id=new_id, replace=replace)
 
         async def work(client: HostClient) -> None:
             done = await client.import_preset(asked)
-            self._set_arriving(None)
+            self._set_pending_import(None)
             self.chosen = done.id
             written = "is imported" if done.written else "was here already, just the same"
             warned = f" {done.faults[0].message}." if done.faults else ""
@@ -393,19 +393,19 @@ class PresetsModel(QObject):
 
         def failed(error: HostError) -> None:
             if isinstance(error, HostRefused):
-                self._set_arriving(Arriving(path, text, error.problem))
+                self._set_pending_import(PendingImport(path, text, error.problem))
             else:
                 self.session.notices.error("import", str(error))
 
         self.session.command("import preset", work, failed=failed)
 
-    def _set_arriving(self, arriving: Arriving | None) -> None:
-        self.arriving = arriving
-        self.arriving_changed.emit()
+    def _set_pending_import(self, pending_import: PendingImport | None) -> None:
+        self.pending_import = pending_import
+        self.pending_import_changed.emit()
 
-    def give_up_import(self) -> None:
-        """Take nothing in."""
-        self._set_arriving(None)
+    def cancel_import(self) -> None:
+        """Import nothing."""
+        self._set_pending_import(None)
 
 
 def _is_own(item: PresetItem) -> bool:
@@ -413,7 +413,7 @@ def _is_own(item: PresetItem) -> bool:
 
 
 def _scalar(text: str) -> str:
-    """A title as YAML takes it."""
+    """Return a title as YAML takes it."""
     return "'" + text.replace("'", "''") + "'" if any(sign in text for sign in ":#'\"[]{}&*!|>%@`") else text
 
 

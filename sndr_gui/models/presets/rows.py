@@ -10,7 +10,7 @@ from engine_host.protocol.fit import Verdict
 from engine_host.protocol.presets import EntryOrigin, PresetVerdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
-from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 
 ALL = ""
@@ -69,19 +69,19 @@ class PresetRow:
 
     @property
     def works(self) -> bool:
-        """Whether it fits on this machine, be it there already or not."""
+        """True when it fits on this machine, be it there already or not."""
         return self.verdict is not None and self.verdict.verdict in WORKS
 
     @property
     def ready(self) -> bool:
-        """Whether it fits and nothing has to be fetched or installed first."""
+        """True when it fits and nothing has to be downloaded or installed first."""
         if self.verdict is None or not self.works:
             return False
         return all(finding.severity is not Severity.ERROR for finding in self.verdict.missing)
 
     @property
     def why(self) -> str:
-        """Why the verdict is what it is."""
+        """The reason for the verdict."""
         if self.verdict is None:
             return "Not computed yet."
         missing = formats.plural(len(self.verdict.missing), "thing") + " missing"
@@ -94,8 +94,8 @@ class PresetRow:
 
 
 @dataclass(frozen=True)
-class Narrowing:
-    """What the list is narrowed to; an empty text does not narrow."""
+class PresetFacets:
+    """The facets that the list is filtered by; an empty text filters nothing."""
 
     status: str = ALL
     workload: str = ALL
@@ -103,8 +103,8 @@ class Narrowing:
     here: bool = False
 
 
-def passes(row: PresetRow, wanted: Narrowing) -> bool:
-    """Whether a row is in what is wanted; while nothing is judged yet, nothing is hidden for it."""
+def passes(row: PresetRow, wanted: PresetFacets) -> bool:
+    """Return True when a row passes the facets; while nothing is judged yet, nothing is hidden for it."""
     preset = row.item.preset
     return (
         wanted.status in (ALL, preset.card.status.value)
@@ -115,7 +115,7 @@ def passes(row: PresetRow, wanted: Narrowing) -> bool:
 
 
 def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) -> list[PresetRow]:
-    """The rows, what will work best first; presets without a verdict come last, in their own order."""
+    """Return the rows, what will work best first; presets without a verdict come last, in their own order."""
     judged = {verdict.preset: (place, verdict) for place, verdict in enumerate(verdicts)}
     last = len(judged)
     rows = []
@@ -126,7 +126,7 @@ def preset_rows(items: Iterable[PresetItem], verdicts: Iterable[PresetVerdict]) 
 
 
 def choices(facet: str, rows: Iterable[PresetRow]) -> list[tuple[str, str]]:
-    """What a facet offers: everything, then each value that occurs."""
+    """Return the choices of a facet: everything, then each value that occurs."""
     captions: Mapping[str, str] = {
         "status": "Status",
         "workload": "Workload",
@@ -155,19 +155,19 @@ def _label(facet: str, value: str) -> str:
 
 
 def workload_words(workload: Workload) -> str:
-    """A workload as people write it."""
+    """Return a workload as people write it."""
     return workload.value.replace("-", " ")
 
 
 def _sure(row: PresetRow) -> float | None:
-    """The ceiling of one stream, in tokens a second, of which no draft has to be taken."""
+    """Return the ceiling of one stream in tokens a second, without drafts."""
     if row.verdict is None:
         return None
     return row.verdict.decode_undrafted or row.verdict.decode
 
 
 def _speed_words(row: PresetRow) -> str:
-    """What the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
+    """Return what the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
     found, sure = row.verdict, _sure(row)
     if found is None or sure is None:
         lines = ["The most tokens a second are not known: a figure for it is missing."]
@@ -183,7 +183,7 @@ def _speed_words(row: PresetRow) -> str:
 
 
 def preset_columns() -> list[Column[PresetRow]]:
-    """The columns of the list; the last one is for the search alone."""
+    """Return the columns of the list; the last one is for the search alone."""
 
     def name(row: PresetRow) -> str:
         return f"{row.item.preset.title}\n{row.about}"

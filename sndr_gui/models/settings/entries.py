@@ -9,7 +9,7 @@ from engine_host.protocol import ServerChoice
 
 @dataclass(frozen=True)
 class Entry:
-    """How one setting is shown: its group, label, help and the kind of its control."""
+    """One setting as it is shown: its group, label, help and the kind of its control."""
 
     name: str
     group: str

@@ -20,7 +20,7 @@ from sndr_gui.models.settings.entries import ENTRIES, Entry
 
 
 class SettingsModel(QObject):
-    """What Settings shows.
+    """The model of Settings.
 
     Signals:
         changed: values or problems are new
@@ -40,7 +40,7 @@ class SettingsModel(QObject):
         session.link.changed.connect(self.changed)
 
     def entries(self) -> tuple[Entry, ...]:
-        """The settings that this host has, the known ones first."""
+        """Return the settings that this host has, the known ones first."""
         page = self.session.state.settings
         names = [setting.name for setting in page.settings] if page else []
         known = [entry for entry in ENTRIES if entry.name in names]
@@ -49,11 +49,11 @@ class SettingsModel(QObject):
         return (*known, *more)
 
     def setting(self, name: str) -> Setting | None:
-        """One setting as resolved now."""
+        """Return one setting as it is resolved now."""
         return self.session.state.setting(name)
 
     def provenance(self, name: str) -> str:
-        """Which layer set a value."""
+        """Return the layer that set a value."""
         setting = self.setting(name)
         if setting is None:
             return ""
@@ -62,12 +62,12 @@ class SettingsModel(QObject):
         return "default" if setting.layer is Layer.ENGINE else setting.layer.value
 
     def is_default(self, name: str) -> bool:
-        """Whether nobody set this value."""
+        """Return True when nobody set this value."""
         setting = self.setting(name)
         return setting is None or setting.layer is not Layer.USER
 
     def command(self, name: str) -> str:
-        """The command line that sets a value."""
+        """Return the command line that sets a value."""
         setting = self.setting(name)
         value = setting.value if setting else None
         if isinstance(value, bool):
@@ -79,13 +79,13 @@ class SettingsModel(QObject):
         return shlex.join(["sndr", "settings", "set", name, text]).replace("'…'", "…")
 
     def own_server(self) -> tuple[str, str]:
-        """What the probe of the user's own server found, and its tone."""
+        """Return the result of probing the user's own server, and its tone."""
         page = self.session.state.servers
         server = next((s for s in page.servers if s.choice is ServerChoice.OWN), None) if page else None
         if server is None or (not server.path and server.problem is None):
             return "", "muted"
         if server.problem is not None:
-            return formats.unmarked(server.problem.sentence()), "bad"
+            return formats.strip_backticks(server.problem.sentence()), "bad"
         devices = ", ".join(server.devices) or "CPU"
         return f"Works: llama.cpp {server.version} · {devices}", "good"
 
@@ -126,7 +126,7 @@ class SettingsModel(QObject):
         """Choose a theme."""
         if choice is self.theme:
             return
-        keep(self._file, self.session.notices.warning, theme=choice)
+        save_window_settings(self._file, self.session.notices.warning, theme=choice)
         self.theme_changed.emit(choice)
         self.changed.emit()
 
@@ -137,8 +137,8 @@ class SettingsModel(QObject):
         return page.file if page else ""
 
 
-def keep(file: SettingsFile, warn: Callable[..., object], **values: Any) -> None:
-    """Write values of the window's settings; a folder that cannot be written is said and not fatal."""
+def save_window_settings(file: SettingsFile, warn: Callable[..., object], **values: Any) -> None:
+    """Save values of the window's settings; a folder that cannot be written is reported and not fatal."""
     try:
         file.write(replace(file.current, **values))
     except OSError as error:

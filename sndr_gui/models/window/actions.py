@@ -1,4 +1,4 @@
-"""What a person can do to engines and jobs; shared by the pages and the command palette."""
+"""The commands to engines and jobs; shared by the pages and the command palette."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from sndr_gui.host.session import Session
 
 
 class Actions(QObject):
-    """Sends the commands, and says which are under way so that their buttons answer at once.
+    """Sends the commands, and knows which are under way so that their buttons answer at once.
 
     Signals:
         changed: what is under way, or the last problem, is new
@@ -47,11 +47,11 @@ class Actions(QObject):
         self.problem: Problem | None = None
 
     def pending(self, name: str) -> bool:
-        """Whether this command was sent and not yet answered."""
+        """Return True while this command was sent and not yet answered."""
         return name in self._pending
 
     def demo_model(self) -> ModelFile | None:
-        """The model that came with the program."""
+        """Return the model that came with the program."""
         page = self._session.state.models
         models = page.models if page else ()
         # It is there as a checkpoint too, which only vLLM runs; the GGUF runs everywhere.
@@ -151,13 +151,13 @@ class Actions(QObject):
         self._send(f"cancel {job}", work)
 
     def cancel_start(self, engine: Engine) -> None:
-        """Give up a start at any stage."""
+        """Cancel a start at any stage."""
         if engine.job is not None:
             self.cancel_job(engine.job)
         else:
             self.stop(engine, now=True)
 
-    def mend(self, problem: Problem | Finding) -> None:
+    def apply_fix(self, problem: Problem | Finding) -> None:
         """Send the request that a problem's fix carries."""
         if problem.fix is None or problem.fix.action is None:
             return
@@ -166,10 +166,10 @@ class Actions(QObject):
         async def work(client: HostClient) -> None:
             await client.send(action)
 
-        self._send("mend", work)
+        self._send("apply fix", work)
 
     def live_job(self) -> str | None:
-        """The id of the build or measurement under way."""
+        """Return the id of the build or measurement under way."""
         job = self._session.state.live_job(JobKind.ENGINE_BUILD, JobKind.ENGINE_COMPARE)
         return job.id if job else None
 
@@ -200,7 +200,7 @@ class Actions(QObject):
 
 
 def request_of(engine: Engine) -> LaunchRequest:
-    """The request that led to an engine: its model and preset, its patches, and what was given for it."""
+    """Return the request that led to an engine: its model or preset, its patches, and its overrides."""
     plan = engine.plan
     names = set(Overrides.model_fields)
     given = {

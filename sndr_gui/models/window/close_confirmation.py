@@ -10,14 +10,14 @@ _SECONDS_TO_CONFIRM = 10.0
 
 
 class CloseConfirmation:
-    """Whether closing needs a second word: the first close asks, another one soon after leaves."""
+    """Decides whether closing needs a confirmation: the first close asks, another one soon after closes."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._asked_at: float | None = None
 
     def question(self) -> str:
-        """What to say instead of closing; empty when the window may close now."""
+        """Return the question to ask instead of closing; empty when the window may close now."""
         now = time.monotonic()
         asked, self._asked_at = self._asked_at, None
         count = self._others()
@@ -28,7 +28,7 @@ class CloseConfirmation:
         return f"{running} being answered, and would end with this window. Close again to end all."
 
     def _others(self) -> int:
-        """Requests under way that are not this window's, where the host would end with it."""
+        """Count the requests of other programs that would end with the host."""
         session = self._session
         if not session.link.owned or not session.link.connected or session.state.outlives_window:
             return 0

@@ -8,7 +8,7 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
 
-_TOLD = (
+_NOTIFIED = (
     JobKind.ENGINE_BUILD,
     JobKind.ENGINE_COMPARE,
     JobKind.ENGINE_INSTALL,
@@ -18,7 +18,7 @@ _TOLD = (
 
 
 class HostNotices(QObject):
-    """Tells the person what happened without their looking at the page it happened on."""
+    """Shows what the host reports as notices, whichever page is in front."""
 
     def __init__(self, state: HostState, notices: Notices) -> None:
         super().__init__()
@@ -39,7 +39,7 @@ class HostNotices(QObject):
             say(finding.id, finding.message + advice)
 
     def _on_job(self, job: Job) -> None:
-        if job.kind not in _TOLD:
+        if job.kind not in _NOTIFIED:
             return
         if job.state is JobState.DONE:
             took = job.ended_at - job.started_at if job.ended_at and job.started_at else None

@@ -1,4 +1,4 @@
-"""What the view-models of pages about a running engine have in common: when they are drawn again."""
+"""The base of models of a running engine: throttled changes, and a clock while they are shown."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from sndr_gui.models.window.throttle import Throttle
 
 
 class LiveModel(QObject):
-    """A page that is drawn four times a second while news come in bursts, and once a second while shown.
+    """A model that is shown four times a second at most while events come, and once a second while in front.
 
     Signals:
         changed: something shown is new
@@ -18,7 +18,7 @@ class LiveModel(QObject):
 
     def __init__(self) -> None:
         super().__init__()
-        self.soon = Throttle(self, 250, self._tell)
+        self.throttle = Throttle(self, 250, self._tell)
         # Durations of a running start count up, and ages grow, without any event.
         self._clock = QTimer(self)
         self._clock.setInterval(1000)

@@ -15,7 +15,7 @@ class Entry:
 
 
 def matching(entries: Sequence[Entry], typed: str) -> list[Entry]:
-    """The entries that fit; first a title that begins so, then one whose words do, then the rest."""
+    """Return the entries that match: first titles that begin so, then titles with such a word."""
     wanted = typed.casefold().split()
     if not wanted:
         return list(entries)

@@ -64,7 +64,7 @@ class StopEngine(QObject):
         self._take_back()
 
     def _running(self, engine: Engine) -> str:
-        """What would be cut off, in words; empty for nothing."""
+        """Return what would be cut off, in words; empty for nothing."""
         count = self._session.state.open_requests(engine.id)
         if not count:
             return ""

@@ -1,4 +1,4 @@
-"""Work that many pieces of news ask for, done once a while later."""
+"""Calls a function at most once in an interval."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import QObject, QTimer
 
 
 class Throttle(QObject):
-    """Runs its work at most once in so many milliseconds, however often it is asked."""
+    """Runs its work at most once in so many milliseconds, however often it is triggered."""
 
     def __init__(self, parent: QObject, milliseconds: int, work: Callable[[], object]) -> None:
         super().__init__(parent)
@@ -17,7 +17,7 @@ class Throttle(QObject):
         self._timer.setInterval(milliseconds)
         self._timer.timeout.connect(work)
 
-    def ask(self, _news: object = None) -> None:
-        """Have the work done soon; a signal's argument does not matter."""
+    def trigger(self, _event: object = None) -> None:
+        """Run the work when the interval is over; a signal's argument does not matter."""
         if not self._timer.isActive():
             self._timer.start()

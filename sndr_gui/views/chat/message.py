@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.models.chat.page import Message
 from sndr_gui.views.chat.rich_text import MessageText
-from sndr_gui.views.widgets.copying import CommandLine, CopyButton
+from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.parts import button, clear, icon_button, row, set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
 
@@ -113,7 +113,7 @@ class MessageView(QWidget):
             inside.setContentsMargins(14, 10, 14, 10)
             inside.setSpacing(6)
             inside.addWidget(text(f"Wants to call {call.name}", name="h2"))
-            inside.addWidget(CommandLine(_pretty(call.arguments), "the arguments", wraps=True))
+            inside.addWidget(CopyField(_pretty(call.arguments), "the arguments", wraps=True))
             self._calls.addWidget(card)
 
     def _on_thought(self) -> None:

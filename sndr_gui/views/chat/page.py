@@ -77,7 +77,7 @@ class Composer(QFrame):
         self._on_text()
 
     def set_can_send(self, can_send: bool) -> None:
-        """Whether somebody is there to send to; an empty message is not sent in any case."""
+        """Allow sending or not; an empty message is not sent in any case."""
         self._can_send = can_send
         self._on_text()
 
@@ -214,19 +214,19 @@ class ChatView(Page):
         self.model.send(content)
 
     def _on_refused(self) -> None:
-        why = self.model.obstacle or "The last answer is still coming; Esc stops it."
+        why = self.model.blocked_reason or "The last answer is still coming; Esc stops it."
         self.model.session.notices.info("chat", why)
 
     def _on_available(self) -> None:
         model = self.model
-        set_text(self.subtitle, model.obstacle or f'{model.model}  ·  sndr chat "…" does the same')
+        set_text(self.subtitle, model.blocked_reason or f'{model.model}  ·  sndr chat "…" does the same')
         self.composer.set_can_send(model.available and not model.busy)
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
         self._escape.setEnabled(model.busy)
         set_text(
             self.empty.sentence,
-            model.obstacle or "Nothing that you write leaves this machine. Try one of these:",
+            model.blocked_reason or "Nothing that you write leaves this machine. Try one of these:",
         )
         self._offer_start()
         for example in self.examples:
@@ -238,7 +238,7 @@ class ChatView(Page):
     def _offer_start(self) -> None:
         model = self.model
         none_runs = not model.model and model.session.link.connected
-        words = model.start_words
+        words = model.start_label
         for made in (self.start, self.again):
             made.setText(words)
             made.setAccessibleName(words)
@@ -247,7 +247,7 @@ class ChatView(Page):
         self.launch.setVisible(none_runs)
         # In a conversation the offer stands above the composer, where the eyes are.
         self.offer.setVisible(none_runs and bool(words) and bool(model.messages))
-        set_text(self._offer_text, model.obstacle)
+        set_text(self._offer_text, model.blocked_reason)
 
     def _on_added(self, place: int) -> None:
         message = self.model.messages[place]

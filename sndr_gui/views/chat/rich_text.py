@@ -16,7 +16,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QSizePolicy, QTextBrowser
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.chat.paragraphs import split_finished
 
 _FEATURES = QTextDocument.MarkdownFeature.MarkdownDialectGitHub | QTextDocument.MarkdownFeature.MarkdownNoHTML
@@ -86,7 +86,7 @@ class MessageText(QTextBrowser):
         cursor.endEditBlock()
 
     def finish(self) -> None:
-        """The text is complete: its last paragraph becomes Markdown too."""
+        """Render the last paragraph: the text is complete."""
         if not self._pending.strip():
             cursor = self._tail_cursor()
             cursor.removeSelectedText()
@@ -216,7 +216,7 @@ def _thin_shape() -> QTextBlockFormat:
 
 
 def _code_of(markdown: str) -> str | None:
-    """The code in a paragraph that is one fenced block, or None."""
+    """Return the code in a paragraph that is one fenced block, or None."""
     lines = markdown.strip("\n").split("\n")
     mark = lines[0].lstrip()[:3]
     if mark not in ("```", "~~~"):
@@ -277,7 +277,7 @@ def _decorate(document: QTextDocument) -> None:
                 change.setForeground(accent)
             if look.toolTip():
                 # The title of a link is shown as a tooltip, which takes HTML and loads its images.
-                change.setToolTip(plain_tip(look.toolTip()))
+                change.setToolTip(plain_tooltip(look.toolTip()))
             if level:
                 change.setProperty(QTextCharFormat.Property.FontPixelSize, {1: 17, 2: 15}.get(level, 14))
                 change.setProperty(QTextCharFormat.Property.FontSizeAdjustment, 0)

@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.engine.figures import LatencyRow
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.cards import LatencyRow
 from sndr_gui.models.engine.page import EngineModel, Fact
 from sndr_gui.models.patches.page import ProcessCard
 from sndr_gui.views.engine.stages import StageList
 from sndr_gui.views.graphs.bars import ShareBars, StageStrip
-from sndr_gui.views.widgets.copying import CommandLine
-from sndr_gui.views.widgets.parts import Card, Elided, button, clear, column, set_text, text
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.parts import Card, ElidedLabel, button, clear, column, set_text, text
 
 
 class StartCard(Card):
@@ -54,7 +54,7 @@ class StartCard(Card):
         self.fold.setText("Hide stages" if opened else "Show stages")
         self.fold.setAccessibleName(self.fold.text())
         self.strip.setVisible(bool(stages))
-        self.strip.show_stages(model.shares())
+        self.strip.show_stages(model.stage_spans())
         self.stages.setVisible(bool(stages) and (opened or not folds))
         self.stages.show_stages(stages)
 
@@ -84,7 +84,7 @@ class LatencyCard(Card):
             self._grid.addWidget(text(heading, "muted"), 0, across)
         for line, entry in enumerate(rows, start=1):
             name = text(entry.name)
-            name.setToolTip(plain_tip(entry.about))
+            name.setToolTip(plain_tooltip(entry.about))
             name.setAccessibleName(
                 f"{entry.name}, {entry.about}: median {entry.p50}, 95 % {entry.p95}, mean {entry.mean}"
             )
@@ -95,7 +95,7 @@ class LatencyCard(Card):
 
 
 class SpeculationCard(Card):
-    """How many of the drafts were right, and at which place."""
+    """The acceptance of draft tokens, in all and by position."""
 
     def __init__(self) -> None:
         super().__init__("Speculation")
@@ -119,7 +119,7 @@ class SpeculationCard(Card):
 
 
 class PatchesCard(Card):
-    """What took effect in which process; a click opens Patches."""
+    """The patch outcomes of each process; a click opens Patches."""
 
     def __init__(self, open_patches: Callable[[int | None], None]) -> None:
         self.open = button(
@@ -167,7 +167,7 @@ class PatchesCard(Card):
             clear(self._grid)
             for line, (name, why) in enumerate(left_out):
                 self._grid.addWidget(text(name), line, 0)
-                self._grid.addWidget(Elided(why, "muted"), line, 1)
+                self._grid.addWidget(ElidedLabel(why, "muted"), line, 1)
             self._grid.setColumnStretch(1, 1)
 
     def _show_processes(self, known: tuple[ProcessCard, ...]) -> None:
@@ -188,7 +188,7 @@ class PatchesCard(Card):
 
 
 class FactsCard(Card):
-    """What runs, and the two command lines: ours, and the engine's own."""
+    """The facts of the start and two command lines: ours, and the engine's own."""
 
     def __init__(self) -> None:
         super().__init__("What was started")
@@ -196,8 +196,8 @@ class FactsCard(Card):
         self._grid.setHorizontalSpacing(18)
         self._grid.setVerticalSpacing(4)
         self._shown: tuple[Fact, ...] = ()
-        self.command = CommandLine(what="the command line that starts the same", wraps=True)
-        self.argv = CommandLine(what="the command line of the engine itself", wraps=True)
+        self.command = CopyField(what="the command line that starts the same", wraps=True)
+        self.argv = CopyField(what="the command line of the engine itself", wraps=True)
         self.body.addLayout(self._grid)
         self.body.addLayout(column(text("The same from the command line", "muted"), self.command, spacing=4))
         self.body.addLayout(column(text("The engine's own command line", "muted"), self.argv, spacing=4))
@@ -212,8 +212,8 @@ class FactsCard(Card):
         self._shown = facts
         clear(self._grid)
         for line, fact in enumerate(facts):
-            value = Elided(fact.value)
-            value.setToolTip(plain_tip(fact.about or fact.value))
+            value = ElidedLabel(fact.value)
+            value.setToolTip(plain_tooltip(fact.about or fact.value))
             value.setAccessibleName(f"{fact.name}: {fact.value}")
             self._grid.addWidget(text(fact.name, "muted"), line, 0)
             self._grid.addWidget(value, line, 1)
@@ -249,7 +249,7 @@ class SettingsCard(Card):
         clear(self._grid)
         for line, fact in enumerate(facts):
             self._grid.addWidget(text(fact.name, "muted"), line, 0)
-            self._grid.addWidget(Elided(fact.value, name="mono"), line, 1)
-            self._grid.addWidget(Elided(fact.about, "muted"), line, 2)
+            self._grid.addWidget(ElidedLabel(fact.value, name="mono"), line, 1)
+            self._grid.addWidget(ElidedLabel(fact.about, "muted"), line, 2)
         self._grid.setColumnStretch(1, 2)
         self._grid.setColumnStretch(2, 3)

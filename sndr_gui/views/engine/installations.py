@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine_host.protocol import Installation
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel, about, command, title_of
 from sndr_gui.views.engine.stages import JobView
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.parts import (
     Card,
@@ -62,7 +62,7 @@ class InstallationRow(QWidget):
         set_tone(self.state, tone)
         self.note.setVisible(one.recommended)
         set_text(self.about, about(one))
-        self.about.setToolTip(plain_tip(one.path))
+        self.about.setToolTip(plain_tooltip(one.path))
         busy, connected = model.busy(one.id) or one.changing, model.session.link.connected
         self.install.setVisible(not one.present)
         self.install.setText("Install again" if one.problem is not None else "Install")
@@ -117,7 +117,7 @@ class RemoveDialog(QDialog):
         outer.addWidget(text(f"Remove {title_of(one)}?", name="big"))
         outer.addWidget(text(frees + again, "muted", wrap=True))
         if one.path:
-            outer.addWidget(CommandLine(one.path, "the folder"))
+            outer.addWidget(CopyField(one.path, "the folder"))
         outer.addLayout(row(None, self.stay, self.remove))
         self.finished.connect(self._on_finished)
 
@@ -131,18 +131,18 @@ class RemoveDialog(QDialog):
 
 
 class InstallCard(Card):
-    """What to install before a start with vLLM can be planned, and the install while it goes on."""
+    """Offers the environment that a start needs, and shows its installation."""
 
     def __init__(self, model: InstallationsModel) -> None:
         super().__init__()
         self._model = model
         self._wanted = ""
         self.heading = text("", name="big")
-        self.lesson = text("", "muted", wrap=True)
+        self.hint = text("", "muted", wrap=True)
         self.entry: InstallationRow | None = None
         self._place = QVBoxLayout()
-        self.equivalent_command = CommandLine(what="the command line that does the same", wraps=True)
-        for part in (self.heading, self.lesson):
+        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
+        for part in (self.heading, self.hint):
             self.body.addWidget(part)
         self.body.addLayout(self._place)
         self.body.addWidget(self.equivalent_command)
@@ -161,7 +161,7 @@ class InstallCard(Card):
         damaged = one.problem is not None
         set_text(self.heading, f"{title_of(one)} is {'damaged' if damaged else 'not installed'}")
         set_text(
-            self.lesson,
+            self.hint,
             "This model runs on vLLM. It gets an environment of its own; nothing else here changes.",
         )
         self.equivalent_command.set_content(command("install", one))

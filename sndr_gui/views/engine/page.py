@@ -6,9 +6,9 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.metrics import Metric
 from sndr_gui.models.engine.page import EngineModel
-from sndr_gui.models.engine.readings import Value
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.cards import (
@@ -20,7 +20,7 @@ from sndr_gui.views.engine.cards import (
     StartCard,
 )
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.parts import GAP, EmptyState, Page, ValueCard, button, row, set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -31,7 +31,7 @@ _EMPTY = {
     "lost": "The engine host is away",
     "empty": "No engine runs",
 }
-_LESSON = (
+_EMPTY_HINT = (
     "Start a model, and this page shows each stage of its start, then what the engine reports: "
     "requests, KV cache, speed, latencies and drafts."
 )
@@ -58,10 +58,10 @@ class EngineView(Page):
         self._loading = False
         self._make_tools(open_chat)
         self.launch = button("Choose a model", open_launch, kind="primary", icon="rocket", hint="Open Launch")
-        self._try = CommandLine("sndr run --demo", "the command that starts the demo model")
+        self._try = CopyField("sndr run --demo", "the command that starts the demo model")
         self._try.setFixedWidth(300)
         self.empty = EmptyState("gauge", "", "", self.launch, self._try)
-        self.failure = ProblemBox(mend=model.actions.mend)
+        self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log)
         self.start = StartCard(model)
@@ -69,7 +69,7 @@ class EngineView(Page):
         self._cards, self._grid = _grid()
         self.rates = GraphCard("Tokens a second, all streams", formats.rate)
         self.requests = GraphCard("Requests", formats.count)
-        self.kv = GraphCard("KV cache filled, %", formats.share)
+        self.kv = GraphCard("KV cache filled, %", formats.percent)
         self.acceptance = GraphCard("Acceptance length, tokens a step", lambda value: f"{value:.2f}")
         self.graphs = (self.rates, self.requests, self.kv, self.acceptance)
         self.trends, self._trends = _grid()
@@ -95,7 +95,7 @@ class EngineView(Page):
             self.body.addWidget(part)
         self.body.addStretch(1)
         # Two drawings of the graphs a second are plenty.
-        self._soon = Throttle(self, 500, self._draw)
+        self._throttle = Throttle(self, 500, self._draw)
         model.changed.connect(self._on_changed)
         self.refresh()
 
@@ -139,7 +139,7 @@ class EngineView(Page):
         # A page that nobody sees is drawn when it is shown.
         if self.isVisible():
             self.refresh()
-            self._soon.ask()
+            self._throttle.trigger()
 
     def _on_log(self) -> None:
         engine = self.model.engine
@@ -149,7 +149,7 @@ class EngineView(Page):
         self.model.choose(str(self.starts.itemData(place)))
 
     def _arrange(self) -> None:
-        """Two cards beside each other, or one below the other in a small window; a lone one is wide."""
+        """Put two cards beside each other, or one below the other in a small window; a lone one is wide."""
         narrow = self.width() < _NARROW
         wanted = (narrow, len(self.cards), self._measures, self._drafts, self._patched)
         if wanted == self._arranged:
@@ -194,7 +194,7 @@ class EngineView(Page):
             part.setVisible(running)
         if not there:
             set_text(self.empty.heading, _EMPTY[mode])
-            self.empty.sentence.setText(_LESSON if mode == "empty" else model.session.link.sentence)
+            self.empty.sentence.setText(_EMPTY_HINT if mode == "empty" else model.session.link.sentence)
             for part in (self.launch, self._try):
                 part.setVisible(mode == "empty")
             return
@@ -246,7 +246,7 @@ class EngineView(Page):
         self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
         self.relaunch.setVisible(running or (mode == "failed" and model.newest))
         self.relaunch.setEnabled(connected and not relaunching)
-        self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{model.command}"))
+        self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{model.command}"))
         self.chat.setVisible(mode == "running")
         self.log.setVisible(mode not in _EMPTY)
 
@@ -265,7 +265,7 @@ class EngineView(Page):
         else:
             self.failure.show_sentence(f"{engine.name} ended.", "", engine.last_lines)
 
-    def _show_cards(self, values: tuple[Value, ...]) -> None:
+    def _show_cards(self, values: tuple[Metric, ...]) -> None:
         while len(self.cards) < len(values):
             self.cards.append(ValueCard(""))
         for card, value in zip(self.cards, values, strict=False):
@@ -273,7 +273,7 @@ class EngineView(Page):
 
 
 def _grid() -> tuple[QWidget, QGridLayout]:
-    """A part of the page whose cards stand in a grid."""
+    """Return a part of the page whose cards stand in a grid."""
     part = QWidget()
     grid = QGridLayout(part)
     grid.setContentsMargins(0, 0, 0, 0)

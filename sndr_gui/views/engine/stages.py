@@ -4,10 +4,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QW
 
 from engine_host.protocol import Job, JobState
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.page import StageRow
-from sndr_gui.views.widgets.copying import CommandLine
-from sndr_gui.views.widgets.parts import Elided, Picture, button, clear, row, set_text, set_tone, text
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.parts import ElidedLabel, IconLabel, button, clear, row, set_text, set_tone, text
 
 _ICONS = {
     "done": ("circle-check", "good"),
@@ -26,7 +26,7 @@ class StageList(QWidget):
         self._grid.setHorizontalSpacing(10)
         self._grid.setVerticalSpacing(8)
         self._grid.setColumnStretch(2, 1)
-        self._lines: list[tuple[Picture, QLabel, QLabel, QLabel]] = []
+        self._lines: list[tuple[IconLabel, QLabel, QLabel, QLabel]] = []
         self._shown: tuple[StageRow, ...] = ()
 
     def show_stages(self, stages: tuple[StageRow, ...]) -> None:
@@ -39,16 +39,21 @@ class StageList(QWidget):
         self._shown = stages
         for place, stage in enumerate(stages):
             if place == len(self._lines):
-                labels = (Picture("loader", "accent", 16), text(""), Elided("", "muted"), text("", "muted"))
+                labels = (
+                    IconLabel("loader", "accent", 16),
+                    text(""),
+                    ElidedLabel("", "muted"),
+                    text("", "muted"),
+                )
                 for number, label in enumerate(labels):
                     self._grid.addWidget(label, place, number)
                 self._lines.append(labels)
             picture, name, detail, time = self._lines[place]
-            picture.set_picture(*_ICONS[stage.state])
+            picture.set_icon(*_ICONS[stage.state])
             set_text(name, stage.name)
             set_text(detail, stage.detail)
             set_text(time, stage.time)
-            time.setToolTip(plain_tip(f"How long “{stage.name}” took"))
+            time.setToolTip(plain_tooltip(f"How long “{stage.name}” took"))
             time.setAccessibleName(f"{stage.name} took {stage.time}")
 
 
@@ -59,7 +64,7 @@ class JobView(QWidget):
         super().__init__()
         self._title = text("", name="h2", wrap=True)
         self._step = text("", "muted", wrap=True)
-        self.command = CommandLine(what="the command that mends it", wraps=True)
+        self.command = CopyField(what="the command that fixes it", wraps=True)
         self._bar = QProgressBar()
         self._bar.setTextVisible(False)
         self._bar.setRange(0, 1000)
@@ -82,7 +87,7 @@ class JobView(QWidget):
         set_text_of_button = "Cancelling…" if cancelling else "Cancel"
         if self.cancel.text() != set_text_of_button:
             self.cancel.setText(set_text_of_button)
-        set_text(self._step, formats.unmarked(_story(job)))
+        set_text(self._step, formats.strip_backticks(_story(job)))
         set_tone(self._step, "bad" if job.state is JobState.FAILED else "muted")
         fix = job.error.fix if job.error is not None else None
         self.command.set_content((fix.command if fix else None) or "")

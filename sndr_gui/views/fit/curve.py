@@ -1,4 +1,4 @@
-"""The curve on Fit: what is needed over the context, against the room; the graph library is read late."""
+"""The needed memory over the context, against the usable memory; the graph library is loaded late."""
 
 from __future__ import annotations
 

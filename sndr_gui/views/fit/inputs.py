@@ -1,4 +1,4 @@
-"""What is asked on Fit: the model, the hardware and the settings."""
+"""The form of Fit: the model, the hardware and the settings."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from PySide6.QtWidgets import (
 )
 
 from engine_host.protocol import EngineKind
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.fit.form import Source, Where
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
@@ -28,26 +28,26 @@ from sndr_gui.views.widgets.problems import ProblemBox
 _TYPING_MS = 350
 _TWO_COLUMNS = 520
 _SOURCES = (
-    ("Model of this machine", Source.HERE),
-    ("Model of the catalogue", Source.CATALOGUE),
-    ("Preset", Source.PRESET),
-    ("File, folder or config.json", Source.FILE),
-    ("Hugging Face", Source.HUB),
+    ("Model of this machine", ModelSource.HERE),
+    ("Model of the catalogue", ModelSource.CATALOGUE),
+    ("Preset", ModelSource.PRESET),
+    ("File, folder or config.json", ModelSource.FILE),
+    ("Hugging Face", ModelSource.HUB),
 )
 _PLACES = (
-    ("This machine", Where.HERE),
-    ("GPUs of the catalogue", Where.CARD),
-    ("GPUs with figures of my own", Where.FREE),
-    ("The processor alone", Where.CPU),
+    ("This machine", HardwareSource.HERE),
+    ("GPUs of the catalogue", HardwareSource.CARD),
+    ("GPUs with figures of my own", HardwareSource.FREE),
+    ("The processor alone", HardwareSource.CPU),
 )
 _ENGINES = (
     ("by the model's format", EngineKind.AUTO),
     ("llama.cpp", EngineKind.LLAMA_CPP),
     ("vLLM", EngineKind.VLLM),
 )
-_KINDS: dict[str, type[Source | Where | EngineKind]] = {
-    "source": Source,
-    "where": Where,
+_KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
+    "source": ModelSource,
+    "where": HardwareSource,
     "engine": EngineKind,
 }
 _YES_NO = (("usual", None), ("yes", True), ("no", False))
@@ -70,7 +70,7 @@ class FitInputs(QWidget):
         self._model = model
         self._filling = False
         self._waiting: dict[str, object] = {}
-        self._soon = Throttle(self, _TYPING_MS, self._commit)
+        self._throttle = Throttle(self, _TYPING_MS, self._commit)
         self.boxes: dict[str, ChoiceBox] = {}
         self.numbers: dict[str, NumberField] = {}
         self._cards = (self._model_card(), self._hardware_card(), self._settings_card())
@@ -102,15 +102,15 @@ class FitInputs(QWidget):
 
     # The parts.
 
-    def _box(self, name: str, spoken: str) -> ChoiceBox:
-        made = ChoiceBox(spoken)
+    def _box(self, name: str, accessible_name: str) -> ChoiceBox:
+        made = ChoiceBox(accessible_name)
         made.setMinimumContentsLength(6)
         made.activated.connect(partial(self._on_box, name))
         self.boxes[name] = made
         return made
 
-    def _number(self, name: str, spoken: str, low: float, high: float) -> NumberField:
-        made = NumberField(spoken, low, high, partial(self._on_number, name))
+    def _number(self, name: str, accessible_name: str, low: float, high: float) -> NumberField:
+        made = NumberField(accessible_name, low, high, partial(self._on_number, name))
         self.numbers[name] = made
         return made
 
@@ -169,9 +169,9 @@ class FitInputs(QWidget):
         card.body.addStretch(1)
         return card
 
-    def _line(self, name: str, spoken: str, example: str) -> QLineEdit:
+    def _line(self, name: str, accessible_name: str, example: str) -> QLineEdit:
         edit = QLineEdit()
-        edit.setAccessibleName(spoken)
+        edit.setAccessibleName(accessible_name)
         edit.setPlaceholderText(example)
         edit.textEdited.connect(partial(self._on_line, name))
         edit.editingFinished.connect(self._commit)
@@ -264,11 +264,11 @@ class FitInputs(QWidget):
             return
         whole = name in ("context", "streams", "batched_tokens", "tensor_parallel", "draft_tokens")
         self._waiting[name] = field.count if whole else field.value
-        self._soon.ask()
+        self._throttle.trigger()
 
     def _on_line(self, name: str, content: str) -> None:
         self._waiting[name] = content
-        self._soon.ask()
+        self._throttle.trigger()
 
     def _commit(self) -> None:
         values, self._waiting = self._waiting, {}
@@ -334,10 +334,10 @@ class FitInputs(QWidget):
         side = self.sources.currentWidget()
         self.sources.setFixedHeight(max(40, side.sizeHint().height() if side else 40))
         set_text(self.here, model.here)
-        self.here.setVisible(form.where is Where.HERE)
-        self.card_cell.setVisible(form.where is Where.CARD)
-        self.free.setVisible(form.where is Where.FREE)
-        self.count_cell.setVisible(form.where in (Where.CARD, Where.FREE))
+        self.here.setVisible(form.where is HardwareSource.HERE)
+        self.card_cell.setVisible(form.where is HardwareSource.CARD)
+        self.free.setVisible(form.where is HardwareSource.FREE)
+        self.count_cell.setVisible(form.where in (HardwareSource.CARD, HardwareSource.FREE))
         self.engine_cell.setVisible(form.asks_engine)
         self.edit.setEnabled(bool(form.preset))
         self._refresh_hub()
@@ -346,7 +346,7 @@ class FitInputs(QWidget):
         # An open list must not move under the person who chooses from it.
         if not self.boxes[name].view().isVisible():
             self.boxes[name].fill(choices, getattr(self._model.form, name))
-            self.boxes[name].setToolTip(plain_tip(self.boxes[name].currentText()))
+            self.boxes[name].setToolTip(plain_tooltip(self.boxes[name].currentText()))
 
     def _refresh_hub(self) -> None:
         model = self._model

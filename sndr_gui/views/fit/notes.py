@@ -1,4 +1,4 @@
-"""What a fit report says beside its bars: changes that make it fit, the advisor, ceilings of speed."""
+"""The notes of a fit report: changes that make it fit, advice, ceilings of speed."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.fit import Advice, Change, FitReport, Roofline
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.parts import Card, Picture, badge, button, clear, column, row, rule, text
+from sndr_gui.views.widgets.parts import Card, IconLabel, badge, button, clear, column, row, rule, text
 
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 
 
 def saved_words(change: Change) -> str:
-    """What a change brings, and whether it is enough."""
+    """Return what a change saves, and whether it is enough."""
     return f"saves {formats.size(change.saves)}" + (", then it fits" if change.fits else ", not enough alone")
 
 
 def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tuple[str, ...]:
-    """The ceilings in words, and the measured speed beside them where one is measured."""
+    """Return the ceilings in words, and the measured speed beside them where one is measured."""
     lines = []
     if roofline.decode is not None:
         lines.append(f"At most {formats.rate(roofline.decode)} for one stream")
@@ -37,7 +37,7 @@ def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tup
 
 
 class ChangesCard(Card):
-    """What to change so that it fits, the cheapest first; a click makes the change."""
+    """The changes that make it fit, the cheapest first; a click applies one."""
 
     def __init__(self, apply: Callable[[Change], object], can: Callable[[Change], bool]) -> None:
         super().__init__("To make it fit")
@@ -113,7 +113,7 @@ class AdviceCard(Card):
         if one.fix:
             parts.append(text(one.fix, "accent", wrap=True))
         body = column(*parts, evidence, row(name, None), spacing=3)
-        side = column(Picture(icon, tone, 18), None)
+        side = column(IconLabel(icon, tone, 18), None)
         made = row(side, body, spacing=12)
         made.setStretch(1, 1)
         return made

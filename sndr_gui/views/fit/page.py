@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QSizePolicy, QWidget
 
 from engine_host.protocol.fit import Verdict
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.fit.memory_stack import stacks_of
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.fit.device_memory import device_memories
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.views.fit.curve import CurveCard
 from sndr_gui.views.fit.inputs import FitInputs
@@ -18,13 +18,13 @@ from sndr_gui.views.fit.notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.fit.tables import GridCard, KnownCard, KvCard, ReportedCard
 from sndr_gui.views.graphs.card import load_graphs
 from sndr_gui.views.graphs.memory_bar import MemoryView, PartTable
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import (
     GAP,
     Card,
     EmptyState,
+    HeightForWidthLayout,
     Page,
-    TallLines,
     ValueCard,
     button,
     rule,
@@ -56,7 +56,7 @@ class FitView(Page):
         canvas.setObjectName("canvas")
         # As high as its texts are at this width, and not as they would be at the least one.
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
-        self._right = TallLines(canvas)
+        self._right = HeightForWidthLayout(canvas)
         self._right.setContentsMargins(0, 0, 4, 0)
         self._right.setSpacing(GAP)
         self._make_answer()
@@ -67,7 +67,7 @@ class FitView(Page):
         split.addWidget(left)
         split.addWidget(self.answer, 1)
         self.body.addLayout(split, 1)
-        self.equivalent_command = CommandLine("", "the command that asks the same")
+        self.equivalent_command = CopyField("", "the command that asks the same")
         self.body.addWidget(self.equivalent_command)
         model.changed.connect(self._on_changed)
         model.answered.connect(self._on_answered)
@@ -109,7 +109,7 @@ class FitView(Page):
         )
         self.verified.body.addWidget(self.no_starts)
         self.verified.body.addWidget(self.starts)
-        self.verified.body.addWidget(CommandLine("sndr fit --starts", "the command that shows the same"))
+        self.verified.body.addWidget(CopyField("sndr fit --starts", "the command that shows the same"))
         self._right.addLayout(self._figures)
         for shown in (
             self.why,
@@ -154,7 +154,7 @@ class FitView(Page):
         self.starts.setColumnHidden(2, self.width() < _WIDE)
 
     def _place_inputs(self, narrow: bool) -> None:
-        """Beside the answer, or where there is no room, below its first numbers."""
+        """Put the form beside the answer, or in a small window below its first figures."""
         if narrow == self._left.isHidden():
             return
         if narrow:
@@ -179,22 +179,22 @@ class FitView(Page):
 
     def _on_answered(self) -> None:
         model, report = self.model, self.model.report
-        waiting = model.question.waiting
+        waiting = model.query.waiting
         self.equivalent_command.set_content(model.command)
         self._subtitle()
         self.inputs.refresh_planned()
         for card, figure in zip(self.figures, model.figures(), strict=True):
             card.show_value(figure.caption, figure.value, figure.note)
             set_tone(card.value, "muted" if waiting else figure.tone)
-        stacks = stacks_of(report)
-        fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
+        devices = device_memories(report)
+        fullest = max(devices, key=lambda device: device.needed - device.usable, default=None)
         why = report.why if report else ""
         if report is not None and report.verdict is Verdict.DOES_NOT_FIT and fullest and not fullest.fits:
             # Rounded as the bar below is.
-            why = f"{formats.size(fullest.needed - fullest.room)} are missing."
+            why = f"{formats.size(fullest.needed - fullest.usable)} are missing."
         set_text(self.why, why)
         self.why.setVisible(bool(why))
-        problem, sentence = model.problem, model.question.sentence
+        problem, sentence = model.problem, model.query.sentence
         said = problem is not None or (bool(sentence) and not model.unread)
         self.problem.setVisible(said)
         if problem is not None:
@@ -204,7 +204,7 @@ class FitView(Page):
         self._refresh_unread()
         self.memory_card.setVisible(not model.unread and (report is None or bool(report.devices)))
         self.memory.show_report(report, waiting, model.form.missing or "not computed")
-        self.parts.show_stack(fullest)
+        self.parts.show_device(fullest)
         self.changes.show_changes(report.changes if report else ())
         self.kinds.show_report(report)
         self.curve.show_report(report)
@@ -226,7 +226,7 @@ class FitView(Page):
         )
         self.read.setText("Reading…" if model.reading else f"Read config.json from {model.hub_name}")
         self.read.setEnabled(not model.reading)
-        self.read.setToolTip(plain_tip(f"sndr fit {name} --online"))
+        self.read.setToolTip(plain_tooltip(f"sndr fit {name} --online"))
 
     def _on_starts(self) -> None:
         rows = self.model.starts.total

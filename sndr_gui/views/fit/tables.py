@@ -8,8 +8,8 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QVBoxLayout
 from engine_host.protocol import FitReport
 from engine_host.protocol.fit import Verdict
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.fit.page import bound
 from sndr_gui.views.widgets.parts import Card, badge, clear, set_text, set_tone, text
 
@@ -79,8 +79,8 @@ class GridCard(Card):
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(6)
         self.cells: dict[tuple[int, int], QLabel] = {}
-        lesson = "Every stream at full length; tight: they start, and may wait for one another."
-        self.body.addWidget(text(lesson, "muted", wrap=True))
+        hint = "Every stream at full length; tight: they start, and may wait for one another."
+        self.body.addWidget(text(hint, "muted", wrap=True))
         self.body.addLayout(self._grid)
 
     def show_report(self, report: FitReport | None) -> None:
@@ -96,7 +96,7 @@ class GridCard(Card):
             said = f"{many} of {cell.context:,} tokens: {word}"
             set_text(made, _LETTERS[cell.verdict])
             set_tone(made, tone)
-            made.setToolTip(plain_tip(said))
+            made.setToolTip(plain_tooltip(said))
             made.setAccessibleName(said)
 
     def _build(self, places: set[tuple[int, int]]) -> None:
@@ -144,7 +144,7 @@ class ReportedCard(Card):
 
 
 class KnownCard(Card):
-    """What was learnt from starts here, and what the model's files do not say."""
+    """The corrections learnt from starts here, and what the model's files do not say."""
 
     def __init__(self) -> None:
         super().__init__("How sure it is")

@@ -1,12 +1,12 @@
-"""Shares as bars, painted by hand; told to screen readers as one sentence."""
+"""Shares as bars, painted by hand; read by screen readers as one sentence."""
 
 from PySide6.QtCore import QRectF, Qt
 from PySide6.QtGui import QMouseEvent, QPainter, QPaintEvent
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from sndr_gui.kit import formats, theme
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.engine.page import Share
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.page import StageSpan
 
 _WIDEST = 64
 _NARROWEST = 4
@@ -30,7 +30,7 @@ class ShareBars(QWidget):
         if shares == self._shares:
             return
         self._shares = shares
-        said = ", ".join(f"{place}: {formats.share(share)}" for place, share in enumerate(shares, 1))
+        said = ", ".join(f"{place}: {formats.percent(share)}" for place, share in enumerate(shares, 1))
         self.setAccessibleName(f"{self._name}: {said}" if said else self._name)
         self.setToolTip(said)
         self.update()
@@ -59,7 +59,7 @@ class ShareBars(QWidget):
             painter.setBrush(theme.color("accent"))
             painter.drawRoundedRect(QRectF(ground.left(), area.bottom() - height, wide, height), 4, 4)
             painter.setPen(theme.color("text"))
-            painter.drawText(QRectF(middle - 40, 0, 80, 18), centre, formats.share(share))
+            painter.drawText(QRectF(middle - 40, 0, 80, 18), centre, formats.percent(share))
             painter.setPen(theme.color("muted"))
             painter.drawText(QRectF(middle - 40, area.bottom() + 4, 80, 18), centre, str(number + 1))
 
@@ -69,13 +69,13 @@ class StageStrip(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stages: tuple[Share, ...] = ()
+        self._stages: tuple[StageSpan, ...] = ()
         self.setFixedHeight(12)
         self.setMouseTracking(True)
         self.setAccessibleName("Stages of the start")
         theme.notifier.changed.connect(self.update)
 
-    def show_stages(self, stages: tuple[Share, ...]) -> None:
+    def show_stages(self, stages: tuple[StageSpan, ...]) -> None:
         """Draw these stages."""
         if stages == self._stages:
             return
@@ -84,8 +84,8 @@ class StageStrip(QWidget):
         self.setAccessibleName(f"Stages of the start: {said}" if said else "Stages of the start")
         self.update()
 
-    def _spans(self) -> list[tuple[Share, QRectF]]:
-        """Each stage with its place; none is too narrow to be seen."""
+    def _spans(self) -> list[tuple[StageSpan, QRectF]]:
+        """Return each stage with its place; none is too narrow to be seen."""
         whole = sum(stage.seconds for stage in self._stages)
         room = self.width() - _APART * (len(self._stages) - 1) - _NARROWEST * len(self._stages)
         spans, left = [], 0.0
@@ -98,7 +98,7 @@ class StageStrip(QWidget):
     def mouseMoveEvent(self, event: QMouseEvent) -> None:
         for stage, place in self._spans():
             if place.left() <= event.position().x() <= place.right() + _APART:
-                self.setToolTip(plain_tip(f"{stage.name}: {formats.duration(stage.seconds)}"))
+                self.setToolTip(plain_tooltip(f"{stage.name}: {formats.duration(stage.seconds)}"))
 
     def paintEvent(self, event: QPaintEvent) -> None:
         painter = QPainter(self)

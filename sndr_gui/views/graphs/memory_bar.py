@@ -1,4 +1,4 @@
-"""What a start takes of each device, as stacked bars with a legend; told to screen readers in sentences."""
+"""The memory of each device as stacked bars with a legend; read by screen readers as sentences."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QSizePolicy, QToolTip, QWidge
 
 from engine_host.protocol.fit import FitReport
 from sndr_gui.kit import formats, theme
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.fit.memory_stack import Piece, Stack, stacks_of, summary
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.fit.device_memory import DeviceMemory, MemoryPart, device_memories, summary
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import Elided, clear, column, row, set_text, set_tone, text, unbroken
+from sndr_gui.views.widgets.parts import ElidedLabel, clear, column, row, set_text, set_tone, text, unbroken
 
 _HEAD = 21
 _BAR = 20
@@ -24,7 +24,7 @@ _NOT_COMPUTED = "not computed"
 
 
 def part_colour(number: int) -> QColor:
-    """The colour of a part in the theme in use."""
+    """Return the colour of a part in the theme in use."""
     colours = theme.current().parts
     return QColor(colours[number % len(colours)])
 
@@ -37,37 +37,39 @@ class MemoryBars(QWidget):
 
     def __init__(self) -> None:
         super().__init__()
-        self._stacks: tuple[Stack, ...] = ()
+        self._devices: tuple[DeviceMemory, ...] = ()
         self._waiting = False
         self._note = _NOT_COMPUTED
         self.setAccessibleName("Memory of each device")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(120)
         theme.notifier.changed.connect(self.update)
-        self.show_stacks((), False)
+        self.show_devices((), False)
 
     @property
-    def stacks(self) -> tuple[Stack, ...]:
-        """What is drawn."""
-        return self._stacks
+    def devices(self) -> tuple[DeviceMemory, ...]:
+        """The devices that are drawn."""
+        return self._devices
 
     @property
     def waiting(self) -> bool:
-        """Whether it is dimmed."""
+        """True while the bars are dimmed."""
         return self._waiting
 
-    def show_stacks(self, stacks: tuple[Stack, ...], waiting: bool, note: str = _NOT_COMPUTED) -> None:
+    def show_devices(
+        self, devices: tuple[DeviceMemory, ...], waiting: bool, note: str = _NOT_COMPUTED
+    ) -> None:
         """Draw these devices; `note` is said where there is none."""
-        rows = len(self._stacks)
-        self._stacks, self._waiting, self._note = stacks, waiting, note
-        said = " ".join(stack.sentence for stack in stacks) or note
-        self.setAccessibleDescription(f"{_NOT_COMPUTED}; before: {said}" if waiting and stacks else said)
-        if len(stacks) != rows or self.minimumHeight() != self._height():
+        rows = len(self._devices)
+        self._devices, self._waiting, self._note = devices, waiting, note
+        said = " ".join(device.sentence for device in devices) or note
+        self.setAccessibleDescription(f"{_NOT_COMPUTED}; before: {said}" if waiting and devices else said)
+        if len(devices) != rows or self.minimumHeight() != self._height():
             self.setFixedHeight(self._height())
         self.update()
 
     def _height(self) -> int:
-        rows = max(1, len(self._stacks))
+        rows = max(1, len(self._devices))
         return rows * (_HEAD + _BAR) + (rows - 1) * _APART + 2
 
     def sizeHint(self) -> QSize:
@@ -76,44 +78,44 @@ class MemoryBars(QWidget):
     # Where things are.
 
     def _scale(self) -> float:
-        """Pixels a byte."""
-        return (self.width() - 2) / max((stack.reach for stack in self._stacks), default=1)
+        """Return the pixels of a byte."""
+        return (self.width() - 2) / max((device.extent for device in self._devices), default=1)
 
     def _bar(self, number: int) -> QRectF:
         top = number * (_HEAD + _BAR + _APART) + _HEAD
-        stack = self._stacks[number]
-        return QRectF(1, top, stack.total * self._scale(), _BAR)
+        device = self._devices[number]
+        return QRectF(1, top, device.total * self._scale(), _BAR)
 
-    def _spans(self, number: int) -> list[tuple[Piece, QRectF]]:
-        stack, scale, bar = self._stacks[number], self._scale(), self._bar(number)
-        left, found = bar.left() + stack.taken * scale, []
-        for piece in stack.pieces:
-            wide = piece.size * scale
-            found.append((piece, QRectF(left, bar.top(), wide, bar.height())))
+    def _spans(self, number: int) -> list[tuple[MemoryPart, QRectF]]:
+        device, scale, bar = self._devices[number], self._scale(), self._bar(number)
+        left, found = bar.left() + device.taken * scale, []
+        for part in device.parts:
+            wide = part.size * scale
+            found.append((part, QRectF(left, bar.top(), wide, bar.height())))
             left += wide
         return found
 
-    def said_at(self, place: QPointF) -> str:
-        """What lies at a place of the widget: the tooltip."""
-        for number, stack in enumerate(self._stacks):
+    def tooltip_at(self, place: QPointF) -> str:
+        """Return the tooltip of a place of the widget."""
+        for number, device in enumerate(self._devices):
             bar = self._bar(number)
             if not bar.top() <= place.y() <= bar.bottom():
                 continue
-            for piece, span in self._spans(number):
+            for part, span in self._spans(number):
                 if span.left() <= place.x() <= span.right():
-                    return piece.sentence
-            if stack.taken and place.x() < bar.left() + stack.taken * self._scale():
-                return f"Other processes hold {formats.size(stack.taken)}"
-            if place.x() > bar.left() + stack.limit * self._scale():
-                return f"Beyond the {formats.size(stack.room)} that the engine may use"
-            return stack.rest
+                    return part.sentence
+            if device.taken and place.x() < bar.left() + device.taken * self._scale():
+                return f"Other processes hold {formats.size(device.taken)}"
+            if place.x() > bar.left() + device.limit * self._scale():
+                return f"Beyond the {formats.size(device.usable)} that the engine may use"
+            return device.remainder
         return ""
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.ToolTip and isinstance(event, QHelpEvent):
-            said = self.said_at(QPointF(event.pos()))
+            said = self.tooltip_at(QPointF(event.pos()))
             if said:
-                QToolTip.showText(event.globalPos(), plain_tip(said), self)
+                QToolTip.showText(event.globalPos(), plain_tooltip(said), self)
             else:
                 QToolTip.hideText()
             return True
@@ -124,12 +126,12 @@ class MemoryBars(QWidget):
     def paintEvent(self, _event: QPaintEvent) -> None:
         painter = QPainter(self)
         painter.setRenderHint(QPainter.RenderHint.Antialiasing)
-        if not self._stacks:
+        if not self._devices:
             self._paint_nothing(painter)
-        for number, stack in enumerate(self._stacks):
-            self._paint_head(painter, number, stack)
+        for number, device in enumerate(self._devices):
+            self._paint_head(painter, number, device)
             painter.setOpacity(_DIM if self._waiting else 1.0)
-            self._paint_bar(painter, number, stack)
+            self._paint_bar(painter, number, device)
             painter.setOpacity(1.0)
         painter.end()
 
@@ -143,57 +145,59 @@ class MemoryBars(QWidget):
         painter.setPen(theme.color("muted"))
         painter.drawText(bar, Qt.AlignmentFlag.AlignCenter, self._note)
 
-    def _paint_head(self, painter: QPainter, number: int, stack: Stack) -> None:
+    def _paint_head(self, painter: QPainter, number: int, device: DeviceMemory) -> None:
         line = QRectF(1, self._bar(number).top() - _HEAD, self.width() - 2, _HEAD - 3)
-        figure = "computing…" if self._waiting else stack.figure
-        painter.setPen(theme.color("muted" if self._waiting or stack.fits else "bad"))
+        figure = "computing…" if self._waiting else device.usage
+        painter.setPen(theme.color("muted" if self._waiting or device.fits else "bad"))
         painter.drawText(line, int(Qt.AlignmentFlag.AlignRight | Qt.AlignmentFlag.AlignVCenter), figure)
         room = line.adjusted(0, 0, -painter.fontMetrics().horizontalAdvance(figure) - 10, 0)
         painter.setPen(theme.color("text"))
-        name = f"{stack.name}  ·  {formats.size(stack.total)}"
+        name = f"{device.name}  ·  {formats.size(device.total)}"
         name = painter.fontMetrics().elidedText(name, Qt.TextElideMode.ElideRight, round(room.width()))
         painter.drawText(room, int(Qt.AlignmentFlag.AlignLeft | Qt.AlignmentFlag.AlignVCenter), name)
 
-    def _paint_bar(self, painter: QPainter, number: int, stack: Stack) -> None:
+    def _paint_bar(self, painter: QPainter, number: int, device: DeviceMemory) -> None:
         bar, scale = self._bar(number), self._scale()
         painter.setPen(Qt.PenStyle.NoPen)
         painter.setBrush(theme.color("raised"))
         painter.drawRoundedRect(bar, _ROUND, _ROUND)
         painter.save()
         whole = QPainterPath()
-        wide = max(bar.width(), (stack.taken + stack.needed) * scale)
+        wide = max(bar.width(), (device.taken + device.needed) * scale)
         whole.addRoundedRect(QRectF(bar.left(), bar.top(), wide, bar.height()), _ROUND, _ROUND)
         painter.setClipPath(whole)
-        if stack.taken:
-            held = QRectF(bar.left(), bar.top(), stack.taken * scale, bar.height())
+        if device.taken:
+            held = QRectF(bar.left(), bar.top(), device.taken * scale, bar.height())
             ground = theme.color("muted")
             ground.setAlphaF(0.28)
             painter.fillRect(held, ground)
             _hatch(painter, held, "muted", Qt.BrushStyle.Dense6Pattern)
-        for piece, span in self._spans(number):
-            painter.fillRect(span, part_colour(piece.colour))
+        for part, span in self._spans(number):
+            painter.fillRect(span, part_colour(part.colour))
             painter.fillRect(QRectF(span.right() - 1, span.top(), 1, span.height()), theme.color("surface"))
         painter.restore()
-        self._paint_band(painter, bar, stack, scale)
-        self._paint_limit(painter, bar, stack, scale)
+        self._paint_band(painter, bar, device, scale)
+        self._paint_limit(painter, bar, device, scale)
 
-    def _paint_band(self, painter: QPainter, bar: QRectF, stack: Stack, scale: float) -> None:
-        """Where the stack may end: between all estimates at their lower and at their upper end."""
-        if stack.low == stack.high:
+    def _paint_band(self, painter: QPainter, bar: QRectF, device: DeviceMemory, scale: float) -> None:
+        """Hatch where the parts may end: between all estimates at their lower and at their upper end."""
+        if device.low == device.high:
             return
-        left = bar.left() + (stack.taken + stack.low) * scale
-        band = QRectF(left, bar.top() + 3, max(2.0, (stack.high - stack.low) * scale), bar.height() - 6)
+        left = bar.left() + (device.taken + device.low) * scale
+        band = QRectF(left, bar.top() + 3, max(2.0, (device.high - device.low) * scale), bar.height() - 6)
         _hatch(painter, band, "text", Qt.BrushStyle.BDiagPattern)
 
-    def _paint_limit(self, painter: QPainter, bar: QRectF, stack: Stack, scale: float) -> None:
-        place = bar.left() + stack.limit * scale
-        if not stack.fits:
-            over = QRectF(place, bar.top(), (stack.taken + stack.needed - stack.limit) * scale, bar.height())
+    def _paint_limit(self, painter: QPainter, bar: QRectF, device: DeviceMemory, scale: float) -> None:
+        place = bar.left() + device.limit * scale
+        if not device.fits:
+            over = QRectF(
+                place, bar.top(), (device.taken + device.needed - device.limit) * scale, bar.height()
+            )
             ground = theme.color("bad")
             ground.setAlphaF(0.25)
             painter.fillRect(over, ground)
             _hatch(painter, over, "bad", Qt.BrushStyle.FDiagPattern)
-        pen = QPen(theme.color("text" if stack.fits else "bad"), 2)
+        pen = QPen(theme.color("text" if device.fits else "bad"), 2)
         painter.setPen(pen)
         painter.drawLine(QPointF(place, bar.top() - 3), QPointF(place, bar.bottom() + 2))
 
@@ -233,7 +237,7 @@ class Swatch(QWidget):
 
 
 @dataclass(frozen=True)
-class _Explained:
+class _LegendEntry:
     """One entry of the legend: how it is drawn, what is said beside it, and everything about it."""
 
     kind: int
@@ -242,28 +246,28 @@ class _Explained:
     said: str
 
 
-def _explained(stack: Stack | None) -> tuple[_Explained, ...]:
-    if stack is None:
+def _legend_entries(device: DeviceMemory | None) -> tuple[_LegendEntry, ...]:
+    if device is None:
         return ()
     found = [
-        _Explained(piece.colour, piece.name, f"{piece.name} {formats.size(piece.size)}", piece.sentence)
-        for piece in stack.pieces
+        _LegendEntry(part.colour, part.name, f"{part.name} {formats.size(part.size)}", part.sentence)
+        for part in device.parts
     ]
-    if stack.taken:
-        held = formats.size(stack.taken)
+    if device.taken:
+        held = formats.size(device.taken)
         said = f"Other processes hold {held}"
-        found.append(_Explained(Swatch.HELD, "held", f"other processes {held}", said))
-    room = formats.size(stack.room)
-    found.append(_Explained(Swatch.LIMIT, "room", f"end of the room, {room}", f"The engine may use {room}"))
-    if stack.low != stack.high:
-        low, high = formats.size(stack.low), formats.size(stack.high)
+        found.append(_LegendEntry(Swatch.HELD, "held", f"other processes {held}", said))
+    room = formats.size(device.usable)
+    found.append(_LegendEntry(Swatch.LIMIT, "room", f"end of the room, {room}", f"The engine may use {room}"))
+    if device.low != device.high:
+        low, high = formats.size(device.low), formats.size(device.high)
         said = f"All estimates together may move the end: {low} to {high} are needed"
-        found.append(_Explained(Swatch.BAND, "band", f"estimates {low} to {high}", said))
+        found.append(_LegendEntry(Swatch.BAND, "band", f"estimates {low} to {high}", said))
     return tuple(found)
 
 
 class PartLegend(Flow):
-    """What is drawn of the fullest device: its parts with their bytes, what others hold, room and band."""
+    """The legend of the fullest device: its parts, other processes, usable memory and band."""
 
     def __init__(self) -> None:
         super().__init__(spacing=14, lines=6)
@@ -271,9 +275,9 @@ class PartLegend(Flow):
         self._entries: list[tuple[QWidget, QLabel]] = []
         self.setMinimumWidth(1)
 
-    def show_stack(self, stack: Stack | None, waiting: bool = False) -> None:
+    def show_device(self, device: DeviceMemory | None, waiting: bool = False) -> None:
         """Explain the colours of a device; muted while other figures are waited for."""
-        entries = _explained(stack)
+        entries = _legend_entries(device)
         names = tuple(entry.name for entry in entries)
         if names != self._names:
             self._names = names
@@ -288,7 +292,7 @@ class PartLegend(Flow):
         for (cell, label), entry in zip(self._entries, entries, strict=True):
             set_text(label, entry.words)
             set_tone(label, "muted" if waiting else "")
-            cell.setToolTip(plain_tip(entry.said))
+            cell.setToolTip(plain_tooltip(entry.said))
             label.setAccessibleName(entry.said)
 
 
@@ -302,26 +306,26 @@ class PartTable(QWidget):
         self._grid.setHorizontalSpacing(12)
         self._grid.setVerticalSpacing(6)
         self._grid.setColumnStretch(4, 1)
-        self._shown: tuple[Piece, ...] = ()
+        self._shown: tuple[MemoryPart, ...] = ()
 
-    def show_stack(self, stack: Stack | None) -> None:
+    def show_device(self, device: DeviceMemory | None) -> None:
         """Show the parts of a device."""
-        pieces = stack.pieces if stack else ()
-        if pieces == self._shown:
+        parts = device.parts if device else ()
+        if parts == self._shown:
             return
-        self._shown = pieces
+        self._shown = parts
         clear(self._grid)
-        for number, piece in enumerate(pieces):
-            size = text(formats.size(piece.size))
+        for number, part in enumerate(parts):
+            size = text(formats.size(part.size))
             size.setAlignment(Qt.AlignmentFlag.AlignRight)
-            note = f"{piece.source}: {piece.note}" if piece.note else piece.source
-            source = Elided(note, "muted")
-            source.setToolTip(plain_tip(note))
+            note = f"{part.source}: {part.note}" if part.note else part.source
+            source = ElidedLabel(note, "muted")
+            source.setToolTip(plain_tooltip(note))
             cells = (
-                Swatch(piece.colour),
-                text(piece.name),
+                Swatch(part.colour),
+                text(part.name),
                 size,
-                text(piece.band or "exact", "muted"),
+                text(part.band or "exact", "muted"),
                 source,
             )
             for place, cell in enumerate(cells):
@@ -340,12 +344,12 @@ class MemoryView(QWidget):
 
     def show_report(self, report: FitReport | None, waiting: bool, note: str = _NOT_COMPUTED) -> None:
         """Show an answer; dimmed while another one is waited for. `note` stands where there is none."""
-        stacks = stacks_of(report)
-        self.bars.show_stacks(stacks, waiting, note)
-        fullest = max(stacks, key=lambda stack: stack.needed - stack.room, default=None)
+        devices = device_memories(report)
+        self.bars.show_devices(devices, waiting, note)
+        fullest = max(devices, key=lambda device: device.needed - device.usable, default=None)
         computing = "Computing…" if waiting else ""
         set_text(self.summary, unbroken(computing or summary(report)))
         set_tone(self.summary, "muted" if waiting or fullest is None or fullest.fits else "bad")
-        self.summary.setVisible(bool(stacks))
-        self.legend.show_stack(fullest, waiting)
-        self.legend.setVisible(bool(stacks))
+        self.summary.setVisible(bool(devices))
+        self.legend.show_device(fullest, waiting)
+        self.legend.setVisible(bool(devices))

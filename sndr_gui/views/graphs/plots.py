@@ -47,7 +47,7 @@ def _ago(seconds: float) -> str:
 
 
 def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[list[float], list[float]]:
-    """The points of a line: seconds before now, shown values; a value between gaps is a dash that wide."""
+    """Return seconds before now and shown values; a value between gaps becomes a dash that wide."""
     xs: list[float] = []
     ys: list[float] = []
     values = line.values
@@ -91,7 +91,7 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         self.repaint_theme()
 
     def on_reading(self, tell: Callable[[str], None]) -> None:
-        """Tell the values under the pointer to somebody."""
+        """Call this with the values under the pointer."""
         self._reading = tell
 
     def repaint_theme(self) -> None:

@@ -106,7 +106,7 @@ class Trend(QWidget):
 
 
 def nice_top(highest: float) -> float:
-    """The smallest round number that leaves room above a value."""
+    """Return the smallest round number above a value."""
     wanted = max(highest * 1.1, 1.0)
     scale = 1.0
     while wanted > 10 * scale:

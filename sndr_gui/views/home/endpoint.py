@@ -1,12 +1,12 @@
 """The card of the endpoint: its address, who can reach it, and examples."""
 
 from sndr_gui.models.home.page import HomeModel
-from sndr_gui.views.widgets.copying import CommandLine, CopyButton, Switcher
+from sndr_gui.views.widgets.copying import CopyButton, CopyField, SegmentedControl
 from sndr_gui.views.widgets.parts import Card, Dot, row, set_text, set_tone, text
 
 
 class EndpointCard(Card):
-    """Where editors connect, who can reach it, and what to paste."""
+    """The address of the endpoint, who can reach it, and examples to paste."""
 
     def __init__(self, model: HomeModel) -> None:
         super().__init__("Endpoint")
@@ -15,8 +15,8 @@ class EndpointCard(Card):
         self._url = text("", name="big")
         self._copy = CopyButton("the address")
         self._reach = text("", "muted", wrap=True)
-        self._switch = Switcher(("curl", "OpenAI SDK"), "Example")
-        self._snippet = CommandLine(what="the example", wraps=True)
+        self._switch = SegmentedControl(("curl", "OpenAI SDK"), "Example")
+        self._snippet = CopyField(what="the example", wraps=True)
         for choice in self._switch.buttons:
             choice.toggled.connect(self.refresh)
         self.body.addLayout(row(self._dot, self._url, self._copy, None))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from engine_host.protocol import Problem
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
@@ -43,7 +43,7 @@ class HomeView(Page):
         self._cards_row.setLayout(cards)
         self.hero = Hero(model, open_launch)
         self.starting = StartCard(model)
-        self.failure = ProblemBox(mend=model.actions.mend)
+        self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.endpoint = EndpointCard(model)
@@ -87,7 +87,7 @@ class HomeView(Page):
         trend = mode in ("running", "stopping")
         self._trend_card.setVisible(trend)
         if trend:
-            self._trend.show_points(list(model.numbers.trend), time.time())
+            self._trend.show_points(list(model.metrics.trend), time.time())
         self._refresh_buttons(mode)
         if mode in EMPTY_STATES:
             self.hero.refresh(mode)
@@ -112,7 +112,7 @@ class HomeView(Page):
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)
         if (engine := model.engine) is not None:
-            self.relaunch.setToolTip(plain_tip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}"))
+            self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{engine.plan.command}"))
 
     def _refresh_failure(self) -> None:
         engine, problem = self.model.engine, self.model.problem()

@@ -18,7 +18,7 @@ _BUILT_FOR = {
 
 
 class ServersCard(Card):
-    """Which llama.cpp server runs, and what the other would gain."""
+    """The llama.cpp servers: which one runs, and the speed-up of the other."""
 
     def __init__(self, model: HomeModel) -> None:
         super().__init__("llama.cpp server")

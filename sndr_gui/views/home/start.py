@@ -6,7 +6,7 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.engine.stages import StageList
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import Card, EmptyState, button, row, set_text, text
 from sndr_gui.views.widgets.problems import ProblemBox
 
@@ -18,7 +18,7 @@ EMPTY_STATES = {
 
 
 class Hero(Card):
-    """What stands there before an engine runs: the one thing to do."""
+    """The page before an engine runs: the one thing to do."""
 
     def __init__(self, model: HomeModel, open_launch: Callable[[], None]) -> None:
         super().__init__()
@@ -26,7 +26,7 @@ class Hero(Card):
         self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
         self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
         self.retry = button("Try again now", model.session.link.retry, icon="refresh-cw")
-        self.equivalent_command = CommandLine(what="the command line that does the same")
+        self.equivalent_command = CopyField(what="the command line that does the same")
         self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
         self._state = EmptyState(

@@ -16,13 +16,13 @@ from engine_host.protocol import ModelOrigin, ServerChoice
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.form import words_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.launch.memory import SIZES
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
-from sndr_gui.views.widgets.parts import Card, Elided, button, column, row, set_text, text, unbroken
+from sndr_gui.views.widgets.parts import Card, ElidedLabel, button, column, row, set_text, text, unbroken
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -33,7 +33,7 @@ class ModelHead(Card):
     def __init__(self, model: LaunchModel) -> None:
         super().__init__()
         self._model = model
-        self.name = Elided("", name="big")
+        self.name = ElidedLabel("", name="big")
         self.about = text("", "muted", wrap=True)
         self.body.addLayout(column(self.name, self.about, spacing=2))
 
@@ -42,7 +42,7 @@ class ModelHead(Card):
         subject = self._model.subject
         chosen = subject.model if subject is not None else None
         set_text(self.name, chosen.name if chosen else "Choose a model")
-        self.name.setToolTip(plain_tip(chosen.path if chosen else ""))
+        self.name.setToolTip(plain_tooltip(chosen.path if chosen else ""))
         if chosen is None or subject is None:
             return
         parts = [
@@ -58,7 +58,7 @@ class ModelHead(Card):
 
 
 class FormCard(Card):
-    """What can be set before a start; what is left open comes from the layers below."""
+    """The settings of a start; what is left open comes from the layers below."""
 
     def __init__(self, model: LaunchModel) -> None:
         super().__init__("Settings")
@@ -96,13 +96,13 @@ class FormCard(Card):
         self.body.addWidget(self.keep)
 
     def box(self, name: str) -> ChoiceBox:
-        """The choice of a setting."""
+        """Return the choice of a setting."""
         made = self.inputs[name]
         assert isinstance(made, ChoiceBox)
         return made
 
     def shown(self) -> list[str]:
-        """The names of the fields in sight, in order."""
+        """Return the names of the visible fields, in order."""
         return self._arranged[1]
 
     def _number(self, name: str) -> NumberField:
@@ -137,7 +137,7 @@ class FormCard(Card):
         return [*usual, _SERVER, *more]
 
     def _arrange(self) -> None:
-        """Two fields beside each other, or one below the other where there is little room."""
+        """Put two fields beside each other, or one below the other where there is little room."""
         wanted = (2 if self.width() >= 400 else 1, self._names())
         if wanted == self._arranged:
             return
@@ -190,7 +190,7 @@ class FormCard(Card):
         return self._model.form.installation if chosen is None else str(chosen)
 
     def _read(self, entry: EngineSetting) -> tuple[Any, str]:
-        """What was given for a setting, None for nothing, and what is wrong with it."""
+        """Return the value of a setting, None for nothing, and what is wrong with it."""
         made = self.inputs[entry.name]
         if isinstance(made, NumberField):
             return (made.count if entry.kind == "whole" else made.value), made.error

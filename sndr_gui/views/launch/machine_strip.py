@@ -1,4 +1,4 @@
-"""What this machine has, as a row of chips: each with how full it is, and who holds it in its tooltip."""
+"""The strip of chips for this machine: how full each part is, and who holds it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from PySide6.QtGui import QPainter, QPaintEvent
 from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.models.home.machine import MachineModel, Part
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.home.machine import MachineModel, MachinePart
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.parts import button, clear, column, row, set_text, text
 
@@ -56,14 +56,14 @@ class _Chip(QFrame):
         lines.addLayout(row(self._name, self._value, spacing=8))
         lines.addWidget(self._gauge)
 
-    def show_part(self, part: Part) -> None:
+    def show_part(self, part: MachinePart) -> None:
         """Show one thing."""
         set_text(self._name, part.name)
         set_text(self._value, part.value)
         self._gauge.setVisible(part.share is not None)
         if part.share is not None:
             self._gauge.show_share(part.share)
-        self.setToolTip(plain_tip(part.hint))
+        self.setToolTip(plain_tooltip(part.hint))
         self.setAccessibleName(f"{part.name}: {part.value}")
         self.setAccessibleDescription(part.hint)
 
@@ -75,7 +75,7 @@ class MachineStrip(QWidget):
         super().__init__()
         self._model = model
         self._chips: list[_Chip] = []
-        self._told: tuple[Part, ...] = ()
+        self._shown: tuple[MachinePart, ...] = ()
         self._narrow = False
         self.setAccessibleName("This machine")
         self._flow = Flow(spacing=8, lines=6)
@@ -120,8 +120,8 @@ class MachineStrip(QWidget):
         for chip, part in zip(self._chips, parts, strict=True):
             chip.show_part(part)
             chip.setVisible(not (self._narrow and part.is_engine))
-        if parts != self._told:
-            self._told = parts
+        if parts != self._shown:
+            self._shown = parts
             clear(self._grid)
             for number, part in enumerate(parts):
                 self._grid.addWidget(text(part.name, "muted"), number, 0, Qt.AlignmentFlag.AlignTop)

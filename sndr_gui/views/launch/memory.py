@@ -1,4 +1,4 @@
-"""What a start takes on Launch: the bars, and the sliders of context and streams that move them."""
+"""The memory of a start: the bars, and the sliders of context and streams that move them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QWidget
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
 from sndr_gui.kit import formats
-from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.sizes import context_steps, stream_steps
 from sndr_gui.views.graphs.memory_bar import MemoryView
@@ -39,8 +39,8 @@ class MemoryCard(Card):
         self.why = text("", "muted", wrap=True)
         self.behind = text("", "warn", wrap=True)
         self.memory = MemoryView()
-        self.problem = ProblemBox("warning", mend=model.actions.mend)
-        self.again = button("Try again", model.fit.ask_again, icon="rotate-cw", hint="Compute it again")
+        self.problem = ProblemBox("warning", apply_fix=model.actions.apply_fix)
+        self.again = button("Try again", model.fit.refresh, icon="rotate-cw", hint="Compute it again")
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
         self.context_slider = self._slider("context")

@@ -27,12 +27,12 @@ from sndr_gui.views.launch.plan import PlanCard
 from sndr_gui.views.launch.preset_card import PresetFacts, PresetHead
 from sndr_gui.views.launch.preset_list import PresetList
 from sndr_gui.views.launch.start import OutcomeCard, StartBar
-from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.parts import (
     GAP,
     EmptyState,
+    HeightForWidthLayout,
     Page,
-    TallLines,
     button,
     column,
     row,
@@ -73,12 +73,12 @@ class LaunchView(Page):
         self.tools.addWidget(self.filter)
         self.machine = MachineStrip(machine)
         self.body.addWidget(self.machine)
-        self.switcher = Switcher(tuple(kind.value for kind in _KINDS), "List")
+        self.switcher = SegmentedControl(tuple(kind.value for kind in _KINDS), "List")
         for made in self.switcher.buttons:
             made.clicked.connect(self._on_switched)
         self.presets = PresetList(model.presets)
         self.presets.chosen.connect(model.select_preset)
-        self.presets.widen.clicked.connect(self.filter.clear)
+        self.presets.clear_filters.clicked.connect(self.filter.clear)
         self.table = Table(model.models.rows, "Models", 0, {1: 74, 2: 84, 3: 76, 4: 150})  # type: ignore[arg-type]
         self.table.row_chosen.connect(self._on_row)
         self.lists = QStackedWidget()
@@ -92,13 +92,13 @@ class LaunchView(Page):
         self.outcome = OutcomeCard(model, open_chat, open_log)
         self.install = InstallCard(model.installations)
         self.sizes = MemoryCard(model)
-        mending = LaunchFixes(model)
-        self.changes = ChangesCard(mending.apply_change, mending.can_change)
+        fixes = LaunchFixes(model)
+        self.changes = ChangesCard(fixes.apply_change, fixes.can_change)
         self.advice = AdviceCard()
         self.speed = SpeedCard()
         self.form = FormCard(model)
         self.facts = PresetFacts(model)
-        self.plan = PlanCard(model, mending)
+        self.plan = PlanCard(model, fixes)
         self.panel = scrolling(self._canvas())
         self.panel.setMinimumWidth(320)
         self.nothing = EmptyState("rocket", "Nothing is chosen", "Choose a preset or a model in the list.")
@@ -116,7 +116,7 @@ class LaunchView(Page):
         self._clock = QTimer(self)
         self._clock.setInterval(1000)
         self._clock.timeout.connect(self._on_changed)
-        self._below = Throttle(self, 40, self._refresh_below)
+        self._below_throttle = Throttle(self, 40, self._refresh_below)
         self.start = StartBar(model)
         self.body.addWidget(self.start)
         model.models.changed.connect(self._on_lists)
@@ -164,7 +164,7 @@ class LaunchView(Page):
         canvas.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         # Nothing scrolls sideways: no long word may push the rest beyond the edge.
         canvas.setMinimumWidth(1)
-        lines = TallLines(canvas)
+        lines = HeightForWidthLayout(canvas)
         lines.setContentsMargins(0, 0, 4, 0)
         lines.setSpacing(GAP)
         for part in (
@@ -300,7 +300,7 @@ class LaunchView(Page):
     def _on_detail(self) -> None:
         self.preset.refresh()
         # What lies below is many small texts: whoever walks through the list must not wait for them.
-        self._below.ask()
+        self._below_throttle.trigger()
 
     def _refresh_below(self) -> None:
         self.facts.refresh()

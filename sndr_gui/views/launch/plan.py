@@ -4,14 +4,14 @@ import shlex
 
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.patches import PatchLine, summary
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import (
     Card,
-    Elided,
+    ElidedLabel,
     badge,
     button,
     clear,
@@ -27,15 +27,15 @@ from sndr_gui.views.widgets.problems import Findings, ProblemBox
 class PlanCard(Card):
     """The plan: findings, the exact command line, and every setting with the layer that set it."""
 
-    def __init__(self, model: LaunchModel, mending: LaunchFixes) -> None:
+    def __init__(self, model: LaunchModel, fixes: LaunchFixes) -> None:
         self._making = text("", "muted")
         super().__init__("Plan", self._making)
         self._model = model
-        self.problem = ProblemBox(mend=mending.mend, can=mending.can_mend)
-        self.findings = Findings(mending.mend, mending.can_mend)
+        self.problem = ProblemBox(apply_fix=fixes.apply_fix, can_apply=fixes.can_apply)
+        self.findings = Findings(fixes.apply_fix, fixes.can_apply)
         self.patches = PatchesOfStart(model)
         self._changes = text("", "muted", wrap=True)
-        self._argv = CommandLine(what="the engine's command line", wraps=True)
+        self._argv = CopyField(what="the engine's command line", wraps=True)
         self._caption = text("The engine's own command line", "muted")
         self._settings = QFrame()
         self._grid = QGridLayout(self._settings)
@@ -80,9 +80,9 @@ class PlanCard(Card):
         self._shown = rows
         clear(self._grid)
         for place, entry in enumerate(rows):
-            value = Elided(entry.value)
-            value.setToolTip(plain_tip(entry.value))
-            why = Elided(entry.why, "muted")
+            value = ElidedLabel(entry.value)
+            value.setToolTip(plain_tooltip(entry.value))
+            why = ElidedLabel(entry.why, "muted")
             layer = badge(entry.layer)
             set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
             for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):
@@ -90,7 +90,7 @@ class PlanCard(Card):
 
 
 class PatchesOfStart(QWidget):
-    """How many patches this start gets; opened, each of them with its reason and a tick to leave it out."""
+    """The patches of this start; opened, each with its reason and a checkbox to leave it out."""
 
     def __init__(self, model: LaunchModel) -> None:
         super().__init__()
@@ -136,12 +136,12 @@ class PatchesOfStart(QWidget):
         tick.setAccessibleName(f"{line.title}: in this start")
         flag = "--without" if line.chosen else "--with"
         said = f"{line.patch}\nsndr run MODEL {flag} {line.patch}" if line.can_change else line.patch
-        tick.setToolTip(plain_tip(said))
+        tick.setToolTip(plain_tooltip(said))
         tick.setProperty("patch", line.patch)
         tick.clicked.connect(self._on_ticked)
         self.ticks[line.patch] = tick
         title = text(line.title, "" if line.chosen else "muted", wrap=True)
-        title.setToolTip(plain_tip(line.patch))
+        title.setToolTip(plain_tooltip(line.patch))
         why = text(line.why, "muted", wrap=True)
         if not line.why:
             # Shown by its parent: a label that is told to show itself before it has one is a window.

@@ -13,14 +13,14 @@ from engine_host.protocol import Evidence, PresetDetail, PresetEntry, Variant
 from engine_host.protocol.catalog import NotFor
 from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.rows import STATUS_MEANS, STATUS_TONES, PresetRow, workload_words
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.parts import (
     Card,
-    Picture,
+    IconLabel,
     badge,
     button,
     clear,
@@ -51,7 +51,7 @@ class PresetHead(Card):
         self._caveats = QVBoxLayout()
         self._caveats.setSpacing(6)
         self.why = text("", "bad", wrap=True)
-        self.missing = Findings(model.actions.mend)
+        self.missing = Findings(model.actions.apply_fix)
         self.missing.hide()
         self.fit = button(
             "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
@@ -95,7 +95,7 @@ class PresetHead(Card):
         clear(self._caveats)
         for caveat in preset.card.caveats:
             line = row(
-                column(Picture("triangle-alert", "warn", 16), None), text(caveat, wrap=True), spacing=8
+                column(IconLabel("triangle-alert", "warn", 16), None), text(caveat, wrap=True), spacing=8
             )
             line.setStretch(1, 1)
             self._caveats.addLayout(line)
@@ -127,7 +127,7 @@ class PresetHead(Card):
         self.badges.clear()
         for content, colour, hint in made:
             label = badge(content, colour)
-            label.setToolTip(plain_tip(hint))
+            label.setToolTip(plain_tooltip(hint))
             self.badges.add(label)
 
 
@@ -230,7 +230,7 @@ def _open(address: str, *_checked: object) -> None:
 
 
 def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[str, str], ...]:
-    """Names and values of what is known of a preset; what is not known says so."""
+    """Return names and values of what is known of a preset; what is not known says so."""
     preset, item = chosen.item.preset, chosen.item
     facts = [
         ("For", preset.card.audience),
@@ -263,7 +263,7 @@ def _format(variant: Variant) -> str:
 
 
 def needs_words(preset: PresetEntry) -> str:
-    """The least that a preset runs on."""
+    """Return the least hardware that a preset runs on."""
     needs = preset.needs
     gpus = formats.plural(needs.gpus, "GPU") if needs.gpus else "a processor"
     parts = [

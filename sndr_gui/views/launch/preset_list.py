@@ -98,11 +98,12 @@ class PresetList(QWidget):
         self.table.setColumnHidden(3, True)
         self.table.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
         self.table.row_chosen.connect(self._on_row)
-        widen = button("Show every preset", model.widen, hint="Take back the search and the filters")
+        self.clear_filters = button(
+            "Show all presets", model.clear_filters, hint="Clear the search and the filters"
+        )
         self.again = button("Try again", model.load, icon="rotate-cw", hint="Read the presets again")
-        self.empty = EmptyState("rocket", "", "", widen, self.again)
+        self.empty = EmptyState("rocket", "", "", self.clear_filters, self.again)
         self.empty.sentence.set_width(240)
-        self.widen = widen
         self.stack = QStackedWidget()
         self.stack.addWidget(self.table)
         self.stack.addWidget(self.empty)
@@ -128,7 +129,7 @@ class PresetList(QWidget):
         self._model.set_facet(facet, str(self.boxes[facet].currentData() or ""))
 
     def _on_here(self, wanted: bool) -> None:
-        self._model.narrow(replace(self._model.narrowing, here=wanted))
+        self._model.set_facets(replace(self._model.facets, here=wanted))
 
     def _on_filters(self) -> None:
         self._boxes.setVisible(not self.narrow or self.filters.isChecked())
@@ -157,15 +158,15 @@ class PresetList(QWidget):
         """Show what the list is narrowed to, and which one is chosen."""
         model = self._model
         for facet, box in self.boxes.items():
-            box.fill(model.choices(facet), getattr(model.narrowing, facet))
-        if self.here.isChecked() is not model.narrowing.here:
-            self.here.setChecked(model.narrowing.here)
+            box.fill(model.choices(facet), getattr(model.facets, facet))
+        if self.here.isChecked() is not model.facets.here:
+            self.here.setChecked(model.facets.here)
         some = bool(model.rows.shown)
         self.stack.setCurrentIndex(0 if some else 1)
-        self.widen.setVisible(model.total > 0)
+        self.clear_filters.setVisible(model.total > 0)
         self.again.setVisible(not model.total and bool(model.sentence))
         if not some:
-            heading, sentence = self._lesson()
+            heading, sentence = self._hint()
             self.empty.heading.setText(heading)
             self.empty.sentence.setText(sentence)
         self._show_chosen()
@@ -177,7 +178,7 @@ class PresetList(QWidget):
             self.table.selectRow(place)
             self.table.scrollTo(model.rows.index(place, 0), QAbstractItemView.ScrollHint.EnsureVisible)
 
-    def _lesson(self) -> tuple[str, str]:
+    def _hint(self) -> tuple[str, str]:
         model = self._model
         if model.total:
             return "None of them", "No preset fits the search and the filters."

@@ -7,16 +7,26 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.protocol import EngineState
 from sndr_gui.kit import formats
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
-from sndr_gui.views.widgets.copying import CommandLine
-from sndr_gui.views.widgets.parts import Card, Elided, Picture, button, column, row, set_text, set_tone, text
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.parts import (
+    Card,
+    ElidedLabel,
+    IconLabel,
+    button,
+    column,
+    row,
+    set_text,
+    set_tone,
+    text,
+)
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
 class StartBar(Card):
-    """Always in sight: the command line that does the same, what the start would do, and the button."""
+    """The start bar, always visible: the equivalent command, what the start would do, and the button."""
 
     def __init__(self, model: LaunchModel) -> None:
         super().__init__()
@@ -28,8 +38,8 @@ class StartBar(Card):
             "Cancel", model.watch.cancel, hint="Give up this start", command="sndr stop --now"
         )
         self.cancel.setAccessibleName("Cancel the start")
-        self.note = Elided("", "muted")
-        self.equivalent_command = CommandLine(what="the command line that does the same", wraps=True)
+        self.note = ElidedLabel("", "muted")
+        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
         line = row(column(self.equivalent_command, self.note, spacing=4), self.cancel, self.start, spacing=12)
         line.setStretch(0, 1)
         self.body.addLayout(line)
@@ -43,7 +53,7 @@ class StartBar(Card):
         self.start.setText(f"Starting…{age}" if engine or sending else "Start")
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
-            plain_tip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
+            plain_tooltip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
         )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.cancel.setVisible(engine is not None)
@@ -91,14 +101,14 @@ class OutcomeCard(Card):
         self.ready_text = text("", "good", wrap=True)
         self.chat = button("Open chat", open_chat, icon="message-square", hint="Talk to the model")
         self.ready = QWidget()
-        self.ready.setLayout(row(Picture("circle-check", "good", 18), self.ready_text, self.chat))
-        self.failure = ProblemBox(mend=model.actions.mend)
+        self.ready.setLayout(row(IconLabel("circle-check", "good", 18), self.ready_text, self.chat))
+        self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log_wanted.connect(self._on_log)
         self.failure.log.show()
         self.again = button("Try again", self._on_again, icon="rotate-cw", hint="Start the same again")
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
-        self.problem = ProblemBox(mend=model.actions.mend)
+        self.problem = ProblemBox(apply_fix=model.actions.apply_fix)
         for part in (self.stages, self.ready, self.failure, self._again_row, self.problem):
             self.body.addWidget(part)
         self.hide()

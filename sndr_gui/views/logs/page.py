@@ -8,7 +8,7 @@ from engine_host.protocol import LogLine, Severity
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.logs.page import KEPT, LogsModel, line_text
 from sndr_gui.models.window.throttle import Throttle
-from sndr_gui.views.widgets.copying import CommandLine, copy
+from sndr_gui.views.widgets.copying import CopyField, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text
 
@@ -45,7 +45,7 @@ class LogsView(Page):
         self._stack = QStackedWidget()
         self._stack.addWidget(self.lines)
         self._stack.addWidget(self._empty)
-        self._equivalent_command = CommandLine(model.command(), "the command that follows this log")
+        self._equivalent_command = CopyField(model.command(), "the command that follows this log")
         self._equivalent_command.setFixedWidth(260)
         self.tools.addWidget(self._equivalent_command)
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)
@@ -55,7 +55,7 @@ class LogsView(Page):
         self._waiting: list[LogLine] = []
         self._count = 0
         # Lines may come by the hundred a second; they are drawn ten times a second.
-        self._soon = Throttle(self, 100, self._draw_waiting)
+        self._throttle = Throttle(self, 100, self._draw_waiting)
         self._typed = QTimer(self)
         self._typed.setSingleShot(True)
         self._typed.setInterval(150)
@@ -125,7 +125,7 @@ class LogsView(Page):
 
     def _on_appended(self, lines: list[LogLine]) -> None:
         self._waiting.extend(lines)
-        self._soon.ask()
+        self._throttle.trigger()
 
     def _draw_waiting(self) -> None:
         lines, self._waiting = self._waiting[-KEPT:], []

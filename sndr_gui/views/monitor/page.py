@@ -10,7 +10,7 @@ from sndr_gui.kit import formats
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
-from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.parts import GAP, Page, button, row, set_text, set_tone, text
 from sndr_gui.views.widgets.tables import Table
 
@@ -23,13 +23,13 @@ class MonitorView(Page):
         self.model = model
         self._loading = False
         self._chosen = ""
-        self.ranges = Switcher(tuple(name for name, _ in RANGES), "Time shown")
+        self.ranges = SegmentedControl(tuple(name for name, _ in RANGES), "Time shown")
         for number, choice in enumerate(self.ranges.buttons):
             choice.clicked.connect(self._on_range)
             choice.setToolTip(f"Show the last {RANGES[number][0]}")
         self.tools.addWidget(self.ranges)
         self.memory = GraphCard("Memory used, GiB", formats.size)
-        self.kv = GraphCard("KV cache, %", formats.share)
+        self.kv = GraphCard("KV cache, %", formats.percent)
         self.rates = GraphCard("Tokens a second", formats.rate)
         grid = QGridLayout()
         grid.setSpacing(GAP)
@@ -52,16 +52,16 @@ class MonitorView(Page):
         self.body.addWidget(self.table, 2)
         self.body.addWidget(self._empty)
         model.history_changed.connect(self._draw)
-        model.sampled.connect(self._draw_soon)
+        model.sampled.connect(self._schedule_draw)
         model.requests_changed.connect(self._on_requests)
         model.changed.connect(self._on_changed)
         # Two drawings a second are plenty; samples may come faster.
-        self._soon = Throttle(self, 500, self._draw)
+        self._throttle = Throttle(self, 500, self._draw)
         self._on_requests()
         self._on_changed()
 
     def _arrange(self, narrow: bool) -> None:
-        """The two upper graphs beside each other, or each over the whole width of a small window."""
+        """Put the two upper graphs beside each other, or each over the whole width of a small window."""
         if narrow is self._narrow:
             return
         self._narrow = narrow
@@ -94,9 +94,9 @@ class MonitorView(Page):
     def _on_range(self) -> None:
         self.model.set_range(RANGES[self.ranges.place][1])
 
-    def _draw_soon(self) -> None:
+    def _schedule_draw(self) -> None:
         if self.isVisible():
-            self._soon.ask()
+            self._throttle.trigger()
 
     def _draw(self) -> None:
         model, seconds = self.model, float(self.model.range_seconds)
@@ -118,7 +118,7 @@ class MonitorView(Page):
         self._show_cancel()
 
     def _choose_again(self) -> None:
-        """Choose the same request at its new place: a list with others than before has none chosen."""
+        """Select the same request at its new place: a list with other rows than before has none selected."""
         place = self.model.requests.place_of(self._chosen)
         if place is not None and place != self.table.chosen:
             bar = self.table.verticalScrollBar()

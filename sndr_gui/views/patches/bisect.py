@@ -6,16 +6,16 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import BisectCheck
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.views.engine.stages import JobView
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.parts import (
     Card,
-    Elided,
-    Picture,
+    ElidedLabel,
+    IconLabel,
     button,
     clear,
     column,
@@ -48,16 +48,16 @@ class BisectDialog(QDialog):
         self.command.setAccessibleName("Own command")
         self.command.setPlaceholderText("./check.sh   ($SNDR_ENDPOINT, $SNDR_SOCKET and $SNDR_MODEL are set)")
         self.wrong = text("", "bad", wrap=True)
-        self.equivalent_command = CommandLine(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
         self.start = button("Start", self._on_start, kind="primary")
-        lesson = (
+        hint = (
             "The newest engine is started again and again, each time with half of the suspected patches, "
             "until the one that makes the check fail is known. What runs now is replaced."
         )
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
         for part in (
-            text(lesson, "muted", wrap=True),
+            text(hint, "muted", wrap=True),
             self.check,
             self.command,
             self.wrong,
@@ -135,7 +135,7 @@ class BisectCard(Card):
             "Show the starts", self._on_more, kind="flat", hint="Each start and what it showed"
         )
         self.more.setCheckable(True)
-        self.equivalent_command = CommandLine(what="the start without the culprits", wraps=True)
+        self.equivalent_command = CopyField(what="the start without the culprits", wraps=True)
         upper = row(self.job, column(self.away, None))
         upper.setStretch(0, 1)
         self.body.addLayout(upper)
@@ -153,7 +153,7 @@ class BisectCard(Card):
         if job is None:
             return
         self.job.show_job(job, model.cancelling)
-        self.job.setToolTip(plain_tip(job.command))
+        self.job.setToolTip(plain_tooltip(job.command))
         self.away.setVisible(job.ended)
         for part in (self.sentence, self._culprits, self.more):
             part.setVisible(result is not None)
@@ -175,10 +175,10 @@ class BisectCard(Card):
         for line, trial in enumerate(model.trials()):
             picture = ("circle-check", "good") if trial.passed else ("circle-alert", "bad")
             cells = (
-                Picture(*picture, 16),
+                IconLabel(*picture, 16),
                 text(f"{trial.patches} patches", "muted"),
                 text(trial.time, "muted"),
-                Elided(trial.why, "muted"),
+                ElidedLabel(trial.why, "muted"),
             )
             for place, cell in enumerate(cells):
                 self._grid.addWidget(cell, line, place)

@@ -14,7 +14,7 @@ from sndr_gui.models.engine.installations import command
 from sndr_gui.models.patches.page import PatchesModel, reason_words
 from sndr_gui.models.patches.rows import TONES
 from sndr_gui.views.patches.restart import RestartDialog
-from sndr_gui.views.widgets.copying import CommandLine, CopyButton
+from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.diff_text import DiffColours
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.parts import badge, button, clear, row, set_text, text
@@ -56,7 +56,7 @@ class PatchPane(QWidget):
         self.without = button("Start without…", self._on_without)
         self.without.setAccessibleName("Start without this patch")
         self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
-        self.equivalent_command = CommandLine("", "the command that shows this patch")
+        self.equivalent_command = CopyField("", "the command that shows this patch")
         self.install = button("Install vLLM", self._on_install, hint="Then its source can be shown")
         self.install.hide()
         self._facts = QVBoxLayout()
@@ -179,7 +179,7 @@ class PatchPane(QWidget):
             if where:
                 grid.addWidget(text(where, "muted", wrap=True), line + 1, 0, 1, 4)
             if entry.command:
-                equivalent_command = CommandLine(entry.command, "the command of the measurement")
+                equivalent_command = CopyField(entry.command, "the command of the measurement")
                 grid.addWidget(equivalent_command, line + 2, 0, 1, 4)
             line += 3
         grid.setColumnStretch(0, 1)
@@ -192,8 +192,8 @@ class PatchPane(QWidget):
             self._facts.addWidget(text("Reading the source…", "muted"))
             return
         if detail.vllm is None:
-            lesson = "No vLLM is installed here, so there is no source to compare with."
-            self._facts.addWidget(text(lesson, "muted", wrap=True))
+            hint = "No vLLM is installed here, so there is no source to compare with."
+            self._facts.addWidget(text(hint, "muted", wrap=True))
         for operation in detail.operations:
             copy = CopyButton("the change")
             copy.set_content(operation.diff)

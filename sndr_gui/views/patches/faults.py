@@ -1,11 +1,11 @@
-"""The patch folders that cannot be used, each with what is wrong with it."""
+"""The patch folders that cannot be used, each with its problem."""
 
 from __future__ import annotations
 
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from engine_host.protocol import PatchFault
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import button, column, row, scrolling, text
 from sndr_gui.views.widgets.problems import ProblemBox
 
@@ -27,12 +27,12 @@ class FaultsDialog(QDialog):
             box = ProblemBox("warning")
             box.show_problem(fault.problem)
             self.boxes.append(box)
-            lines.addLayout(column(box, CommandLine(fault.folder, "the folder"), spacing=4))
+            lines.addLayout(column(box, CopyField(fault.folder, "the folder"), spacing=4))
         lines.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
-        lesson = "The other patches are not touched by these. A start is made without them."
-        outer.addWidget(text(lesson, "muted", wrap=True))
+        hint = "The other patches are not touched by these. A start is made without them."
+        outer.addWidget(text(hint, "muted", wrap=True))
         outer.addWidget(scrolling(canvas), 1)
         self.close_button = button("Close", self.accept)
         outer.addLayout(row(None, self.close_button))

@@ -41,10 +41,10 @@ class PatchesView(Page):
         self.switches.setMenu(SwitchMenu(self.switches, model))
         self.tools.addWidget(self.filter)
         self.tools.addWidget(self.switches)
-        self._lesson = text("", "muted", wrap=True)
+        self._hint = text("", "muted", wrap=True)
         self.launch = button("Open Launch", open_launch, icon="rocket", hint="Start a model")
-        self._lesson_row = QWidget()
-        self._lesson_row.setLayout(row(self._lesson, self.launch))
+        self._hint_row = QWidget()
+        self._hint_row.setLayout(row(self._hint, self.launch))
         self._cards = QHBoxLayout()
         self._cards.setSpacing(10)
         self._cards.setContentsMargins(0, 0, 0, 0)
@@ -52,7 +52,7 @@ class PatchesView(Page):
         self._cards_row.setLayout(self._cards)
         self._shown_cards: object = None
         self.cards: list[QPushButton] = []
-        self.body.addWidget(self._lesson_row)
+        self.body.addWidget(self._hint_row)
         # A small window cuts the row rather than being widened by it.
         self._cards_row.setMinimumWidth(1)
         self.body.addWidget(self._cards_row)
@@ -68,8 +68,8 @@ class PatchesView(Page):
         self._count = text("", "muted")
         self.faults = button("", self._on_faults, kind="flat", icon="triangle-alert")
         self.faults.setToolTip("What is wrong with them\nsndr patches list")
-        narrowing = Flow(*self.choices.values())
-        line = row(narrowing, self.faults, self._count, spacing=8)
+        facets = Flow(*self.choices.values())
+        line = row(facets, self.faults, self._count, spacing=8)
         line.setStretch(0, 1)
         self.body.addLayout(line)
         widths = {0: 216, 2: 120, 3: 76, 4: 120, 5: 84, 6: 96}
@@ -129,9 +129,9 @@ class PatchesView(Page):
         """Show what is not in the table."""
         model = self.model
         set_text(self.subtitle, model.subtitle)
-        heading, sentence = model.lesson
-        self._lesson_row.setVisible(bool(heading))
-        set_text(self._lesson, f"{heading}. {sentence}")
+        heading, sentence = model.hint
+        self._hint_row.setVisible(bool(heading))
+        set_text(self._hint, f"{heading}. {sentence}")
         self._refresh_install()
         self.pane.refresh()
         self._show_pane()
@@ -172,7 +172,9 @@ class PatchesView(Page):
         made = self.sender()
         if isinstance(made, QPushButton):
             pid = int(made.property("pid"))
-            self.model.narrow(replace(self.model.facets, pid=None if self.model.facets.pid == pid else pid))
+            self.model.set_facets(
+                replace(self.model.facets, pid=None if self.model.facets.pid == pid else pid)
+            )
 
     def _refresh_install(self) -> None:
         missing = self.model.missing
@@ -193,7 +195,7 @@ class PatchesView(Page):
 
     def _on_facet(self) -> None:
         chosen = {facet: box.currentData() or ALL for facet, box in self.choices.items()}
-        self.model.narrow(replace(self.model.facets, **chosen))  # type: ignore[arg-type]
+        self.model.set_facets(replace(self.model.facets, **chosen))  # type: ignore[arg-type]
 
     def _on_rows(self) -> None:
         model = self.model

@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.restart import Restart
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import button, row, set_text, text
 
 
@@ -28,7 +28,7 @@ class RestartDialog(QDialog):
         outer.addWidget(text(asked.title, name="big", wrap=True))
         for part in (self.does, self.cuts, self.also):
             outer.addWidget(part)
-        outer.addWidget(CommandLine(asked.command, "the command line that does the same"))
+        outer.addWidget(CopyField(asked.command, "the command line that does the same"))
         outer.addLayout(row(None, self.stay, self.restart))
         self.finished.connect(self._on_finished)
         state = model.session.state

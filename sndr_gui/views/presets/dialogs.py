@@ -1,4 +1,4 @@
-"""What is asked before a preset is saved, left or imported; no dialog blocks the window."""
+"""The questions before a preset is saved, closed or imported; no dialog blocks the window."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import Severity
 from sndr_gui.models.presets.editor import PresetEditor
-from sndr_gui.models.presets.page import Arriving, PresetsModel
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.models.presets.page import PendingImport, PresetsModel
+from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.diff_text import DiffView
 from sndr_gui.views.widgets.parts import button, row, text
 from sndr_gui.views.widgets.problems import ProblemBox
@@ -48,7 +48,7 @@ class SaveDialog(_Dialog):
                 box = ProblemBox(fault.severity.value)
                 box.show_sentence(fault.message, fault.fix)
                 self.lines.addWidget(box)
-        self.lines.addWidget(CommandLine(editor.command, "the command that does the same", wraps=True))
+        self.lines.addWidget(CopyField(editor.command, "the command that does the same", wraps=True))
         self.save = button("Save", self._on_save, kind="primary")
         self.save.setDefault(True)
         self.lines.addLayout(row(None, button("Cancel", self.reject), self.save))
@@ -67,8 +67,8 @@ class CloseDialog(_Dialog):
         self.setMinimumWidth(420)
         self._editor, self._save = editor, save
         self.lines.addWidget(text(f"{editor.target} has changes that are not saved.", name="h2", wrap=True))
-        lesson = "A draft stays here, also when the window closes, until you save or discard it."
-        self.lines.addWidget(text(lesson, "muted", wrap=True))
+        hint = "A draft stays here, also when the window closes, until you save or discard it."
+        self.lines.addWidget(text(hint, "muted", wrap=True))
         self.keep = button("Keep as draft", self._on_keep, kind="primary")
         self.discard = button("Discard changes", self._on_discard, kind="danger")
         self.save = button("Save…", self._on_save)
@@ -94,44 +94,46 @@ class CloseDialog(_Dialog):
 class ImportDialog(_Dialog):
     """A file that could not be taken in as it is: why, and under another id, or in place of what is there."""
 
-    def __init__(self, parent: QWidget, model: PresetsModel, arriving: Arriving) -> None:
-        super().__init__(parent, f"Import {arriving.name}")
+    def __init__(self, parent: QWidget, model: PresetsModel, pending_import: PendingImport) -> None:
+        super().__init__(parent, f"Import {pending_import.name}")
         self.setMinimumWidth(520)
-        self._model, self._arriving = model, arriving
+        self._model, self._pending_import = model, pending_import
         box = ProblemBox()
-        box.show_problem(arriving.problem)
+        box.show_problem(pending_import.problem)
         self.lines.addWidget(box)
-        self.name = QLineEdit(model.free_id(arriving.taken or "imported"))
+        self.name = QLineEdit(model.free_id(pending_import.taken or "imported"))
         self.name.setAccessibleName("Id to import it under")
         self.rename = button("Import under this id", self._on_rename, kind="primary")
         self.replace = button("Replace mine", self._on_replace, kind="danger")
-        self.equivalent_command = CommandLine(what="the command that does the same")
+        self.equivalent_command = CopyField(what="the command that does the same")
         cancel = button("Cancel", self.reject)
-        if arriving.conflict:
+        if pending_import.conflict:
             self.lines.addWidget(text("Take it in under another id", "muted"))
             self.lines.addWidget(self.name)
             self.lines.addWidget(self.equivalent_command)
-            self.replace.setVisible(arriving.can_replace)
+            self.replace.setVisible(pending_import.can_replace)
             self.lines.addLayout(row(cancel, None, self.replace, self.rename))
             self.name.textChanged.connect(self._on_name)
             self._on_name()
             self.name.setFocus()
         else:
-            faults = arriving.problem.evidence.get("faults")
+            faults = pending_import.problem.evidence.get("faults")
             for fault in faults[1:6] if isinstance(faults, list) else []:
                 self.lines.addWidget(text(f"Line {fault.get('line')}: {fault.get('message')}", wrap=True))
             self.lines.addLayout(row(None, cancel))
-        self.rejected.connect(model.give_up_import)
+        self.rejected.connect(model.cancel_import)
 
     def _on_name(self) -> None:
         self.rename.setEnabled(bool(self.name.text().strip()))
-        words = ["sndr", "presets", "import", self._arriving.path, "--as", self.name.text().strip()]
+        words = ["sndr", "presets", "import", self._pending_import.path, "--as", self.name.text().strip()]
         self.equivalent_command.set_content(shlex.join(words))
 
     def _on_rename(self) -> None:
         self.accept()
-        self._model.import_text(self._arriving.path, self._arriving.text, self.name.text().strip())
+        self._model.import_text(
+            self._pending_import.path, self._pending_import.text, self.name.text().strip()
+        )
 
     def _on_replace(self) -> None:
         self.accept()
-        self._model.import_text(self._arriving.path, self._arriving.text, replace=True)
+        self._model.import_text(self._pending_import.path, self._pending_import.text, replace=True)

@@ -15,7 +15,7 @@ from sndr_gui.models.presets.form import shown
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.views.presets.dialogs import CloseDialog, SaveDialog
 from sndr_gui.views.presets.fields import PresetFields
-from sndr_gui.views.widgets.copying import CommandLine, Switcher
+from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.diff_text import DiffView
 from sndr_gui.views.widgets.parts import (
     Card,
@@ -35,7 +35,7 @@ _FILTER = "Presets (*.yaml *.yml);;All files (*)"
 
 
 def place_of(by: SetBy) -> str:
-    """The file and line that set a value."""
+    """Return the file and line that set a value."""
     name = by.file.rpartition("/")[2]
     return f"{name}:{by.line}" if name and by.line else name or "given here"
 
@@ -109,10 +109,10 @@ class PresetEditorPane(QWidget):
         self.restored = text("", "accent", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
-        self.compare = button("Compare with the file", self.editor.compare_again)
-        self.theirs = button("Take what is in the file", self.editor.take_theirs)
+        self.compare = button("Compare with the file", self.editor.compare_with_file)
+        self.use_file = button("Take what is in the file", self.editor.use_file)
         self._conflict = QWidget()
-        self._conflict.setLayout(row(self.compare, self.theirs, None))
+        self._conflict.setLayout(row(self.compare, self.use_file, None))
         self.fields = PresetFields(model)
         self.yaml = YamlText("YAML of the preset")
         self.yaml.typed.connect(self._on_typed)
@@ -128,7 +128,7 @@ class PresetEditorPane(QWidget):
         for can, way in ((self.yaml.undoAvailable, self.undo), (self.yaml.redoAvailable, self.redo)):
             can.connect(way.setEnabled)
             way.setEnabled(False)
-        self.sides = Switcher(("Form", "YAML"), "Show")
+        self.sides = SegmentedControl(("Form", "YAML"), "Show")
         for side in self.sides.buttons:
             side.clicked.connect(self._arrange)
         self.split = QSplitter(Qt.Orientation.Horizontal)
@@ -151,7 +151,7 @@ class PresetEditorPane(QWidget):
         self.split.addWidget(yaml_side)
         self.split.setSizes([540, 460])
         self._make_below()
-        self.equivalent_command = CommandLine("", "the command that does the same")
+        self.equivalent_command = CopyField("", "the command that does the same")
         tools = row(
             self.back,
             self.fit,
@@ -185,7 +185,7 @@ class PresetEditorPane(QWidget):
         self._arrange()
 
     def _make_below(self) -> None:
-        self.views = Switcher(("Problems", "Resolves to", "Changes"), "Below")
+        self.views = SegmentedControl(("Problems", "Resolves to", "Changes"), "Below")
         for view in self.views.buttons:
             view.clicked.connect(self._on_view)
         self._count = text("", "muted")

@@ -10,7 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QGridLayout, QLineEdit, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol import CatalogFault
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.form import (
     FormField,
@@ -24,7 +24,7 @@ from sndr_gui.models.presets.form import (
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
-from sndr_gui.views.widgets.parts import Elided, clear, column, restyle, row, set_text, set_tone, text
+from sndr_gui.views.widgets.parts import ElidedLabel, clear, column, restyle, row, set_text, set_tone, text
 
 _TYPING_MS = 300
 _TWO_COLUMNS = 430
@@ -45,17 +45,17 @@ class FieldCell(QWidget):
         self.field = field
         self._caption = text(field.caption + (" *" if field.required else ""))
         # Beside the caption where there is room, else below it: a hint that is cut helps nobody.
-        self._help = Elided(field.help, "muted")
+        self._help = ElidedLabel(field.help, "muted")
         self._lines = text(field.help, "muted", wrap=True)
         self._lines.hide()
         self._note = text("", "muted", wrap=True)
         self._note.hide()
         self._filling = False
-        self._soon = Throttle(self, _TYPING_MS, self._commit)
+        self._throttle = Throttle(self, _TYPING_MS, self._commit)
         self.control = self._make()
         self.control.setAccessibleDescription(field.help)
         self._caption.setBuddy(self.control)
-        tip = plain_tip(f"{field.key}\n{field.help}".strip())
+        tip = plain_tooltip(f"{field.key}\n{field.help}".strip())
         self._caption.setToolTip(tip)
         self._help.setToolTip(tip)
         head = row(self._caption, self._help, spacing=8)
@@ -79,7 +79,7 @@ class FieldCell(QWidget):
             low, high = (
                 (int(field.low), int(field.high)) if field.kind == "whole" else (field.low, field.high)
             )
-            number = NumberField(field.caption, low, high, self._soon.ask)
+            number = NumberField(field.caption, low, high, self._throttle.trigger)
             number.edit.editingFinished.connect(self._commit)
             return number
         if field.kind == "lines":
@@ -91,13 +91,13 @@ class FieldCell(QWidget):
             return area
         edit = QLineEdit()
         edit.setAccessibleName(field.caption)
-        edit.textEdited.connect(self._soon.ask)
+        edit.textEdited.connect(self._throttle.trigger)
         edit.editingFinished.connect(self._commit)
         return edit
 
     @property
     def content(self) -> str:
-        """What is typed or chosen; empty for nothing."""
+        """The typed or chosen value as text; empty for nothing."""
         control = self.control
         if isinstance(control, ChoiceBox):
             return str(control.currentData() or "")
@@ -110,7 +110,7 @@ class FieldCell(QWidget):
 
     def _on_area(self) -> None:
         if not self._filling:
-            self._soon.ask()
+            self._throttle.trigger()
 
     def _commit(self) -> None:
         if self._filling or (isinstance(self.control, NumberField) and self.control.error):
@@ -176,13 +176,13 @@ class PresetFields(QWidget):
         self._shown: object = None
         self._another = True
         self._columns = 0
-        self._lesson = text("", "muted", wrap=True)
+        self._hint = text("", "muted", wrap=True)
         self._body = QVBoxLayout()
         self._body.setSpacing(18)
         outer = QVBoxLayout(self)
         outer.setContentsMargins(0, 0, 8, 8)
         outer.setSpacing(12)
-        outer.addWidget(self._lesson)
+        outer.addWidget(self._hint)
         outer.addLayout(self._body)
         outer.addStretch(1)
         model.editor.opened.connect(self._on_opened)
@@ -195,7 +195,7 @@ class PresetFields(QWidget):
         return self._model.editor
 
     def rebuild(self) -> None:
-        """Make the fields of the kind of preset that the text is of."""
+        """Build the fields of the kind of preset that the text is of."""
         model, editor = self._model, self._editor
         data = editor.data
         if model.form is None or model.catalog is None or not editor.is_open:
@@ -232,9 +232,9 @@ class PresetFields(QWidget):
             words = "The text is no YAML now. Mend the marked line, and the form is back."
         elif self._model.form is not None and (left := text_only(self._model.form, editor.data)):
             words = f"{', '.join(left)}: in the text beside."
-        set_text(self._lesson, words)
-        set_tone(self._lesson, "bad" if broken and not editor.read_only else "muted")
-        self._lesson.setVisible(bool(words))
+        set_text(self._hint, words)
+        set_tone(self._hint, "bad" if broken and not editor.read_only else "muted")
+        self._hint.setVisible(bool(words))
         for cell in self.cells.values():
             cell.setEnabled(not broken and not editor.read_only)
 
@@ -268,7 +268,7 @@ class PresetFields(QWidget):
                 QWidget.setTabOrder(one, following)
 
     def _kept(self, fields: tuple[FormField, ...]) -> dict[str, FieldCell]:
-        """The cells that stay, out of their grids: whoever types in one goes on there."""
+        """Take the cells that stay out of their grids: who types in one goes on there."""
         kept = {}
         for field in fields:
             cell = self.cells.get(field.key)
@@ -302,7 +302,7 @@ class PresetFields(QWidget):
                 grid.setColumnStretch(number, 1 if number < columns else 0)
 
     def cell_of(self, widget: QWidget | None) -> FieldCell | None:
-        """The field that a control is of."""
+        """Return the field that a control is of."""
         while widget is not None and not isinstance(widget, FieldCell):
             widget = widget.parentWidget()
         return widget if widget in self.cells.values() else None

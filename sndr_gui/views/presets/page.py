@@ -13,7 +13,7 @@ from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.page import ALL, OWN, SHIPPED, PresetsModel
 from sndr_gui.views.presets.dialogs import ImportDialog
 from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, import_dialog
-from sndr_gui.views.widgets.copying import CommandLine, Switcher
+from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text, set_tone, text
 from sndr_gui.views.widgets.tables import Table
 
@@ -51,14 +51,14 @@ class PresetsView(Page):
         self.body.addWidget(self.stack, 1)
         model.changed.connect(self.refresh)
         model.rows_changed.connect(self._on_rows)
-        model.arriving_changed.connect(self._on_arriving)
+        model.pending_import_changed.connect(self._on_pending_import)
         model.editor.opened.connect(self._on_opened)
         model.editor.changed.connect(self._title)
         model.editor.checked.connect(self._title)
         self._on_rows()
 
     def _make_list(self) -> None:
-        self.origins = Switcher(tuple(name for name, _ in _ORIGINS), "Whose presets")
+        self.origins = SegmentedControl(tuple(name for name, _ in _ORIGINS), "Whose presets")
         for choice in self.origins.buttons:
             choice.clicked.connect(self._on_origin)
         self._count = text("", "muted")
@@ -67,8 +67,10 @@ class PresetsView(Page):
         self.table.row_chosen.connect(self._on_chosen)
         self.table.doubleClicked.connect(self._on_double)
         self.table.installEventFilter(self)
-        self.widen = button("Show every preset", self._on_widen, hint="Take back the search and the filters")
-        self.empty = EmptyState("bookmark", "", "", self.widen)
+        self.clear_filters = button(
+            "Show every preset", self._on_clear_filters, hint="Take back the search and the filters"
+        )
+        self.empty = EmptyState("bookmark", "", "", self.clear_filters)
         self.found = QStackedWidget()
         self.found.addWidget(self.table)
         self.found.addWidget(self.empty)
@@ -77,14 +79,14 @@ class PresetsView(Page):
         self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
         self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
         self.remove = button("Remove", self._on_remove, kind="danger", icon="trash-2")
-        self.lesson = text("", "muted", wrap=True)
-        self.equivalent_command = CommandLine("", "the command that shows this preset")
+        self.hint = text("", "muted", wrap=True)
+        self.equivalent_command = CopyField("", "the command that shows this preset")
         lines = QVBoxLayout(self.list)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
         lines.addLayout(row(self.origins, None, self._count))
         lines.addWidget(self.found, 1)
-        lines.addWidget(self.lesson)
+        lines.addWidget(self.hint)
         lines.addLayout(row(self.edit, self.vary, self.fit, self.export, None, self.remove))
         lines.addWidget(self.equivalent_command)
 
@@ -156,8 +158,8 @@ class PresetsView(Page):
         )
         self.remove.setToolTip(f"With undo  (Del)\nsndr presets remove {name}")
         self.equivalent_command.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
-        set_text(self.lesson, self._lesson())
-        self.lesson.setVisible(bool(self.lesson.text()))
+        set_text(self.hint, self._hint())
+        self.hint.setVisible(bool(self.hint.text()))
         none = model.page is not None and not model.rows.shown
         self.found.setCurrentWidget(self.empty if none else self.table)
         if none:
@@ -184,7 +186,7 @@ class PresetsView(Page):
         set_text(self.subtitle, state + about)
         set_tone(self.subtitle, tone)
 
-    def _lesson(self) -> str:
+    def _hint(self) -> str:
         model, chosen = self.model, self.model.row
         if model.page is None or not model.rows.shown:
             return ""
@@ -193,7 +195,7 @@ class PresetsView(Page):
         return ""
 
     def _nothing(self) -> tuple[str, str]:
-        """Why no preset is listed, as a heading and a sentence."""
+        """Return why no preset is listed, as a heading and a sentence."""
         if self.model.origin == OWN and not self.model.rows.total:
             return "None yet", (
                 "You have no presets of your own yet. Choose a shipped one and make your own variation: "
@@ -210,7 +212,7 @@ class PresetsView(Page):
     def _on_origin(self) -> None:
         self.model.set_origin(_ORIGINS[self.origins.place][1])
 
-    def _on_widen(self) -> None:
+    def _on_clear_filters(self) -> None:
         self.filter.clear()
         self.origins.buttons[0].click()
         self.filter.setFocus()
@@ -242,6 +244,6 @@ class PresetsView(Page):
     def _on_import(self) -> None:
         import_dialog(self, self.model)
 
-    def _on_arriving(self) -> None:
-        if self.model.arriving is not None:
-            ImportDialog(self, self.model, self.model.arriving).open()
+    def _on_pending_import(self) -> None:
+        if self.model.pending_import is not None:
+            ImportDialog(self, self.model, self.model.pending_import).open()

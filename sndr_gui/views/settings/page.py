@@ -11,7 +11,7 @@ from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
 from sndr_gui.views.settings.row import SettingRow
-from sndr_gui.views.widgets.copying import Switcher
+from sndr_gui.views.widgets.copying import SegmentedControl
 from sndr_gui.views.widgets.parts import Card, Page, clear, column, row, rule, set_text, text
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
@@ -27,7 +27,7 @@ class SettingsView(Page):
     def __init__(self, model: SettingsModel, installations: InstallationsModel) -> None:
         super().__init__("Settings", scrolls=True)
         self.model = model
-        self.themes = Switcher(tuple(name for name, _ in _THEMES), "Theme")
+        self.themes = SegmentedControl(tuple(name for name, _ in _THEMES), "Theme")
         for choice in self.themes.buttons:
             choice.clicked.connect(self._on_theme)
         look = Card("Appearance")

@@ -5,8 +5,8 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
-from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.kit.settings import ThemeChoice
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.page import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
@@ -147,10 +147,10 @@ class SettingRow(QWidget):
         self._filling = False
         saving = name in self._model.saving
         set_text(self._layer, "saving…" if saving else self._model.provenance(name))
-        self._layer.setToolTip(plain_tip(setting.why) if setting else "")
+        self._layer.setToolTip(plain_tooltip(setting.why) if setting else "")
         command = self._model.command(name)
-        self._label.setToolTip(plain_tip(f"{name}\n{command}"))
-        self._control.setToolTip(plain_tip(f"{self._entry.help}\n{command}".strip()))
+        self._label.setToolTip(plain_tooltip(f"{name}\n{command}"))
+        self._control.setToolTip(plain_tooltip(f"{self._entry.help}\n{command}".strip()))
         default = self._model.is_default(name)
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)

@@ -1,12 +1,12 @@
-"""Texts to copy: command lines, addresses and programs, each with a button that says it did it."""
+"""Texts to copy: command lines, addresses and programs, each with a button that confirms it."""
 
 from PySide6.QtCore import QPointF, QSize, Qt, QTimer
 from PySide6.QtGui import QGuiApplication, QPainter, QPaintEvent, QTextLayout, QTextOption
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePolicy, QWidget
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
-from sndr_gui.views.widgets.parts import Elided
+from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.views.widgets.parts import ElidedLabel
 
 
 def copy(content: str) -> None:
@@ -35,7 +35,7 @@ class CopyButton(QPushButton):
         self.clicked.connect(self._on_clicked)
 
     def set_content(self, content: str) -> None:
-        """What a click copies."""
+        """Set the text that a click copies."""
         self._content = content
         self.setEnabled(bool(content))
 
@@ -50,7 +50,7 @@ class CopyButton(QPushButton):
         self.setToolTip(self._name)
 
 
-class _Wrapped(QLabel):
+class _WrapAnywhereLabel(QLabel):
     """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks."""
 
     def __init__(self, content: str) -> None:
@@ -61,7 +61,7 @@ class _Wrapped(QLabel):
         self.setMinimumWidth(60)
 
     def hasHeightForWidth(self) -> bool:
-        """Always: QLabel takes it out of the size policy with each text."""
+        """Return True always: QLabel takes it out of the size policy with each text."""
         return True
 
     def _layout(self, content: str, width: int) -> tuple[QTextLayout, float]:
@@ -101,13 +101,13 @@ class _Wrapped(QLabel):
         painter.end()
 
 
-class CommandLine(QFrame):
+class CopyField(QFrame):
     """A command line on a soft ground, with a button that copies it."""
 
     def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
         super().__init__()
         self.setObjectName("inset")
-        self._label: QLabel = _Wrapped(content) if wraps else Elided(content, name="mono")
+        self._label: QLabel = _WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")
         self._copy = CopyButton(what)
         self._copy.set_content(content)
         line = QHBoxLayout(self)
@@ -122,15 +122,15 @@ class CommandLine(QFrame):
         return self._label
 
     def set_content(self, content: str) -> None:
-        """Show and copy another text."""
+        """Set the text that a click copies."""
         if content != self._label.text():
             self._label.setText(content)
             self._label.updateGeometry()
-            self._label.setToolTip(plain_tip(content) if "\n" not in content else "")
+            self._label.setToolTip(plain_tooltip(content) if "\n" not in content else "")
             self._copy.set_content(content)
 
 
-class Switcher(QWidget):
+class SegmentedControl(QWidget):
     """A few flat buttons of which one is down."""
 
     def __init__(self, names: tuple[str, ...], what: str) -> None:
@@ -159,5 +159,5 @@ class Switcher(QWidget):
 
     @property
     def place(self) -> int:
-        """Which one is down."""
+        """The index of the button that is down."""
         return next((place for place, entry in enumerate(self._buttons) if entry.isChecked()), 0)

@@ -1,4 +1,4 @@
-"""Fields that say below themselves what is wrong with what was typed, and choices."""
+"""Fields that show their error below themselves, and choices."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
-from sndr_gui.kit.numbers import decimal, whole
+from sndr_gui.kit.numbers import parse_float, parse_int
 from sndr_gui.views.widgets.parts import restyle, set_text, text
 
 _WIDEST_POPUP = 420
@@ -69,8 +69,8 @@ class NumberField(QWidget):
 
     def _read(self) -> tuple[float | None, str]:
         if isinstance(self._low, int) and isinstance(self._high, int):
-            return whole(self.edit.text(), self._low, self._high)
-        return decimal(self.edit.text(), self._low, self._high)
+            return parse_int(self.edit.text(), self._low, self._high)
+        return parse_float(self.edit.text(), self._low, self._high)
 
     @property
     def value(self) -> float | None:
@@ -85,7 +85,7 @@ class NumberField(QWidget):
 
     @property
     def error(self) -> str:
-        """What is allowed, when something else was typed."""
+        """The allowed values, when something else was typed."""
         return self._read()[1]
 
     def _on_changed(self) -> None:

@@ -1,4 +1,4 @@
-"""Things beside each other that go on in the next line where there is no room."""
+"""Widgets beside each other that wrap into the next line."""
 
 from __future__ import annotations
 

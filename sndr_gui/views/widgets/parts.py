@@ -18,7 +18,7 @@ from PySide6.QtWidgets import (
 )
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 
 _UNIT = re.compile(r"(\d) ([KMGT]?i?B|tok/s|tokens?|free|GPUs?|streams?)\b")
 MARGIN = 28
@@ -46,7 +46,7 @@ def set_text(label: QLabel, text: str) -> None:
 
 
 def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) -> QLabel:
-    """A label that shows its text literally."""
+    """Return a label that shows its text literally."""
     label = QLabel(content)
     # Everything shown may come from a file or a model: it must never be taken for markup.
     label.setTextFormat(Qt.TextFormat.PlainText)
@@ -66,8 +66,8 @@ def unbroken(content: str) -> str:
     return tied.replace("  ·  ", "\u00a0\u00a0·  ")
 
 
-class Elided(QLabel):
-    """A text on one line that ends with an ellipsis where there is no room, and is whole in its tooltip."""
+class ElidedLabel(QLabel):
+    """A label of one line that ends with an ellipsis where it is cut, and is whole in its tooltip."""
 
     def __init__(self, content: str = "", tone: str = "", name: str = "") -> None:
         super().__init__(content)
@@ -85,7 +85,7 @@ class Elided(QLabel):
         if shown == content:
             super().paintEvent(event)
             return
-        self.setToolTip(plain_tip(content))
+        self.setToolTip(plain_tooltip(content))
         painter = QPainter(self)
         painter.setPen(self.palette().color(self.foregroundRole()))
         painter.drawText(self.rect(), int(self.alignment()), shown)
@@ -93,18 +93,18 @@ class Elided(QLabel):
 
 
 def badge(content: str, tone: str = "") -> QLabel:
-    """A short word on a soft ground."""
+    """Return a short word on a soft ground."""
     label = text(content, tone, "badge")
     label.setSizePolicy(QSizePolicy.Policy.Fixed, QSizePolicy.Policy.Fixed)
     return label
 
 
 def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
-    """The text of a tooltip: what it does, its keys, and the equivalent command."""
+    """Return the text of a tooltip: what it does, its keys, and the equivalent command."""
     keys = (
         f"  ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})" if shortcut else ""
     )
-    return plain_tip(sentence + keys + (f"\n{command}" if command else ""))
+    return plain_tooltip(sentence + keys + (f"\n{command}" if command else ""))
 
 
 class Button(QPushButton):
@@ -128,7 +128,7 @@ class Button(QPushButton):
                 self.setShortcut(keys)
 
     def text(self) -> str:
-        """The text without the room before it."""
+        """Return a label that shows its text literally."""
         return super().text().strip()
 
 
@@ -160,7 +160,7 @@ def button(
 
 
 def icon_button(icon: str, name: str, clicked: Callable[[], object] | None = None) -> QPushButton:
-    """A small button that is only an icon; its name is said to screen readers and in the tooltip."""
+    """Return a small button that is only an icon; its name is read by screen readers and is its tooltip."""
     made = Button("")
     made.setProperty("flat", "true")
     made.setProperty("square", "true")
@@ -174,7 +174,7 @@ def icon_button(icon: str, name: str, clicked: Callable[[], object] | None = Non
 
 
 def row(*items: QWidget | QLayout | None, spacing: int = 8) -> QHBoxLayout:
-    """Things beside each other; None is the room that is left."""
+    """Return widgets beside each other; None is a stretch."""
     made = QHBoxLayout()
     made.setContentsMargins(0, 0, 0, 0)
     made.setSpacing(spacing)
@@ -189,7 +189,7 @@ def row(*items: QWidget | QLayout | None, spacing: int = 8) -> QHBoxLayout:
 
 
 def column(*items: QWidget | QLayout | None, spacing: int = 8) -> QVBoxLayout:
-    """Things below each other; None is the room that is left."""
+    """Return widgets below each other; None is a stretch."""
     made = QVBoxLayout()
     made.setContentsMargins(0, 0, 0, 0)
     made.setSpacing(spacing)
@@ -245,7 +245,7 @@ class Dot(QWidget):
         painter.end()
 
 
-class Picture(QLabel):
+class IconLabel(QLabel):
     """An icon that follows the theme."""
 
     def __init__(self, name: str, token: str = "muted", pixels: int = 18) -> None:
@@ -255,7 +255,7 @@ class Picture(QLabel):
         theme.notifier.changed.connect(self.paint)
         self.paint()
 
-    def set_picture(self, name: str, token: str) -> None:
+    def set_icon(self, name: str, token: str) -> None:
         """Show another icon."""
         if (name, token) != (self._name, self._token):
             self._name, self._token = name, token
@@ -299,7 +299,7 @@ class ValueCard(Card):
         set_text(self.caption, caption)
         set_text(self.value, value)
         set_text(self.note, note)
-        self.setToolTip(plain_tip(why))
+        self.setToolTip(plain_tooltip(why))
         self.setAccessibleName(f"{caption}: {value}, {note}")
         self.setAccessibleDescription(why)
 
@@ -311,7 +311,7 @@ class Page(QWidget):
         super().__init__()
         self.setObjectName("page")
         self.title = text(title, name="h1")
-        self.subtitle = Elided("", "muted")
+        self.subtitle = ElidedLabel("", "muted")
         self.tools = row(spacing=GAP)
         header = QHBoxLayout()
         header.setContentsMargins(MARGIN, 22, MARGIN, 0)
@@ -341,13 +341,13 @@ class Page(QWidget):
         self.body.setContentsMargins(MARGIN, 2, MARGIN - (10 if high else 0), 20)
 
     def set_shown(self, shown: bool) -> None:
-        """Told when the page comes to the front or leaves it."""
+        """Called when the page comes to the front or leaves it."""
 
     def focus_filter(self) -> None:
         """Put the cursor into the page's filter, where it has one."""
 
 
-class TallLines(QVBoxLayout):
+class HeightForWidthLayout(QVBoxLayout):
     """The layout of a canvas whose least height does not count: it is as high as it must be at its width.
 
     A layout asks that of its own accord only while it shows a text that wraps; without one the scroll area
@@ -359,7 +359,7 @@ class TallLines(QVBoxLayout):
 
 
 def scrolling(canvas: QWidget) -> QScrollArea:
-    """A scroll area around a canvas, without a frame."""
+    """Return a scroll area around a canvas, without a frame."""
     area = QScrollArea()
     area.setWidgetResizable(True)
     area.setFrameShape(QFrame.Shape.NoFrame)
@@ -393,7 +393,7 @@ class Paragraph(QLabel):
 
 
 class EmptyState(QWidget):
-    """What a page shows before there is anything: what is missing, and the one thing to do."""
+    """The empty state of a page: what is missing, and the one thing to do."""
 
     def __init__(self, icon: str, heading: str, sentence: str, *extras: QWidget | QLayout) -> None:
         super().__init__()
@@ -402,7 +402,7 @@ class EmptyState(QWidget):
         outer = QVBoxLayout(self)
         outer.setSpacing(10)
         outer.addStretch(1)
-        outer.addWidget(Picture(icon, "muted", 32), 0, Qt.AlignmentFlag.AlignHCenter)
+        outer.addWidget(IconLabel(icon, "muted", 32), 0, Qt.AlignmentFlag.AlignHCenter)
         outer.addWidget(self.heading, 0, Qt.AlignmentFlag.AlignHCenter)
         outer.addWidget(self.sentence, 0, Qt.AlignmentFlag.AlignHCenter)
         for extra in extras:

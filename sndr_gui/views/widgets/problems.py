@@ -1,4 +1,4 @@
-"""A failure in three parts: what happened, why, and the next thing to do, as a button and as a command."""
+"""A failure in three parts: what happened, why, and what to do, as a button and as a command."""
 
 from collections.abc import Callable
 
@@ -7,26 +7,26 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol import Finding, Fix, Problem
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.copying import CommandLine
-from sndr_gui.views.widgets.parts import Picture, button, clear, restyle, row, set_text, text
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.parts import IconLabel, button, clear, restyle, row, set_text, text
 
-# A longer fix is a sentence above its button: the button would widen the page.
+# A longer fix is a sentence above its button: the button would clear_filters the page.
 _BUTTON = 30
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 
 
 def is_request(fix: Fix) -> bool:
-    """Whether a fix is a request to the host, which every page can send."""
+    """Return True when a fix is a request to the host, which every page can send."""
     return fix.action is not None
 
 
 def settings_words(fix: Fix) -> str:
-    """What a fix changes in a start, in a few words."""
+    """Return the settings that a fix changes, in a few words."""
     return ", ".join(f"Set {name} to {value}" for name, value in fix.settings.items())
 
 
 class ProblemBox(QFrame):
-    """Shows one problem or finding; a click does what its fix says where `mend` is given and `can` be used.
+    """Shows one problem or finding; a button applies its fix where `can_apply` allows it.
 
     Signals:
         log_wanted: the person wants the log
@@ -37,30 +37,30 @@ class ProblemBox(QFrame):
     def __init__(
         self,
         severity: str = "error",
-        mend: Callable[[Problem | Finding], object] | None = None,
-        can: Callable[[Fix], bool] = is_request,
+        apply_fix: Callable[[Problem | Finding], object] | None = None,
+        can_apply: Callable[[Fix], bool] = is_request,
     ) -> None:
         super().__init__()
-        self._does, self._can = mend, can
+        self._apply_fix, self._can_apply = apply_fix, can_apply
         self.setObjectName("problem")
         self._problem: Problem | Finding | None = None
-        self._picture = Picture(*_ICONS[severity], 18)
+        self._picture = IconLabel(*_ICONS[severity], 18)
         self._what = text("", name="h2", wrap=True)
         self._why = text("", "muted", wrap=True)
         self._fix = text("", wrap=True)
-        self._command = CommandLine(what="the command that mends it")
-        self._mend = button("Do it", self._on_mend)
+        self._command = CopyField(what="the command that fixes it")
+        self._apply = button("Do it", self._on_apply)
         self.log = button(
             "Open log", self.log_wanted.emit, icon="terminal", hint="Open the log at the failure"
         )
         self.log.hide()
-        self._lines = CommandLine(what="the last log lines", wraps=True)
+        self._lines = CopyField(what="the last log lines", wraps=True)
         self._lines.hide()
         inner = QVBoxLayout()
         inner.setSpacing(6)
         for part in (self._what, self._why, self._fix, self._command, self._lines):
             inner.addWidget(part)
-        inner.addLayout(row(self._mend, self.log, None))
+        inner.addLayout(row(self._apply, self.log, None))
         outer = QHBoxLayout(self)
         outer.setContentsMargins(14, 12, 14, 12)
         outer.setSpacing(12)
@@ -75,7 +75,7 @@ class ProblemBox(QFrame):
         """Show it as info, warning or error."""
         if self.property("severity") != severity:
             self.setProperty("severity", severity)
-            self._picture.set_picture(*_ICONS[severity])
+            self._picture.set_icon(*_ICONS[severity])
             restyle(self)
 
     def show_problem(self, problem: Problem, lines: tuple[str, ...] = ()) -> None:
@@ -95,39 +95,39 @@ class ProblemBox(QFrame):
         self._problem = problem
         fix = problem.fix if problem else None
         for label, content in ((self._what, what), (self._why, why), (self._fix, fix.text if fix else "")):
-            set_text(label, formats.unmarked(content))
+            set_text(label, formats.strip_backticks(content))
             label.setVisible(bool(content))
         command = fix.command if fix and fix.command else ""
         self._command.set_content(command)
         self._command.setVisible(bool(command))
-        does = fix is not None and self._does is not None and self._can(fix)
-        self._mend.setVisible(does)
+        does = fix is not None and self._apply_fix is not None and self._can_apply(fix)
+        self._apply.setVisible(does)
         if fix is not None and does:
-            label_text = formats.unmarked(fix.text).rstrip(".")
+            label_text = formats.strip_backticks(fix.text).rstrip(".")
             short = settings_words(fix) if fix.action is None else label_text
-            self._mend.setText(short if len(short) < _BUTTON else "Do it")
-            self._mend.setAccessibleName(
-                f"{short}: {what}" if fix.action is None else formats.unmarked(fix.text)
+            self._apply.setText(short if len(short) < _BUTTON else "Do it")
+            self._apply.setAccessibleName(
+                f"{short}: {what}" if fix.action is None else formats.strip_backticks(fix.text)
             )
             self._fix.setVisible(fix.action is None or len(label_text) >= _BUTTON)
         tail = "\n".join(lines[-8:])
         self._lines.set_content(tail)
         self._lines.setVisible(bool(tail))
-        self.setAccessibleName(formats.unmarked(f"{what} {why}".strip()))
+        self.setAccessibleName(formats.strip_backticks(f"{what} {why}".strip()))
 
-    def _on_mend(self) -> None:
-        if self._problem is not None and self._does is not None:
-            self._does(self._problem)
+    def _on_apply(self) -> None:
+        if self._problem is not None and self._apply_fix is not None:
+            self._apply_fix(self._problem)
 
 
 class Findings(QWidget):
     """A list of findings, worst first."""
 
     def __init__(
-        self, mend: Callable[[Problem | Finding], object], can: Callable[[Fix], bool] = is_request
+        self, apply_fix: Callable[[Problem | Finding], object], can_apply: Callable[[Fix], bool] = is_request
     ) -> None:
         super().__init__()
-        self._mend, self._can = mend, can
+        self._apply_fix, self._can_apply = apply_fix, can_apply
         self._shown: tuple[Finding, ...] = ()
         self._body = QVBoxLayout(self)
         self._body.setContentsMargins(0, 0, 0, 0)
@@ -141,7 +141,7 @@ class Findings(QWidget):
         clear(self._body)
         order = {"error": 0, "warning": 1, "info": 2}
         for finding in sorted(findings, key=lambda entry: order[entry.severity.value]):
-            box = ProblemBox(finding.severity.value, self._mend, self._can)
+            box = ProblemBox(finding.severity.value, self._apply_fix, self._can_apply)
             box.show_finding(finding)
             self._body.addWidget(box)
         self.setVisible(bool(findings))

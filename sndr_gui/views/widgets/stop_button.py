@@ -20,7 +20,7 @@ class StopButton(Button):
         self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
 
     def show_state(self, question: str, stopping: bool, connected: bool) -> None:
-        """`question` stands in the button while it waits for a second click."""
+        """Show the state of the engine; `question` is the label while a second click is waited for."""
         label = "Stopping…" if stopping else question or "Stop"
         if self.text() != label:
             self.setText(label)

@@ -1,4 +1,4 @@
-"""A slider over given values beside a field for the exact number, with a mark where the room ends."""
+"""A slider over given values beside a field for the exact number, with a mark at the largest that fits."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from PySide6.QtGui import QFocusEvent, QMouseEvent, QPainter, QPaintEvent, QPen,
 from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.widgets.fields import NumberField
 from sndr_gui.views.widgets.parts import column, row, set_text, text
 
@@ -143,18 +143,20 @@ class ValueSlider(QWidget):
 
     chosen = Signal(int)
 
-    def __init__(self, caption: str, spoken: str, low: int, high: int, edited: Callable[[], object]) -> None:
+    def __init__(
+        self, caption: str, accessible_name: str, low: int, high: int, edited: Callable[[], object]
+    ) -> None:
         super().__init__()
-        self._spoken = spoken
+        self._accessible_name = accessible_name
         self._filling = False
         self._values: tuple[int, ...] = (low,)
         self.caption = text(caption, "muted")
-        self.field = NumberField(spoken, low, high, edited)
+        self.field = NumberField(accessible_name, low, high, edited)
         self.field.edit.setFixedWidth(_FIELD)
         self.field.edit.setAlignment(Qt.AlignmentFlag.AlignRight)
         self.caption.setBuddy(self.field)
         self.slider = MarkedSlider()
-        self.slider.setAccessibleName(spoken)
+        self.slider.setAccessibleName(accessible_name)
         self.slider.valueChanged.connect(self._on_moved)
         self.note = text("", "muted", wrap=True)
         # What is wrong needs the whole width, the field does not.
@@ -171,10 +173,10 @@ class ValueSlider(QWidget):
             self.chosen.emit(value)
 
     def _name(self, value: int | None) -> None:
-        said = f"{self._spoken}: {value:,}" if value is not None else self._spoken
+        said = f"{self._accessible_name}: {value:,}" if value is not None else self._accessible_name
         if self.slider.accessibleName() != said:
             self.slider.setAccessibleName(said)
-            self.slider.setToolTip(plain_tip(said))
+            self.slider.setToolTip(plain_tooltip(said))
 
     def show_values(
         self, values: Sequence[int], value: int | None, mark: int | None, note: str, dim: bool

@@ -22,7 +22,7 @@ from PySide6.QtGui import (
 from PySide6.QtWidgets import QPlainTextEdit, QTextEdit, QToolTip, QWidget
 
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 
 _KEY = re.compile(r"^(\s*(?:- )*)([\w.'\"-]+)(?=\s*:(?:\s|$))")
 _COMMENT = re.compile(r"(?:^|\s)(#.*)$")
@@ -79,7 +79,7 @@ class YamlText(QPlainTextEdit):
         # Tab leaves the editor; Return keeps the indentation, so that it is hardly missed.
         self.setTabChangesFocus(True)
         self._marks: Mapping[int, tuple[str, str]] = {}
-        self._told = ""
+        self._last_text = ""
         self._strip = _Numbers(self)
         self._colours = _YamlColours(self.document())
         self.blockCountChanged.connect(self._on_blocks)
@@ -92,8 +92,8 @@ class YamlText(QPlainTextEdit):
 
     def _on_text(self) -> None:
         # Colours count as changes of the text too.
-        if (content := self.toPlainText()) != self._told:
-            self._told = content
+        if (content := self.toPlainText()) != self._last_text:
+            self._last_text = content
             self.typed.emit(content)
 
     def replace_text(self, text: str, *, undoable: bool = True) -> None:
@@ -103,7 +103,7 @@ class YamlText(QPlainTextEdit):
         if text == before:
             return
         # It is known where it comes from: only what a person types is told.
-        self._told = text
+        self._last_text = text
         if not undoable:
             self.setPlainText(text)
             return
@@ -166,14 +166,14 @@ class YamlText(QPlainTextEdit):
             place = QPoint(event.pos().x() - self.viewport().x(), event.pos().y() - self.viewport().y())
             mark = self._marks.get(self.cursorForPosition(place).blockNumber() + 1)
             if mark:
-                QToolTip.showText(event.globalPos(), plain_tip(mark[1]), self)
+                QToolTip.showText(event.globalPos(), plain_tooltip(mark[1]), self)
                 return True
         return super().event(event)
 
     # The strip.
 
     def strip_width(self) -> int:
-        """Room for the largest number."""
+        """Return the width of the largest line number."""
         digits = max(2, len(str(self.blockCount())))
         return _ROOM + digits * self.fontMetrics().horizontalAdvance("9")
 
@@ -217,7 +217,7 @@ class YamlText(QPlainTextEdit):
 
 
 def _same(one: str, other: str) -> int:
-    """How many characters two texts begin with alike."""
+    """Count the characters that two texts begin with alike."""
     length = min(len(one), len(other))
     low = 0
     while low < length and one[low] == other[low]:

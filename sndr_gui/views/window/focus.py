@@ -1,4 +1,4 @@
-"""Where the keyboard is, when a control is switched off or hidden by what it started."""
+"""Keeps the keyboard focus on the page when a control is disabled or hidden by what it started."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ class FocusKeeper(QObject):
         self._lost: QWidget | None = None
         self._heir: QWidget | None = None
         self._moving = False
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.timeout.connect(self._keep)
+        self._timer = QTimer(self)
+        self._timer.setSingleShot(True)
+        self._timer.timeout.connect(self._keep)
         application = QApplication.instance()
         assert isinstance(application, QApplication)
         application.focusChanged.connect(self._on_moved)
@@ -30,7 +30,7 @@ class FocusKeeper(QObject):
     def eventFilter(self, _watched: QObject, event: QEvent) -> bool:
         """Give the focus back as soon as the control can have it again."""
         if event.type() in {QEvent.Type.EnabledChange, QEvent.Type.Show}:
-            self._soon.start(0)
+            self._timer.start(0)
         return False
 
     def _on_moved(self, old: QWidget | None, new: QWidget | None) -> None:
@@ -40,13 +40,13 @@ class FocusKeeper(QObject):
             return
         if _takes_focus(old):
             # Somebody moved on; what comes back now must not pull them away.
-            if not self._soon.isActive():
+            if not self._timer.isActive():
                 self._forget()
             return
         if self._lost is None:
             self._lost = old
             old.installEventFilter(self)
-        self._soon.start(0)
+        self._timer.start(0)
 
     def _keep(self) -> None:
         """Put the focus where it belongs now; all changes of one refresh are over when this runs."""
@@ -81,7 +81,7 @@ def _takes_focus(one: QWidget) -> bool:
 
 
 def _beside(lost: QWidget, area: QWidget) -> QWidget | None:
-    """The next control that Tab reaches, in the smallest part of the page that has one."""
+    """Return the next control that Tab reaches, in the smallest part of the page that has one."""
     part = lost.parentWidget()
     while part is not None and part is not area:
         one: QWidget | None = lost.nextInFocusChain()

@@ -1,4 +1,4 @@
-"""What is on the screen, as JSON, for the end-to-end tests: where to click and what is said there.
+"""Writes what is on the screen as JSON, for the end-to-end tests: where to click and what is read there.
 
 Off unless `SNDR_E2E_INSPECT` names a file; then SIGUSR1 writes it anew. It only reads: tests act by
 keys and clicks.

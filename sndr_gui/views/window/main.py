@@ -20,8 +20,8 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.host.notices import Notices
 from sndr_gui.kit import theme
-from sndr_gui.kit.plain_tip import plain_tip
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.parts import Dot, Page, button, row, set_text, text, tip
 from sndr_gui.views.window.focus import FocusKeeper
@@ -84,7 +84,7 @@ class Window(QMainWindow):
         self.setMinimumSize(_LEAST.boundedTo(room))
         self._file = file
         self._notices = notices
-        self._leaving: CloseConfirmation | None = None
+        self._close_confirmation: CloseConfirmation | None = None
         self._pages: Pages | None = None
         self._built: dict[str, Page] = {}
         self._current = "home"
@@ -193,7 +193,7 @@ class Window(QMainWindow):
         )
 
         self._pages = pages
-        self._leaving = CloseConfirmation(pages.session)
+        self._close_confirmation = CloseConfirmation(pages.session)
         placeholder = self._stack.currentWidget()
         pages.session.link.changed.connect(self._on_link)
         for changed in (
@@ -304,7 +304,7 @@ class Window(QMainWindow):
             )
         self._dot.set_token(_TONES[link.phase.value])
         set_text(self._status, "  ·  ".join(parts))
-        self._status.setToolTip(plain_tip(self._status.text()))
+        self._status.setToolTip(plain_tooltip(self._status.text()))
 
     # Lifetime.
 
@@ -326,17 +326,17 @@ class Window(QMainWindow):
 
     def closeEvent(self, event: QCloseEvent) -> None:
         event.ignore()
-        if self._leaving is not None and (question := self._leaving.question()):
-            self._notices.warning("leaving", question, action_text="Close anyway", action=self._leave)
+        if self._close_confirmation is not None and (question := self._close_confirmation.question()):
+            self._notices.warning("close", question, action_text="Close anyway", action=self._close_now)
             return
-        self._leave()
+        self._close_now()
 
-    def _leave(self) -> None:
+    def _close_now(self) -> None:
         # The program ends in order: the engine host first, then the loop, then this window.
         self.hide()
         self.closing.emit()
 
-    def put_away(self) -> None:
+    def deactivate(self) -> None:
         """Tell the page in front that nobody looks any more."""
         if self._current in self._built:
             self._built[self._current].set_shown(False)

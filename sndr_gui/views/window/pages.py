@@ -52,7 +52,7 @@ class Pages(QObject):
         self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
         self.settings = SettingsModel(session, file)
         self._applies = SummaryReader(session)
-        self._news = HostNotices(session.state, session.notices)
+        self._host_notices = HostNotices(session.state, session.notices)
 
     def build(self, name: str) -> Page:
         """The page of this name."""
@@ -113,7 +113,7 @@ class Pages(QObject):
         """Go to Patches, to those of one process where it is given."""
         self._go("patches")
         if pid is not None:
-            self.patches.narrow(Facets(pid=pid))
+            self.patches.set_facets(Facets(pid=pid))
 
     def open_preset(self, preset: str, settings: object = None) -> None:
         """Go to Presets, to the editor of one's own, or of a new variation of one of the program's."""
@@ -135,7 +135,7 @@ class Pages(QObject):
         self.logs.open_failure(source)
 
     def entries(self) -> list[Entry]:
-        """What the palette can do now, besides going to pages."""
+        """Return the commands of the palette, besides going to pages."""
         entries: list[Entry] = []
         state, engine = self.session.state, self.session.state.running
         if engine is not None:

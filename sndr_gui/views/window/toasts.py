@@ -5,7 +5,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.parts import Picture, button, icon_button, text
+from sndr_gui.views.widgets.parts import IconLabel, button, icon_button, text
 
 _ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 _SECONDS = {"info": 6, "warning": 12, "error": 30}
@@ -26,13 +26,13 @@ class Toast(QFrame):
         self.setObjectName("toast")
         self.setFixedWidth(WIDTH)
         self.notice = notice
-        said = formats.unmarked(notice.text)
+        said = formats.strip_backticks(notice.text)
         self.setAccessibleName(said)
         sentence = text(said, wrap=True)
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 10, 8, 10)
         line.setSpacing(10)
-        line.addWidget(Picture(*_ICONS[notice.severity], 18))
+        line.addWidget(IconLabel(*_ICONS[notice.severity], 18))
         line.addWidget(sentence, 1)
         if notice.action_text and notice.action is not None:
             action = button(notice.action_text, notice.action)

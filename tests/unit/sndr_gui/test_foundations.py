@@ -32,7 +32,7 @@ from sndr_gui.models.window.palette import Entry, matching
 
 
 def test_backticks_are_for_terminals() -> None:
-    assert formats.unmarked("Run `sndr engine build` first.") == "Run sndr engine build first."
+    assert formats.strip_backticks("Run `sndr engine build` first.") == "Run sndr engine build first."
 
 
 def test_versions_that_end_the_process_are_refused_in_a_sentence() -> None:
@@ -103,14 +103,14 @@ def test_settings_survive_and_damage_is_put_aside(tmp_path: Path) -> None:
 
 def test_numbers_read_well_and_unknown_is_never_zero() -> None:
     assert formats.size(None) == formats.rate(None) == formats.count(None) == formats.UNMEASURED
-    assert formats.share(None) == formats.share(1, 0) == formats.used_of(None, 5) == formats.UNMEASURED
+    assert formats.percent(None) == formats.percent(1, 0) == formats.used_of(None, 5) == formats.UNMEASURED
     assert formats.size(21.4 * 2**30) == "21.4 GiB"
     assert formats.used_of(21.4 * 2**30, 24 * 2**30) == "21.4 / 24 GiB"
     assert formats.rate(142.6) == "142.6 tok/s"
     assert formats.rate(4743.6) == "4,744 tok/s"
     assert formats.rate(999.96) == "1,000 tok/s"
     assert formats.plural(1200, "request") == "1,200 requests"
-    assert formats.share(0.63) == "63 %"
+    assert formats.percent(0.63) == "63 %"
     assert [formats.count(n) for n in (512, 8192, 32768, 11_500_000, 35e9)] == [
         "512",
         "8,192",

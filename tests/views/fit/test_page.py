@@ -11,9 +11,9 @@ from PySide6.QtWidgets import QAbstractButton, QComboBox, QLineEdit, QTableView,
 
 from engine_host.core.package_data import resources
 from engine_host.protocol.fit import KV_TOKENS, Measured, Verdict
-from sndr_gui.models.fit.form import Source, Where
+from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.views.fit.page import FitView
-from sndr_gui.views.widgets.copying import CommandLine
+from sndr_gui.views.widgets.copying import CopyField
 from tests.unit.library.fake_hub import COMMIT, FakeHub, fake_hub
 from tests.views.conftest import Stage
 from tests.views.fakes.real_catalog import RealCatalog
@@ -49,14 +49,14 @@ async def page(stage: Stage) -> FitView:
 
 
 async def answered(stage: Stage, view: FitView) -> None:
-    question = view.model.question
+    question = view.model.query
     await stage.until(lambda: question.request is not None and not question.waiting)
 
 
 async def on_3090s(stage: Stage, count: int = 2) -> FitView:
     view = await page(stage)
-    view.model.set_values(source=Source.CATALOGUE, catalogue="qwen3.6-27b")
-    view.model.set_values(variant="int4-autoround", where=Where.CARD, card="rtx-3090", count=count)
+    view.model.set_values(source=ModelSource.CATALOGUE, catalogue="qwen3.6-27b")
+    view.model.set_values(variant="int4-autoround", where=HardwareSource.CARD, card="rtx-3090", count=count)
     view.model.set_values(context=65536, streams=4)
     await answered(stage, view)
     return view
@@ -69,7 +69,7 @@ async def test_a_model_of_the_catalogue_on_two_cards(stage: Stage) -> None:
     assert report.verdict is Verdict.FITS
     assert view.figures[0].value.text() == "fits"
     assert view.figures[1].value.text() == f"{report.largest_context:,}"
-    assert len(view.memory.bars.stacks) == 2
+    assert len(view.memory.bars.devices) == 2
     assert "weights" in visible_text(view.parts)
     assert "turboquant_k8v4" in visible_text(view.kinds)
     assert len(view.grid.cells) == len(report.grid)
@@ -120,7 +120,7 @@ async def test_a_change_is_made_by_a_click_until_it_fits(stage: Stage) -> None:
 
 async def test_a_config_and_figures_of_ones_own(stage: Stage) -> None:
     view = await page(stage)
-    view.model.set_values(source=Source.FILE, path=str(CONFIG), where=Where.FREE)
+    view.model.set_values(source=ModelSource.FILE, path=str(CONFIG), where=HardwareSource.FREE)
     await answered(stage, view)
     total = view.inputs.numbers["total"].edit
     total.selectAll()
@@ -143,7 +143,7 @@ async def test_a_preset_brings_its_own_settings(stage: Stage) -> None:
     stage.pages.open_fit("qwen3.6-27b-k8v4-2x24")
     view = stage.window.page
     assert isinstance(view, FitView)
-    view.model.set_values(where=Where.CARD, card="rtx-3090", count=2)
+    view.model.set_values(where=HardwareSource.CARD, card="rtx-3090", count=2)
     await answered(stage, view)
     report = view.model.report
     assert report is not None
@@ -155,7 +155,7 @@ async def test_a_preset_brings_its_own_settings(stage: Stage) -> None:
 
 async def test_what_was_set_becomes_a_preset_of_ones_own(stage: Stage) -> None:
     view = await page(stage)
-    view.model.set_values(source=Source.PRESET, preset="demo-llamacpp", context=2048, kv="q8_0")
+    view.model.set_values(source=ModelSource.PRESET, preset="demo-llamacpp", context=2048, kv="q8_0")
     await answered(stage, view)
     view.inputs.edit.click()
     editor = stage.pages.presets.editor
@@ -170,7 +170,7 @@ async def test_what_was_set_becomes_a_preset_of_ones_own(stage: Stage) -> None:
 async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: FakeHub) -> None:
     hub.models["org/name"] = (json.loads(CONFIG.read_text()), {"model.safetensors": 9_000_000})
     view = await page(stage)
-    view.model.set_values(source=Source.HUB, repository="org/name", where=Where.CARD, card="l4")
+    view.model.set_values(source=ModelSource.HUB, repository="org/name", where=HardwareSource.CARD, card="l4")
     await stage.until(lambda: view.model.unread)
     assert view.unread.isVisible()
     assert not view.problem.isVisible()
@@ -219,10 +219,10 @@ async def test_compared_starts_and_their_command_have_a_place_each(
         catalogue.store.put("fit", f"engine-{number}", one.at + number, one.model_dump_json())
     stage.window.resize(1278, 778)
     view = await page(stage)
-    view.model.set_values(source=Source.PRESET, preset="")
+    view.model.set_values(source=ModelSource.PRESET, preset="")
     await stage.until(lambda: view.model.starts.total and view.model.report is None)
-    command = view.verified.findChild(CommandLine)
-    assert isinstance(command, CommandLine)
+    command = view.verified.findChild(CopyField)
+    assert isinstance(command, CopyField)
     await stage.until(lambda: view.starts.geometry().bottom() < command.geometry().top())
     shown = {view.starts.model().index(0, place).data() for place in (4, 5)}
     assert shown == {"621,226"}, "tokens are counted"
@@ -230,7 +230,7 @@ async def test_compared_starts_and_their_command_have_a_place_each(
 
 async def test_an_unknown_file_is_a_problem_and_no_figure(stage: Stage) -> None:
     view = await page(stage)
-    view.model.set_values(source=Source.FILE, path="/nowhere/config.json")
+    view.model.set_values(source=ModelSource.FILE, path="/nowhere/config.json")
     await stage.until(lambda: view.model.problem is not None)
     assert view.problem.isVisible()
     assert {card.value.text() for card in view.figures} == {"—"}

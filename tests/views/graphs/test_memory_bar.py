@@ -5,8 +5,8 @@ import asyncio
 from PySide6.QtCore import QPointF
 
 from engine_host.protocol import FitRequest, Problem, Reason
-from sndr_gui.models.fit.memory_stack import stacks_of
-from sndr_gui.models.fit.question import FitQuestion
+from sndr_gui.models.fit.device_memory import device_memories
+from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.views.graphs.memory_bar import MemoryView
 from tests.views.conftest import Stage
 from tests.views.samples import fit as fit_samples
@@ -20,7 +20,7 @@ def asked(stage: Stage) -> list[int]:
 
 
 async def test_of_many_questions_in_a_row_few_are_sent_and_the_last_one_stays(stage: Stage) -> None:
-    question = FitQuestion(stage.session)
+    question = FitQuery(stage.session)
     for context in range(1024, 66_560, 1024):
         question.ask(FitRequest(model="m", context=context))
     assert question.waiting
@@ -32,7 +32,7 @@ async def test_of_many_questions_in_a_row_few_are_sent_and_the_last_one_stays(st
 
 async def test_a_slow_answer_never_overwrites_a_newer_question(stage: Stage) -> None:
     stage.host.fit_seconds = 0.15
-    question = FitQuestion(stage.session)
+    question = FitQuery(stage.session)
     seen: list[int] = []
     question.changed.connect(lambda: seen.append(question.report.context) if question.report else None)
     for context in (1024, 2048, 4096, 8192):
@@ -47,7 +47,7 @@ async def test_a_slow_answer_never_overwrites_a_newer_question(stage: Stage) -> 
 
 async def test_the_answer_for_another_model_is_dropped(stage: Stage) -> None:
     stage.host.fit_seconds = 0.1
-    question = FitQuestion(stage.session)
+    question = FitQuery(stage.session)
     question.ask(FitRequest(model="first", context=1024))
     await stage.until(lambda: asked(stage))
     question.ask(FitRequest(model="second", context=2048))
@@ -59,7 +59,7 @@ async def test_the_answer_for_another_model_is_dropped(stage: Stage) -> None:
 
 async def test_a_refusal_is_kept_with_its_sentence_and_asked_again_on_demand(stage: Stage) -> None:
     stage.host.refuse[FIT] = Problem(reason=Reason.NOT_FOUND, message="There is no such model.")
-    question = FitQuestion(stage.session)
+    question = FitQuery(stage.session)
     question.ask(FitRequest(model="m", context=1024))
     await stage.until(lambda: question.problem is not None)
     assert question.sentence == "There is no such model."
@@ -68,7 +68,7 @@ async def test_a_refusal_is_kept_with_its_sentence_and_asked_again_on_demand(sta
     question.ask(FitRequest(model="m", context=1024))
     assert question.problem is not None, "the same question is not asked twice by itself"
     del stage.host.refuse[FIT]
-    question.ask_again()
+    question.refresh()
     await stage.until(lambda: question.report is not None)
     assert question.sentence == ""
 
@@ -76,7 +76,7 @@ async def test_a_refusal_is_kept_with_its_sentence_and_asked_again_on_demand(sta
 async def test_nothing_is_drawn_before_something_was_computed(stage: Stage) -> None:
     view = MemoryView()
     view.show_report(None, True)
-    assert view.bars.stacks == ()
+    assert view.bars.devices == ()
     assert view.bars.accessibleDescription() == "not computed"
     assert view.legend.isHidden()
     report = fit_samples.report(FitRequest(model="m", context=32_768))
@@ -92,11 +92,11 @@ async def test_the_bar_says_what_lies_under_the_pointer(stage: Stage) -> None:
     view = MemoryView()
     view.resize(400, 200)
     view.bars.resize(386, view.bars.height())
-    (stack,) = stacks_of(fit_samples.report(FitRequest(model="m", context=32_768)))
-    view.bars.show_stacks((stack,), False)
+    (device,) = device_memories(fit_samples.report(FitRequest(model="m", context=32_768)))
+    view.bars.show_devices((device,), False)
 
     def at(share: float) -> str:
-        return view.bars.said_at(QPointF(1 + share * 384, 30))
+        return view.bars.tooltip_at(QPointF(1 + share * 384, 30))
 
     assert at(0.02) == "Other processes hold 2 GiB"
     assert at(0.4).startswith("weights 16 GiB")

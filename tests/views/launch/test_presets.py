@@ -60,7 +60,7 @@ async def test_what_the_list_does_not_show_is_not_started(stage: Stage) -> None:
     assert not view.start.start.isEnabled()
     assert view.right.currentWidget() is view.nothing
     assert view.presets.empty.isVisible()
-    view.presets.widen.click()
+    view.presets.clear_filters.click()
     assert view.filter.text() == ""
     await stage.until(lambda: view.start.start.isEnabled())
     assert view.model.presets.shows(view.model.presets.chosen)
@@ -97,7 +97,7 @@ async def test_filters_narrow_and_are_taken_back(stage: Stage) -> None:
     assert view.presets.empty.isVisible()
     assert view.presets.empty.heading.text() == "None of them"
     assert view.subtitle.text().startswith("0 of 5 presets")
-    view.presets.widen.click()
+    view.presets.clear_filters.click()
     assert view.presets.table.isVisible()
     assert not view.presets.here.isChecked()
     assert view.presets.boxes["engine"].currentData() == ""
@@ -106,7 +106,7 @@ async def test_filters_narrow_and_are_taken_back(stage: Stage) -> None:
 async def test_the_search_is_taken_back_with_the_filters(stage: Stage) -> None:
     view = await page(stage)
     QTest.keyClicks(view.filter, "nothing like it")
-    view.presets.widen.click()
+    view.presets.clear_filters.click()
     assert view.filter.text() == ""
     assert len(view.model.presets.rows.shown) == 5
 
@@ -158,7 +158,7 @@ async def test_a_card_opens_the_editor_and_fit(stage: Stage) -> None:
 async def test_the_slider_moves_the_bar_and_the_plan(stage: Stage) -> None:
     view = await page(stage, "big-24")
     slider = view.sizes.context_slider.slider
-    before = view.sizes.memory.bars.stacks[0].needed
+    before = view.sizes.memory.bars.devices[0].needed
     asked_before = len(stage.host.sent("POST", FIT))
     slider.setFocus()
     for _ in range(6):
@@ -170,7 +170,7 @@ async def test_the_slider_moves_the_bar_and_the_plan(stage: Stage) -> None:
     assert asked(stage, FIT)["context"] == context
     assert asked(stage, FIT)["preset"] == "big-24"
     assert len(stage.host.sent("POST", FIT)) - asked_before <= 3, "not one question a key"
-    assert view.sizes.memory.bars.stacks[0].needed > before
+    assert view.sizes.memory.bars.devices[0].needed > before
     await stage.until(lambda: asked(stage, PLANS)["overrides"].get("context") == context)
     assert f"{context:,}" in slider.accessibleName()
 

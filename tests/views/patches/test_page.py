@@ -88,7 +88,7 @@ async def test_results_arrive_while_the_engine_starts(stage: Stage) -> None:
 
 async def test_an_engine_without_an_overlay_says_so(stage: Stage) -> None:
     view = await page(stage, engine="llama.cpp")
-    assert view.model.lesson[0] == "llama.cpp has no overlay"
+    assert view.model.hint[0] == "llama.cpp has no overlay"
     assert set(states(view)) == {"on"}
 
 
@@ -328,7 +328,7 @@ async def test_without_vllm_the_page_installs_it(stage: Stage) -> None:
     stage.pages.installations.load()
     await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
     view = await page(stage, engine="")
-    assert view.model.lesson[0] == "vLLM is not installed"
+    assert view.model.hint[0] == "vLLM is not installed"
     assert view.install is not None
     assert view.install.isVisible()
     assert not view.launch.isVisible()
@@ -351,7 +351,7 @@ async def test_nothing_is_to_be_installed_while_vllm_runs_from_a_folder_of_the_p
     stage.pages.installations.load()
     view = await page(stage)
     known = stage.pages.installations
-    await stage.until(lambda: known.all and known.meant("") is None)
+    await stage.until(lambda: known.all and known.resolve("") is None)
     assert view.model.missing is None
     assert view.install is None or not view.install.isVisible()
 

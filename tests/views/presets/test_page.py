@@ -89,7 +89,7 @@ async def test_lists_ones_own_and_the_programs(stage: Stage) -> None:
     assert view.found.currentWidget() is view.empty
     assert "no presets of your own yet" in view.empty.sentence.text()
     view.filter.setText("no such preset")
-    view.widen.click()
+    view.clear_filters.click()
     assert view.found.currentWidget() is view.table
     assert len(view.model.rows.shown) == view.model.rows.total >= 30
     view.filter.setText("no such preset")
@@ -191,7 +191,7 @@ async def test_what_is_wrong_is_marked_at_its_line_and_cannot_be_saved(stage: St
     yaml.insertPlainText("id: [")
     await checked(stage, view)
     assert view.model.editor.data is None
-    assert "no YAML" in view.pane.fields._lesson.text()
+    assert "no YAML" in view.pane.fields._hint.text()
     assert not view.pane.fields.cells["title"].isEnabled()
 
 
@@ -235,7 +235,7 @@ async def test_leaving_with_changes_asks_and_a_draft_survives_the_window(stage: 
     assert Drafts(stage.file.folder / "preset-drafts.json").all == ()
     editor.set_value(("title",), "Third")
     await stage.until(lambda: editor.dirty)
-    stage.window.put_away()
+    stage.window.deactivate()
     assert Drafts(stage.file.folder / "preset-drafts.json").get("mine") is not None
 
 
@@ -287,7 +287,7 @@ async def test_a_file_that_cannot_be_used_is_listed_and_mended(stage: Stage, cat
     broken = next(row for row in view.model.rows.shown if row.id == "broken")
     assert (broken.status, broken.own) == ("cannot be used", True)
     view.model.choose("broken")
-    assert "line 6" in view.lesson.text()
+    assert "line 6" in view.hint.text()
     view.remove.click()
     await stage.until(lambda: not (catalogue.own / "broken.yaml").exists())
     await stage.until(lambda: "preset removed" in [notice.key for notice in stage.window.toasts.shown])
@@ -323,7 +323,7 @@ async def test_exported_and_imported_with_the_choice_of_another_id(
     await stage.until(lambda: out.read_text().startswith("sndr_preset"))
     (catalogue.own / "mine.yaml").write_text(MINE.replace("4096", "1024"))
     view.model.import_file(str(out))
-    await stage.until(lambda: view.model.arriving is not None)
+    await stage.until(lambda: view.model.pending_import is not None)
     asked = dialog(ImportDialog)
     assert asked.name.text() == "mine-2"
     assert shlex.split(asked.equivalent_command.label.text()) == [
@@ -339,9 +339,11 @@ async def test_exported_and_imported_with_the_choice_of_another_id(
     await stage.until(lambda: view.model.item("mine-2") is not None)
     assert "1024" in (catalogue.own / "mine.yaml").read_text()
     view.model.import_text("x.yaml", "not: a preset\n")
-    await stage.until(lambda: view.model.arriving is not None and not view.model.arriving.conflict)
+    await stage.until(
+        lambda: view.model.pending_import is not None and not view.model.pending_import.conflict
+    )
     dialog(ImportDialog).reject()
-    assert view.model.arriving is None
+    assert view.model.pending_import is None
 
 
 @pytest.mark.usefixtures("catalogue")

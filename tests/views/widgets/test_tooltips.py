@@ -8,10 +8,10 @@ from PySide6.QtWidgets import QCheckBox, QLabel, QTableView, QWidget
 
 from engine_host.protocol import EngineState, Layer, PlannedPatches, RequestState, Setting
 from engine_host.protocol.events import EngineRequestEvent
-from sndr_gui.kit.plain_tip import plain_tip
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.launch.page import LaunchView
-from sndr_gui.views.widgets.copying import CommandLine
-from sndr_gui.views.widgets.parts import Elided, button
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.parts import ElidedLabel, button
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
@@ -31,15 +31,15 @@ def read(tip: str) -> str:
 @pytest.mark.parametrize("text", ["plain", "a & b", "a &lt;b", OUTSIDE, "two  spaces <b>\nand\n  a third"])
 def test_every_sign_is_read(text: str) -> None:
     # Qt's own text of a document has a sign of its own for the end of a line.
-    assert read(plain_tip(text)).replace("\u2028", "\n") == text
+    assert read(plain_tooltip(text)).replace("\u2028", "\n") == text
 
 
 @pytest.mark.usefixtures("qapp")
 def test_labels_commands_and_buttons_format_nothing() -> None:
-    label = Elided(OUTSIDE)
+    label = ElidedLabel(OUTSIDE)
     label.resize(30, 20)
     label.grab()
-    command = CommandLine()
+    command = CopyField()
     command.set_content(OUTSIDE)
     pushed = button("Go", hint="Do it", command=OUTSIDE)
     shown = [label.toolTip(), command.findChildren(QLabel)[0].toolTip(), pushed.toolTip()]

@@ -85,7 +85,7 @@ async def test_a_wrong_chat_option_stops_sending(stage: Stage) -> None:
     page.options.click()
     QTest.keyClicks(page.panel.temperature, "9")
     assert not page.composer.send.isEnabled()
-    assert page.model.obstacle.startswith("Temperature")
+    assert page.model.blocked_reason.startswith("Temperature")
     page.panel.temperature.clear()
     QTest.keyClicks(page.panel.temperature, "0,5")
     assert not page.composer.send.isEnabled(), "there is nothing to send"

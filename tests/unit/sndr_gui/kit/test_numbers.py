@@ -16,7 +16,7 @@ from sndr_gui.kit import numbers
     ],
 )
 def test_whole_numbers(content: str, value: int | None, wrong: bool) -> None:
-    found, error = numbers.whole(content, 128, 10_000)
+    found, error = numbers.parse_int(content, 128, 10_000)
     assert (found, bool(error)) == (value, wrong)
 
 
@@ -25,5 +25,5 @@ def test_whole_numbers(content: str, value: int | None, wrong: bool) -> None:
     [("", None, False), ("0,7", 0.7, False), ("0.7", 0.7, False), ("x", None, True), ("9", None, True)],
 )
 def test_decimal_numbers(content: str, value: float | None, wrong: bool) -> None:
-    found, error = numbers.decimal(content, 0, 2)
+    found, error = numbers.parse_float(content, 0, 2)
     assert (found, bool(error)) == (value, wrong)

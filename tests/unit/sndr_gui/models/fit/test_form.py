@@ -9,12 +9,12 @@ from click.testing import CliRunner
 from engine_host.cli.fit import fit
 from engine_host.protocol import EngineKind
 from engine_host.protocol.fit import Change
-from sndr_gui.models.fit.form import FitForm, Source, Where, change_of
+from sndr_gui.models.fit.form import FitForm, HardwareSource, ModelSource, change_of
 
 CATALOGUE = FitForm(
-    source=Source.CATALOGUE, catalogue="qwen3-8b", variant="bf16", where=Where.CARD, card="l4"
+    source=ModelSource.CATALOGUE, catalogue="qwen3-8b", variant="bf16", where=HardwareSource.CARD, card="l4"
 )
-FREE = replace(CATALOGUE, where=Where.FREE, total=24.0, taken=1.5, bandwidth=936.0, count=2)
+FREE = replace(CATALOGUE, where=HardwareSource.FREE, total=24.0, taken=1.5, bandwidth=936.0, count=2)
 
 
 def test_only_what_was_set_is_asked() -> None:
@@ -27,7 +27,7 @@ def test_only_what_was_set_is_asked() -> None:
         "speculation": True,
         "grid": True,
     }
-    preset = FitForm(source=Source.PRESET, preset="demo-llamacpp", engine=EngineKind.VLLM)
+    preset = FitForm(source=ModelSource.PRESET, preset="demo-llamacpp", engine=EngineKind.VLLM)
     assert preset.request().model_dump() == {"preset": "demo-llamacpp", "grid": True}
 
 
@@ -45,12 +45,12 @@ def test_free_figures_are_gpus_in_bytes() -> None:
         (replace(CATALOGUE, count=2), "sndr fit qwen3-8b/bf16 --hardware '2x l4'"),
         (FREE, "sndr fit qwen3-8b/bf16 --gpu 24:1.5:936 --gpu 24:1.5:936"),
         (replace(FREE, taken=None, bandwidth=None, count=1), "sndr fit qwen3-8b/bf16 --gpu 24"),
-        (FitForm(source=Source.PRESET, preset="p", context=128), "sndr fit --preset p --context 128"),
-        (FitForm(model="m", where=Where.CPU, eager=False), "sndr fit m --cpu --no-eager"),
-        (FitForm(source=Source.HUB, repository="a/b", pinned="a/b@c"), "sndr fit a/b@c"),
-        (FitForm(source=Source.HUB, repository="a/x", pinned="a/b@c"), "sndr fit a/x"),
+        (FitForm(source=ModelSource.PRESET, preset="p", context=128), "sndr fit --preset p --context 128"),
+        (FitForm(model="m", where=HardwareSource.CPU, eager=False), "sndr fit m --cpu --no-eager"),
+        (FitForm(source=ModelSource.HUB, repository="a/b", pinned="a/b@c"), "sndr fit a/b@c"),
+        (FitForm(source=ModelSource.HUB, repository="a/x", pinned="a/b@c"), "sndr fit a/x"),
         (
-            FitForm(source=Source.FILE, path="/a b/config.json", bits=4.5),
+            FitForm(source=ModelSource.FILE, path="/a b/config.json", bits=4.5),
             "sndr fit '/a b/config.json' --bits 4.5",
         ),
         (FitForm(model="m", tensor_parallel=2, gpu_memory=0.95), "sndr fit m --gpu-memory 0.95 --tp 2"),
@@ -72,11 +72,11 @@ def test_the_command_line_asks_the_same(form: FitForm, command: str) -> None:
     ("form", "says"),
     [
         (FitForm(), "Choose a model."),
-        (FitForm(source=Source.PRESET), "Choose a preset."),
-        (FitForm(source=Source.FILE, path="  "), "Give the path"),
-        (FitForm(source=Source.HUB), "Hugging Face"),
-        (FitForm(model="m", where=Where.CARD), "Choose a GPU."),
-        (FitForm(model="m", where=Where.FREE, total=None), "how much memory"),
+        (FitForm(source=ModelSource.PRESET), "Choose a preset."),
+        (FitForm(source=ModelSource.FILE, path="  "), "Enter the path"),
+        (FitForm(source=ModelSource.HUB), "Hugging Face"),
+        (FitForm(model="m", where=HardwareSource.CARD), "Choose a GPU."),
+        (FitForm(model="m", where=HardwareSource.FREE, total=None), "how much memory"),
     ],
 )
 def test_what_is_missing_is_said(form: FitForm, says: str) -> None:

@@ -5,10 +5,10 @@ from dataclasses import replace
 from engine_host.protocol import PresetStatus, Workload
 from engine_host.protocol.catalog import Evidence
 from engine_host.protocol.fit import Verdict
-from sndr_gui.models.fit.memory_stack import VERDICTS
+from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.presets.rows import (
     STATUS_MEANS,
-    Narrowing,
+    PresetFacets,
     PresetRow,
     choices,
     passes,
@@ -48,7 +48,7 @@ def test_what_fits_is_ready_only_when_nothing_has_to_be_fetched_first() -> None:
 
 def test_facets_narrow_together() -> None:
     def left(**wanted: object) -> list[str]:
-        return ids([row for row in rows() if passes(row, Narrowing(**wanted))])  # type: ignore[arg-type]
+        return ids([row for row in rows() if passes(row, PresetFacets(**wanted))])  # type: ignore[arg-type]
 
     assert left(here=True) == ["demo-llamacpp", "my-27b", "big-24"]
     assert left(engine="vllm", here=True) == ["my-27b", "big-24"]
@@ -60,7 +60,7 @@ def test_facets_narrow_together() -> None:
 
 def test_nothing_is_hidden_before_it_was_judged() -> None:
     known = preset_rows(preset_samples.presets().presets, ())
-    assert all(passes(row, Narrowing(here=True)) for row in known)
+    assert all(passes(row, PresetFacets(here=True)) for row in known)
 
 
 def test_a_facet_offers_what_occurs() -> None:
@@ -127,4 +127,4 @@ def test_what_is_not_known_is_not_hidden_with_what_does_not_work() -> None:
     unknown = replace(row, verdict=row.verdict.model_copy(update={"verdict": Verdict.UNKNOWN}))
     assert not unknown.works
     assert unknown.here == ("not known", "muted")
-    assert passes(unknown, Narrowing(here=True))
+    assert passes(unknown, PresetFacets(here=True))

@@ -1,4 +1,4 @@
-"""The stacked parts of a device's memory as they are drawn and said; no number here is made up."""
+"""The memory of a device by part, as it is drawn and described."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ _PROCESSOR = "processor"
 
 
 @dataclass(frozen=True)
-class Piece:
-    """One part in a stack, in bytes; `colour` is its place among the theme's colours of parts."""
+class MemoryPart:
+    """One part of the memory of a device, in bytes; `colour` is its index among the theme's colours."""
 
     name: str
     size: int
@@ -57,7 +57,7 @@ class Piece:
 
     @property
     def has_band(self) -> bool:
-        """Whether it may be more or less."""
+        """True when the size is an estimate with a band."""
         return self.low < self.size or self.high > self.size
 
     @property
@@ -74,97 +74,97 @@ class Piece:
 
 
 @dataclass(frozen=True)
-class Stack:
+class DeviceMemory:
     """One device: what others hold, the parts on top of it, and how far the engine may go; bytes."""
 
     name: str
     total: int
     taken: int
-    room: int
+    usable: int
     needed: int
-    pieces: tuple[Piece, ...]
+    parts: tuple[MemoryPart, ...]
 
     @property
     def low(self) -> int:
         """The least that all parts may come to."""
-        return sum(piece.low for piece in self.pieces)
+        return sum(part.low for part in self.parts)
 
     @property
     def high(self) -> int:
         """The most that all parts may come to."""
-        return sum(piece.high for piece in self.pieces)
+        return sum(part.high for part in self.parts)
 
     @property
     def limit(self) -> int:
-        """Where the engine's room ends, counted from the start of the device."""
-        return min(self.taken + self.room, self.total)
+        """The end of the usable memory, counted from the start of the device."""
+        return min(self.taken + self.usable, self.total)
 
     @property
     def fits(self) -> bool:
-        """Whether the parts lie within the room."""
-        return self.needed <= self.room
+        """True when the parts lie within the usable memory."""
+        return self.needed <= self.usable
 
     @property
-    def reach(self) -> int:
-        """How much a drawing of it has to show."""
+    def extent(self) -> int:
+        """The bytes that a drawing of the device has to show."""
         return max(self.total, self.taken + self.needed, self.taken + self.high)
 
     @property
-    def figure(self) -> str:
-        """Needed and room: `15.2 GiB of 21.6 GiB`."""
-        return f"{formats.size(self.needed)} of {formats.size(self.room)}"
+    def usage(self) -> str:
+        """Needed and usable memory: `15.2 GiB of 21.6 GiB`."""
+        return f"{formats.size(self.needed)} of {formats.size(self.usable)}"
 
     @property
-    def rest(self) -> str:
-        """What stays free, or what is missing."""
-        left = self.room - self.needed
+    def remainder(self) -> str:
+        """The memory that stays free, or that is missing."""
+        left = self.usable - self.needed
         return f"{formats.size(left)} free" if left >= 0 else f"{formats.size(-left)} missing"
 
     @property
     def sentence(self) -> str:
         """The whole device for whoever cannot see the bar."""
-        parts = "; ".join(piece.sentence for piece in self.pieces)
+        parts = "; ".join(part.sentence for part in self.parts)
         held = f" Other processes hold {formats.size(self.taken)}." if self.taken else ""
         return (
             f"{self.name}, {formats.size(self.total)}: needs {formats.size(self.needed)} of the "
-            f"{formats.size(self.room)} that the engine may use, {self.rest}.{held} Parts: {parts}."
+            f"{formats.size(self.usable)} that the engine may use, {self.remainder}.{held} Parts: {parts}."
         )
 
 
-def stacks_of(report: FitReport | None) -> tuple[Stack, ...]:
-    """One stack a device; none while nothing was computed."""
-    return tuple(_stack(device) for device in report.devices) if report else ()
+def device_memories(report: FitReport | None) -> tuple[DeviceMemory, ...]:
+    """Return one entry a device; none while nothing was computed."""
+    return tuple(_device_memory(device) for device in report.devices) if report else ()
 
 
-def _stack(device: DeviceFit) -> Stack:
-    return Stack(
+def _device_memory(device: DeviceFit) -> DeviceMemory:
+    return DeviceMemory(
         name="Main memory" if device.name == _PROCESSOR else device.name,
         total=device.total,
         taken=device.taken,
-        room=device.room,
+        usable=device.room,
         needed=device.needed,
-        pieces=tuple(_piece(part) for part in device.parts if part.size or part.high),
+        parts=tuple(_memory_part(part) for part in device.parts if part.size or part.high),
     )
 
 
-def _piece(part: FitPart) -> Piece:
+def _memory_part(part: FitPart) -> MemoryPart:
     colour = _COLOURS.get(part.name, _OTHER)
-    return Piece(part.name, part.size, part.low, part.high, colour, SOURCES[part.source], part.note)
+    return MemoryPart(part.name, part.size, part.low, part.high, colour, SOURCES[part.source], part.note)
 
 
 def verdict_words(verdict: Verdict) -> tuple[str, str]:
-    """A verdict as a person reads it, and its tone."""
+    """Return a verdict in words, and its tone."""
     return VERDICTS[verdict]
 
 
 def summary(report: FitReport | None) -> str:
-    """The answer in one line: needed, room and what is left on the fullest device."""
-    stacks = stacks_of(report)
-    if not stacks:
+    """Return the answer in one line: needed, usable and free memory of the fullest device."""
+    devices = device_memories(report)
+    if not devices:
         return ""
-    fullest = max(stacks, key=lambda stack: stack.needed - stack.room)
-    where = f" on each of {len(stacks)} GPUs" if len(stacks) > 1 else ""
+    fullest = max(devices, key=lambda device: device.needed - device.usable)
+    where = f" on each of {len(devices)} GPUs" if len(devices) > 1 else ""
     return (
-        f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.room)} may be used"
-        f"  ·  {fullest.rest}"
+        f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.usable)} may be used"
+        f"  ·  {fullest.remainder}"
     )

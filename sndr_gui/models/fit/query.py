@@ -1,4 +1,4 @@
-"""One question to the memory calculator: asked while it is still being changed, the newest answer wins."""
+"""One query to the memory calculator: sent while it is still being changed, the newest answer wins."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _DEBOUNCE_MS = 30
 _SUBJECT = {"model", "preset", "engine", "server", "hardware", "gpus", "cpu", "bits"}
 
 
-class FitQuestion(QObject):
+class FitQuery(QObject):
     """Holds a FitRequest and the newest answer.
 
     While an answer is under way the next question waits, so that a moving slider moves the bar with it, and
@@ -39,17 +39,17 @@ class FitQuestion(QObject):
         self.sentence = ""
         self._task: asyncio.Future[None] | None = None
         self._asked: FitRequest | None = None
-        self._soon = Throttle(self, _DEBOUNCE_MS, self._send)
+        self._throttle = Throttle(self, _DEBOUNCE_MS, self._send)
         session.link.changed.connect(self._on_link)
 
     @property
     def waiting(self) -> bool:
-        """Whether what is shown is not the answer to what is asked."""
+        """True while the newest answer is not the one to the request."""
         failed = self.problem is not None or bool(self.sentence)
         return self.request is not None and self.answered != self.request and not failed
 
     def ask(self, request: FitRequest) -> None:
-        """Ask soon, unless it is the question already; one that failed is asked again by `ask_again`.
+        """Send the request soon, unless it is the same; one that failed is sent again by `refresh`.
 
         Of questions that come faster than their answers only the newest is sent.
         """
@@ -59,20 +59,20 @@ class FitQuestion(QObject):
             self._forget()
         self.request = request
         self.problem, self.sentence = None, ""
-        self._soon.ask()
+        self._throttle.trigger()
         self.changed.emit()
 
-    def ask_again(self) -> None:
-        """Ask the same again: the machine, the model's files or a preset may have changed."""
+    def refresh(self) -> None:
+        """Send the same request again: the machine, the model's files or a preset may have changed."""
         if self.request is not None:
             self.answered = None
             self.problem, self.sentence = None, ""
             self._drop()
-            self._soon.ask()
+            self._throttle.trigger()
             self.changed.emit()
 
     def clear(self) -> None:
-        """Hold no question."""
+        """Forget the request and its answer."""
         self._forget()
         self.request = None
         self.problem, self.sentence = None, ""
@@ -89,7 +89,7 @@ class FitQuestion(QObject):
 
     def _on_link(self) -> None:
         if self._session.link.connected and self.request is not None and self.answered != self.request:
-            self.ask_again()
+            self.refresh()
 
     def _send(self) -> None:
         request = self.request
@@ -118,7 +118,7 @@ class FitQuestion(QObject):
             self.report = self.answered = None
             self.problem, self.sentence = problem, sentence
         if request != self.request:
-            self._soon.ask()
+            self._throttle.trigger()
         self.changed.emit()
 
 

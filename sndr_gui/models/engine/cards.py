@@ -1,4 +1,4 @@
-"""What one engine reports, in words: cards, latencies, and how its drafts did."""
+"""The cards, latencies and draft counts of one engine."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from statistics import fmean, median
 
 from engine_host.protocol import Engine, EngineKind, Latency, Readings, Request, RequestState
 from sndr_gui.kit import formats
-from sndr_gui.models.engine.readings import EngineNumbers, Value
+from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.trends import Points
 
 # The engine's name of a histogram: how it is called here, and what it measures.
@@ -39,7 +39,7 @@ class LatencyRow:
 
 @dataclass(frozen=True)
 class Speculation:
-    """How drafts did; `by_position` holds the share accepted at draft token 1, 2, …."""
+    """The counts of draft tokens."""
 
     method: str
     length: float | None
@@ -50,14 +50,14 @@ class Speculation:
 
     @property
     def sentence(self) -> str:
-        """Everything in one line."""
+        """Acceptance length and counts in one line."""
         if self.length is None and not self.drafted:
             return "No draft has been verified yet: ask the engine something."
         parts = []
         if self.length is not None:
             parts.append(f"{self.length:.2f} tokens a step")
         if self.drafted and self.accepted is not None:
-            share = formats.share(self.accepted, self.drafted)
+            share = formats.percent(self.accepted, self.drafted)
             parts.append(
                 f"{formats.count(self.accepted)} of {formats.count(self.drafted)} drafts accepted, {share}"
             )
@@ -65,7 +65,7 @@ class Speculation:
 
     @property
     def about(self) -> str:
-        """What the bars are, or why there are none."""
+        """The meaning of the bars, or the reason why there are none."""
         if self.by_position:
             return (
                 "Share of drafts accepted at draft token 1, 2, …; a step keeps drafts up to the first miss."
@@ -78,12 +78,12 @@ class Speculation:
 def cards(
     engine: Engine,
     readings: Readings | None,
-    numbers: EngineNumbers,
+    metrics: EngineMetrics,
     requests: Sequence[Request],
     prefill: Points,
-) -> tuple[Value, ...]:
-    """The eight cards; `readings` is None for an engine that does not run."""
-    decode, memory, kv, running = numbers.values()
+) -> tuple[Metric, ...]:
+    """Return the eight cards; `readings` is None for an engine that does not run."""
+    decode, memory, kv, running = metrics.values()
     vllm = engine.engine == EngineKind.VLLM
     made = (
         _explained(
@@ -107,12 +107,12 @@ def cards(
     )
 
 
-def _explained(value: Value, why: str) -> Value:
+def _explained(value: Metric, why: str) -> Metric:
     return replace(value, why=why)
 
 
-def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Value:
-    """How fast prompts are read, as the engine itself timed them."""
+def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Metric:
+    """Return the prefill speed as the engine itself timed it."""
     caption = "Prompt, each request" if vllm else "Prompt, all streams"
     why = (
         "vLLM's own timing, from a request's first step to its first token; told when its answer ends."
@@ -122,39 +122,39 @@ def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Value:
     now = time.time()
     fresh = [value for at, value in points if value and now - at < 60]
     if fresh:
-        return Value(caption, formats.rate(median(fresh)), "median over 60 s", why)
+        return Metric(caption, formats.rate(median(fresh)), "median over 60 s", why)
     last = next(((at, value) for at, value in reversed(points) if value), None)
     if last is not None:
-        return Value(caption, formats.rate(last[1]), f"last prompt, {formats.age(now - last[0])}", why)
+        return Metric(caption, formats.rate(last[1]), f"last prompt, {formats.age(now - last[0])}", why)
     if readings is not None and readings.prompt_tokens_total is not None:
         note = f"{formats.count(readings.prompt_tokens_total)} tokens read since the start"
         quiet = "No prompt was read in the last five minutes, so there is no speed."
-        return Value(caption, formats.UNMEASURED, note, quiet)
-    return Value(
+        return Metric(caption, formats.UNMEASURED, note, quiet)
+    return Metric(
         caption, formats.UNMEASURED, "not measured", "The engine reported no count of prompt tokens."
     )
 
 
-def _first_token(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Value:
-    """How long a request waits for its first token."""
+def _first_token(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
+    """Return the time to the first token."""
     caption = "First token"
     if engine.engine == EngineKind.VLLM:
         found = next((one for one in (readings.latencies if readings else ()) if one.name == "TTFT"), None)
         why = "The engine's own histogram since its start; the median is read from its buckets."
         if found is None or not found.count:
-            return Value(caption, formats.UNMEASURED, "no request yet", why)
+            return Metric(caption, formats.UNMEASURED, "no request yet", why)
         note = f"median of {formats.plural(found.count, 'request')}"
-        return Value(caption, quantile_words(found.p50, found.p50_below), note, why)
+        return Metric(caption, quantile_words(found.p50, found.p50_below), note, why)
     why = "Measured at the endpoint: llama.cpp reports no latencies of its own."
     times = [one.ttft for one in _finished(engine, requests) if one.ttft is not None]
     if not times:
-        return Value(caption, formats.UNMEASURED, "no request yet", why)
+        return Metric(caption, formats.UNMEASURED, "no request yet", why)
     note = f"median of {formats.plural(len(times), 'request')}"
-    return Value(caption, formats.duration(median(times)), note, why)
+    return Metric(caption, formats.duration(median(times)), note, why)
 
 
-def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Value:
-    """How much of the prompts was found in the cache of earlier ones."""
+def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
+    """Return the share of prompt tokens that the prefix cache held."""
     caption = "Prefix cache"
     if engine.engine != EngineKind.VLLM:
         counted = [one for one in _finished(engine, requests) if one.cached_tokens is not None]
@@ -162,42 +162,42 @@ def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Reques
         found = sum(one.cached_tokens or 0 for one in counted)
         why = "From the answers at the endpoint: prompt tokens that a slot still held."
         if not asked:
-            return Value(caption, formats.UNMEASURED, "no prompt yet", why)
-        return Value(caption, formats.share(found, asked), _found(found, asked), why)
+            return Metric(caption, formats.UNMEASURED, "no prompt yet", why)
+        return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
     if readings is None or readings.prefix_queries_total is None or readings.prefix_hits_total is None:
-        return Value(caption, formats.UNMEASURED, "not measured", "vLLM reported no prefix cache.")
+        return Metric(caption, formats.UNMEASURED, "not measured", "vLLM reported no prefix cache.")
     if not readings.prefix_queries_total:
         chosen = next((one for one in engine.plan.settings if one.name == "prefix_caching"), None)
         if chosen is not None and chosen.value is False:
             why = f"It was started without a prefix cache{f': {chosen.why}' if chosen.why else ''}."
-            return Value(caption, formats.UNMEASURED, "off in this start", why)
-        return Value(caption, formats.UNMEASURED, "no prompt yet", "No prompt was looked up in it yet.")
+            return Metric(caption, formats.UNMEASURED, "off in this start", why)
+        return Metric(caption, formats.UNMEASURED, "no prompt yet", "No prompt was looked up in it yet.")
     asked, found = readings.prefix_queries_total, readings.prefix_hits_total
     why = "vLLM's own counters since its start: prompt tokens looked up, and those found."
-    return Value(caption, formats.share(found, asked), _found(found, asked), why)
+    return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
 
 
 def _found(found: int, asked: int) -> str:
     return f"{formats.count(found)} of {formats.count(asked)} prompt tokens"
 
 
-def _preemptions(readings: Readings | None, vllm: bool) -> Value:
+def _preemptions(readings: Readings | None, vllm: bool) -> Metric:
     caption = "Preemptions"
     why = "Requests that vLLM put off and computed again later, because the KV cache was full."
     if not vllm:
         none = "llama.cpp gives each request a slot of its own and never puts one off."
-        return Value(caption, formats.UNMEASURED, "llama.cpp has none", none)
+        return Metric(caption, formats.UNMEASURED, "llama.cpp has none", none)
     count = readings.preemptions_total if readings else None
     if count is None:
-        return Value(caption, formats.UNMEASURED, "not measured", "vLLM reported no count of preemptions.")
+        return Metric(caption, formats.UNMEASURED, "not measured", "vLLM reported no count of preemptions.")
     note = "for want of KV blocks" if count else "the KV cache sufficed"
-    return Value(caption, formats.count(count), note, why)
+    return Metric(caption, formats.count(count), note, why)
 
 
 def latencies(
     engine: Engine, readings: Readings | None, requests: Sequence[Request]
 ) -> tuple[LatencyRow, ...]:
-    """The engine's own latencies, or where it has none those that the endpoint measured."""
+    """Return the engine's own latencies, or where it has none those measured at the endpoint."""
     if readings is None:
         return ()
     if engine.engine == EngineKind.VLLM:
@@ -236,14 +236,14 @@ def _endpoint_rows(done: Sequence[Request]) -> tuple[LatencyRow, ...]:
 
 
 def latency_source(engine: Engine) -> str:
-    """Where the latencies come from, in a sentence."""
+    """Return where the latencies come from, in a sentence."""
     if engine.engine == EngineKind.VLLM:
         return "Since the start, in the engine; quantiles are read from its buckets."
     return "Of the last requests, measured at the endpoint: llama.cpp reports no latencies of its own."
 
 
 def speculation(engine: Engine, readings: Readings | None) -> Speculation | None:
-    """How drafts did; None where nothing is drafted."""
+    """Return the counts of draft tokens; None where nothing is drafted."""
     if engine.plan.speculation in ("off", "none", ""):
         return None
     found = readings or Readings(at=0)
@@ -258,15 +258,15 @@ def speculation(engine: Engine, readings: Readings | None) -> Speculation | None
 
 
 def _time(seconds: float | None) -> str:
-    """A latency; what is too short for its unit is not nothing."""
+    """Return a latency; what is too short for its unit is not nothing."""
     return "< 1 ms" if seconds is not None and 0 < seconds < 0.0005 else formats.duration(seconds)
 
 
 def quantile_words(value: float | None, below: float | None) -> str:
-    """A quantile, or the bound that it is below."""
+    """Return a quantile, or the bound that it is below."""
     return f"< {formats.duration(below)}" if value is None and below is not None else _time(value)
 
 
 def _finished(engine: Engine, requests: Sequence[Request]) -> list[Request]:
-    """The requests that this engine answered to their end."""
+    """Return the requests that this engine answered to their end."""
     return [one for one in requests if one.engine == engine.id and one.state is RequestState.DONE]

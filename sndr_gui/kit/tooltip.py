@@ -6,12 +6,12 @@ _RICH = ("<", "&lt;")
 """One of these is in every text that Qt takes for HTML (`Qt::mightBeRichText`)."""
 
 
-def plain_tip(text: str) -> str:
-    """A text for a tooltip that shows every sign of it, and formats nothing.
+def plain_tooltip(text: str) -> str:
+    """A text for a tooltip that shows every character of it, and formats nothing.
 
     Names, paths, commands and errors come from files and other programs. Qt would take what looks like
     HTML in them for HTML, and a tooltip has no switch against it.
     """
-    if not any(sign in text for sign in _RICH):
+    if not any(character in text for character in _RICH):
         return text
     return f'<p style="white-space:pre-wrap">{html.escape(text, quote=False)}</p>'

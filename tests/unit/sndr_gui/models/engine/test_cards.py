@@ -3,8 +3,8 @@
 import pytest
 
 from engine_host.protocol import Engine, EngineState, Latency, Readings, Request, RequestState
-from sndr_gui.models.engine import figures as engine_figures
-from sndr_gui.models.engine.figures import Speculation
+from sndr_gui.models.engine import cards as engine_cards
+from sndr_gui.models.engine.cards import Speculation
 from tests.views.samples import engines as engine_samples
 from tests.views.samples import host as samples
 
@@ -17,7 +17,7 @@ def requests(*times: float) -> tuple[Request, ...]:
 
 
 def rows(engine: Engine, readings: Readings | None, done: tuple[Request, ...] = ()) -> dict[str, str]:
-    return {row.name: row.p50 for row in engine_figures.latencies(engine, readings, done)}
+    return {row.name: row.p50 for row in engine_cards.latencies(engine, readings, done)}
 
 
 def test_an_engine_with_histograms_tells_its_own_latencies() -> None:
@@ -49,7 +49,7 @@ def test_a_dead_engine_has_no_latencies() -> None:
     [(None, None, "—"), (None, 0.3, "< 300 ms"), (0.0001, None, "< 1 ms"), (0.2, None, "200 ms")],
 )
 def test_quantiles(value: float | None, below: float | None, words: str) -> None:
-    assert engine_figures.quantile_words(value, below) == words
+    assert engine_cards.quantile_words(value, below) == words
 
 
 def test_a_histogram_of_no_name_here_keeps_its_own() -> None:
@@ -59,7 +59,7 @@ def test_a_histogram_of_no_name_here_keeps_its_own() -> None:
 
 def test_without_speculation_nothing_is_said_of_drafts() -> None:
     engine = samples.engine(EngineState.READY)
-    assert engine_figures.speculation(engine, engine.readings) is None
+    assert engine_cards.speculation(engine, engine.readings) is None
 
 
 @pytest.mark.parametrize(

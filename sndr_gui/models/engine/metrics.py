@@ -1,4 +1,4 @@
-"""The engine's numbers: how fast, how much memory, how full, how many; the newest of what was measured."""
+"""The metrics of the running engine: speed, memory, KV cache, requests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ONE, ALL = "Decode, one request", "Decode, all streams"
 
 
 @dataclass(frozen=True)
-class Value:
+class Metric:
     """One number on a card, what stands below it, and where it comes from or why it is not there."""
 
     caption: str
@@ -26,8 +26,8 @@ class Value:
     why: str = ""
 
 
-class EngineNumbers(QObject):
-    """What the cards say of one engine, and its decode rate of the last minutes.
+class EngineMetrics(QObject):
+    """The metrics of one engine, and its decode rate of the last minutes.
 
     Signals:
         changed: a sample came
@@ -51,23 +51,23 @@ class EngineNumbers(QObject):
         """The engine on the page."""
         return self._trends.engine
 
-    def values(self) -> tuple[Value, ...]:
-        """The four cards: decode, memory, KV cache, requests."""
-        if self.engine is not None and not self.lives:
-            gone = Value("", formats.UNMEASURED, "not running")
+    def values(self) -> tuple[Metric, ...]:
+        """Return the four cards: decode, memory, KV cache, requests."""
+        if self.engine is not None and not self.is_live:
+            gone = Metric("", formats.UNMEASURED, "not running")
             captions = (ONE, "KV cache", "Requests")
             decode, kv, requests = (replace(gone, caption=caption) for caption in captions)
             return (decode, self._memory(), kv, requests)
         return (self._decode(), self._memory(), self._kv(), self._requests())
 
     @property
-    def lives(self) -> bool:
-        """Whether the engine on the page has not ended: the last numbers of a dead one are no numbers."""
+    def is_live(self) -> bool:
+        """True while the engine on the page has not ended: the last numbers of a dead one are no numbers."""
         engine = self.engine
         return engine is not None and engine.state not in (EngineState.FAILED, EngineState.UNLOADED)
 
     def _live(self, name: str) -> float | None:
-        """The newest value of a series of the engine."""
+        """Return the newest value of a series of the engine."""
         engine = self.engine
         if engine is None:
             return None
@@ -75,25 +75,25 @@ class EngineNumbers(QObject):
         told_at = engine.readings.at if engine.readings else 0.0
         return self.session.state.measured(f"engine.{engine.id}.{name}", told_at)
 
-    def _decode(self) -> Value:
+    def _decode(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Value(ONE, formats.UNMEASURED, "no engine runs")
+            return Metric(ONE, formats.UNMEASURED, "no engine runs")
         now = time.time()
         done = [entry for entry in self._finished() if entry.decode_rate is not None]
         fresh = [entry.decode_rate or 0.0 for entry in done if now - (entry.ended_at or 0.0) < 60]
         if fresh:
             note = f"median of {formats.plural(len(fresh), 'request')} in 60 s"
-            return Value(ONE, formats.rate(median(fresh)), note)
+            return Metric(ONE, formats.rate(median(fresh)), note)
         # A second in which an answer began or ended is only partly full; the median leaves those out.
         rates = [value for at, value in self.trend if value and now - at < 60]
         if rates:
-            return Value(ALL, formats.rate(median(rates)), "median over 60 s")
+            return Metric(ALL, formats.rate(median(rates)), "median over 60 s")
         if done:
             note = f"last request, {formats.age(now - (done[0].ended_at or now))}"
-            return Value(ONE, formats.rate(done[0].decode_rate), note)
+            return Metric(ONE, formats.rate(done[0].decode_rate), note)
         note = "not measured" if self._any_request(engine) else "no request yet"
-        return Value(ONE, formats.UNMEASURED, note)
+        return Metric(ONE, formats.UNMEASURED, note)
 
     def _any_request(self, engine: Engine) -> bool:
         return any(entry.engine == engine.id for entry in self.session.state.requests.values())
@@ -105,54 +105,54 @@ class EngineNumbers(QObject):
         return sorted(mine, key=lambda entry: entry.ended_at or 0.0, reverse=True)
 
     def _aged(self, note: str) -> str:
-        """A note with the age of the newest sample, when it is old."""
+        """Return a note with the age of the newest sample, when it is old."""
         sample = self.session.state.sample
         old = time.time() - sample.at if sample else 0.0
         return f"{formats.age(old)} · {note}" if old > 15 else note
 
-    def _memory(self) -> Value:
+    def _memory(self) -> Metric:
         host, engine = self.session.state.host, self.engine
         if host is None:
-            return Value("Memory", formats.UNMEASURED, "")
+            return Metric("Memory", formats.UNMEASURED, "")
         state = self.session.state
         if host.gpus:
             used = sum(state.measured(f"gpu.{gpu.index}.memory.used") or gpu.memory_used for gpu in host.gpus)
             total = sum(gpu.memory_total for gpu in host.gpus)
             where = "1 GPU" if len(host.gpus) == 1 else f"{len(host.gpus)} GPUs"
             note = f"{where} · {formats.size(total - used)} free"
-            return Value("VRAM", formats.used_of(used, total), self._aged(note))
+            return Metric("VRAM", formats.used_of(used, total), self._aged(note))
         ram = state.measured("ram.used") or host.ram_used
         note = f"{formats.size(host.ram_total - ram)} free"
         memory = self._live("memory") or (engine.readings.memory if engine and engine.readings else None)
-        if not self.lives:
+        if not self.is_live:
             memory = None
         if memory is not None:
             note = f"engine {formats.size(memory)} · {note}"
-        return Value("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
+        return Metric("RAM", formats.used_of(ram, host.ram_total), self._aged(note))
 
-    def _kv(self) -> Value:
+    def _kv(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Value("KV cache", formats.UNMEASURED, "no engine runs")
+            return Metric("KV cache", formats.UNMEASURED, "no engine runs")
         readings = engine.readings
         tokens, capacity = self._live("kv.tokens"), readings.kv_capacity if readings else None
         if tokens is None and readings is not None:
             tokens = readings.kv_tokens
         if tokens is None or not capacity:
-            return Value("KV cache", formats.UNMEASURED, "not measured")
+            return Metric("KV cache", formats.UNMEASURED, "not measured")
         note = f"{formats.count(tokens)} of {formats.count(capacity)} tokens"
-        return Value("KV cache", formats.share(tokens, capacity), self._aged(note))
+        return Metric("KV cache", formats.percent(tokens, capacity), self._aged(note))
 
-    def _requests(self) -> Value:
+    def _requests(self) -> Metric:
         engine = self.engine
         if engine is None:
-            return Value("Requests", formats.UNMEASURED, "no engine runs")
+            return Metric("Requests", formats.UNMEASURED, "no engine runs")
         readings = engine.readings
         slots = readings.slots_total if readings and readings.slots_total else engine.plan.streams
         running, waiting = self._live("requests.running"), self._live("requests.waiting")
         if running is None and readings is not None:
             running, waiting = readings.slots_busy, readings.requests_waiting
         if running is None:
-            return Value("Requests", formats.UNMEASURED, "not measured")
+            return Metric("Requests", formats.UNMEASURED, "not measured")
         note = f"{waiting:.0f} waiting" if waiting else "none waiting"
-        return Value("Requests", f"{running:.0f} of {slots}", self._aged(note))
+        return Metric("Requests", f"{running:.0f} of {slots}", self._aged(note))
