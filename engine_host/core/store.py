@@ -1,6 +1,7 @@
 """The SQLite store for all that outlives the host: kept engines, ended jobs, the last measured comparison."""
 
 import contextlib
+import os
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -39,6 +40,12 @@ class Store:
         self.path = path
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            # SQLite gives its other files the mode of this one.
+            handle = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            try:
+                os.fchmod(handle, 0o600)
+            finally:
+                os.close(handle)
         except OSError as error:
             raise atomic_file.saving_failed(path, error) from error
         with self._clear_errors():

@@ -54,6 +54,15 @@ async def serve(options: ServeOptions) -> int:
     Raises HostError when it cannot start; nothing is left behind then.
     """
     folders = options.folders
+    # Nothing that the host or an engine writes is for other people of this machine.
+    umask = os.umask(0o077)
+    try:
+        return await _claimed(options, folders)
+    finally:
+        os.umask(umask)
+
+
+async def _claimed(options: ServeOptions, folders: Folders) -> int:
     folders.make_run_folder()
     instance = RunLock(folders, patience=_TURN)
     instance.claim()

@@ -1,15 +1,20 @@
 """The host's side of the reaper: a small process that cleans up should the host be killed."""
 
+import asyncio
 import contextlib
 import json
 import logging
+import os
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 from engine_host.engines.process import reaper_main
 
 _log = logging.getLogger(__name__)
+# One that dies at once, again and again, is not started for ever: so many times in so many seconds.
+_MOST_STARTS, _WITHIN = 5, 60.0
 
 
 class Reaper:
@@ -21,6 +26,8 @@ class Reaper:
         self._process: subprocess.Popen[bytes] | None = None
         self._groups: dict[int, tuple[int | None, Path]] = {}
         self._files: list[Path] = []
+        self._starts: list[float] = []
+        self._followed: tuple[asyncio.AbstractEventLoop, int] | None = None
 
     @property
     def pid(self) -> int | None:
@@ -50,6 +57,7 @@ class Reaper:
 
     def close(self) -> None:
         """Release everything and end the reaper; for an orderly end of the host."""
+        self._unfollow()
         process, self._process = self._process, None
         if process is None or process.stdin is None:
             return
@@ -63,6 +71,8 @@ class Reaper:
             process.wait()
 
     def _start(self) -> None:
+        self._unfollow()
+        self._starts = [at for at in self._starts if time.monotonic() - at < _WITHIN] + [time.monotonic()]
         if self._process is not None:
             _log.warning("the reaper (pid %d) was ended from outside; starting another", self._process.pid)
             if self._process.stdin:
@@ -81,6 +91,36 @@ class Reaper:
             self._write(_watch(group, started, socket))
         for path in self._files:
             self._write({"file": str(path)})
+        self._follow(self._process.pid)
+
+    def _follow(self, pid: int) -> None:
+        """Have the loop say when the reaper ends: without one, a killed host would leave its engines."""
+        try:
+            loop = asyncio.get_running_loop()
+            handle = os.pidfd_open(pid)
+        except (AttributeError, OSError, RuntimeError):
+            return  # Elsewhere it is started again at the next change.
+        self._followed = loop, handle
+        loop.add_reader(handle, self._on_end)
+
+    def _unfollow(self) -> None:
+        if self._followed is None:
+            return
+        loop, handle = self._followed
+        self._followed = None
+        loop.remove_reader(handle)
+        os.close(handle)
+
+    def _on_end(self) -> None:
+        self._unfollow()
+        recent = [at for at in self._starts if time.monotonic() - at < _WITHIN]
+        if len(recent) < _MOST_STARTS:
+            self._start()
+        else:
+            _log.error(
+                "the reaper ended %d times in a minute: off until the next change",
+                len(recent),
+            )
 
     def _say(self, command: dict[str, object]) -> None:
         if self.pid is None:

@@ -89,6 +89,14 @@ def _as_origin(text: str) -> str:
     return text.strip().rstrip("/").lower()
 
 
+def _as_bytes(key: str) -> set[bytes]:
+    """Return the bytes that a client may send for a key; a letter that latin-1 lacks leaves UTF-8 alone."""
+    try:
+        return {key.encode(), key.encode("latin-1")}
+    except UnicodeEncodeError:
+        return {key.encode()}
+
+
 def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:
     """Refuse a request without one of the keys; without keys any will do; raises EndpointError 401."""
     if not keys:
@@ -98,7 +106,10 @@ def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:
     if scheme.lower() == "bearer" and bearer:
         candidate = bearer.strip()
     # Every key is compared, whichever fits, so that the time tells nothing.
-    fits = [hmac.compare_digest(candidate.encode(), key.encode()) for key in sorted(keys)]
+    # Header values are bytes, which ASGI servers hand on as latin-1; clients write a key in UTF-8 or latin-1.
+    raw = candidate.encode("latin-1", "backslashreplace")
+    known = [form for key in sorted(keys) for form in _as_bytes(key)]
+    fits = [hmac.compare_digest(raw, key) for key in known]
     if any(fits):
         return
     message = (

@@ -1,5 +1,6 @@
 """Engines live and die with their host, however it ends, unless they are kept."""
 
+import contextlib
 import os
 import shutil
 import signal
@@ -66,6 +67,8 @@ def test_killed_together_with_its_reaper_the_kernel_ends_the_engine(host: Runnin
     ]
     assert len(reaper) == 1
 
+    # A host that is stopped cannot start another reaper.
+    host.process.send_signal(signal.SIGSTOP)
     os.kill(reaper[0].pid, signal.SIGKILL)
     host.end(signal.SIGKILL)
 
@@ -76,8 +79,40 @@ def test_killed_together_with_its_reaper_the_kernel_ends_the_engine(host: Runnin
         path.unlink()
 
 
+def test_a_killed_reaper_is_replaced_and_cleans_up(host: RunningHost) -> None:
+    def reapers() -> list[int]:
+        found = []
+        for child in psutil.Process(host.process.pid).children():
+            with contextlib.suppress(psutil.ZombieProcess, psutil.NoSuchProcess):
+                if "reaper_main.py" in " ".join(child.cmdline()):
+                    found.append(child.pid)
+        return found
+
+    engine = host.start()
+    (first,) = reapers()
+    os.kill(first, signal.SIGKILL)
+    wait_for(lambda: any(pid != first for pid in reapers()), "another reaper", 10)
+
+    host.end(signal.SIGKILL)
+
+    wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
+    wait_for(lambda: not host.folders.run.exists() or not files_below(host.folders.run), "empty folder", 10)
+
+
+def test_what_the_host_writes_is_for_its_user_alone(home: Path, new_host: NewHost) -> None:
+    (home / "data").mkdir(mode=0o755)
+    (home / "data" / "sndr.sqlite").touch(mode=0o644)
+    host = new_host().connect()
+    assert host.end(signal.SIGTERM) == 0
+    written = [path for path in host.folders.data.rglob("*") if path.is_file()]
+    assert written
+    for path in written:
+        assert path.stat().st_mode & 0o077 == 0, path
+
+
 def test_a_host_starts_over_what_a_killed_one_left(host: RunningHost, new_host: NewHost) -> None:
     reaper = next(p for p in psutil.Process(host.process.pid).children() if "reaper" in " ".join(p.cmdline()))
+    host.process.send_signal(signal.SIGSTOP)
     os.kill(reaper.pid, signal.SIGKILL)
     host.end(signal.SIGKILL)
     assert "control.sock" in files_below(host.folders.run)

@@ -132,6 +132,20 @@ def test_keys(world: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
+def test_a_key_beyond_ascii(world: Any, encoding: str) -> None:
+    def lock(made: Any) -> None:
+        made.keys = frozenset({"clé", "ключ"})
+
+    def status(key: bytes) -> int:
+        return int(ask(world, "GET", "/v1/models", lock, headers=[(b"x-api-key", key)]).status_code)
+
+    assert status("clé".encode(encoding)) == 200
+    assert status("ключ".encode()) == 200
+    for wrong in (b"????", b"cl?", b"\\u043a", "clè".encode(encoding)):
+        assert status(wrong) == 401
+
+
 def test_no_cors_headers(world: Any) -> None:
     answer = ask(world, "GET", "/v1/models", headers={"origin": "https://evil.example"})
     assert not [name for name in answer.headers if name.startswith("access-control")]
