@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test lint format shots bench gpu-check setup lock install-desktop clean
+.PHONY: help run test test-fast lint format shots bench gpu-check setup lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -20,6 +20,10 @@ run: ## Start: the window, or without a display the demo model and the endpoint
 test: ## Set up, build the llama.cpp engine, check the code, run every test
 	@packaging/setup.sh test
 	@packaging/test.sh
+
+test-fast: ## Run the unit tests and the pages of the window: no engine, a few minutes
+	@packaging/setup.sh test
+	@packaging/test.sh fast
 
 lint: ## Check style and types only
 	@packaging/setup.sh test

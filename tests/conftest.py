@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 import stat
+import sys
 import tempfile
 import threading
 import time
@@ -29,19 +30,88 @@ SHARED_CACHE = os.environ.get("SNDR_CACHE") or str(platformdirs.user_cache_path(
 SETTLE = 5.0
 
 
+# The folders in the order in which they run: what is quick and fails most often is told first.
+FOLDERS = ("unit", "views", "integration", "e2e")
+# What a test needs: by where its fixtures, and what its module imports, come from.
+NEEDS = {
+    "tests.vllm_environment": "vllm",
+    "tests.overlay_engine": "vllm",
+    "tests.kernel_interpreter": "kernels",
+    "tests.integration.host.conftest": "llamacpp",
+    "tests.integration.host_process": "llamacpp",
+    "tests.integration.engines.conftest": "llamacpp",
+    "tests.integration.gateway.conftest": "llamacpp",
+    "tests.e2e.conftest": "llamacpp",
+}
+STARTS_A_PROCESS = {
+    *("subprocess.Popen", "os.posix_spawn", "os.fork", "os.forkpty", "os.system", "os.exec", "os.spawn"),
+}
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark tests by their folder, and run the quick folders first."""
-    order = {"unit": 0, "views": 1, "integration": 2, "e2e": 3}
+    """Mark each test by its folder and by what it needs, and run the quick folders first."""
     for item in items:
         folder = _folder(item.path)
         if folder in {"integration", "e2e"}:
             item.add_marker(folder)
-    items.sort(key=lambda item: order.get(_folder(item.path), 0))
+            # Under several workers a file stays with one of them: its fixtures are started once.
+            item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
+            for marker in sorted(_needs(item)):
+                item.add_marker(marker)
+    items.sort(key=lambda item: FOLDERS.index(_folder(item.path)))
 
 
 def _folder(path: Path) -> str:
     """The kind of test; a patch's own test, beside the patch, runs in the real vLLM."""
     return path.relative_to(TESTS).parts[0] if path.is_relative_to(TESTS) else "integration"
+
+
+def _needs(item: pytest.Item) -> set[str]:
+    """The engines that a test needs, as names of markers."""
+    if not isinstance(item, pytest.Function):
+        return set()
+    definitions = item._fixtureinfo.name2fixturedefs.values()
+    used = [*vars(item.module).values(), *(one.func for several in definitions for one in several)]
+    return {NEEDS[place] for one in used if (place := getattr(one, "__module__", None)) in NEEDS}
+
+
+class NoProcess:
+    """Refuses every new process while a unit test runs: an audit hook hears of each way to start one."""
+
+    def __init__(self) -> None:
+        self.watching = False
+        self.refused: list[str] = []
+        sys.addaudithook(self._hear)
+
+    def _hear(self, event: str, arguments: tuple[object, ...]) -> None:
+        if self.watching and event in STARTS_A_PROCESS:
+            self.refused.append(f"{event}: {arguments!r:.200}")
+            raise RuntimeError(
+                f"A unit test starts no process; this one belongs in tests/integration ({event})"
+            )
+
+
+# A hook cannot be taken out again, so there is one for all tests.
+_no_process = NoProcess()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Watch from before the first fixture on, also one that a whole module shares."""
+    _no_process.watching = _folder(item.path) == "unit"
+
+
+@pytest.fixture(autouse=True)
+def no_process(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A unit test that starts a process fails, also where the code under test survives the refusal."""
+    if _folder(request.path) != "unit":
+        yield
+        return
+    yield
+    _no_process.watching = False
+    refused, _no_process.refused = _no_process.refused, []
+    if refused:
+        pytest.fail("A unit test starts no process:\n  " + "\n  ".join(refused), pytrace=False)
 
 
 @pytest.fixture(autouse=True)
@@ -50,8 +120,7 @@ def home(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ite
     # A socket's path may have 107 bytes, so not below pytest's own long folders.
     folder = Path(tempfile.mkdtemp(prefix="sndr-t-"))
     monkeypatch.setenv("SNDR_HOME", str(folder))
-    real = request.node.get_closest_marker("integration") or request.node.get_closest_marker("e2e")
-    if real:
+    if any(request.node.get_closest_marker(name) for name in ("vllm", "llamacpp", "kernels")):
         monkeypatch.setenv("SNDR_CACHE", SHARED_CACHE)
     else:
         monkeypatch.delenv("SNDR_CACHE", raising=False)

@@ -10,7 +10,7 @@
         assert patched.outcome("json-whitespace-limit") == "applied"
 
 The last line on stdout that is JSON becomes `answer`. `patches` are ids of the built-in
-catalogue; their packaging/locks are added. The environment is the one that `vllm_environment` finds.
+catalogue; what they require is added. The environment is the one that `vllm_environment` finds.
 """
 
 import json
@@ -57,7 +57,7 @@ class EngineRun:
 
 
 def load_patches(names: Sequence[str], folders: Sequence[Path] = (PATCHES,)) -> list[LoadedPatch]:
-    """Patches by id with what they require, packaging/locks first."""
+    """Patches by id with what they require, requirements first."""
     chosen: dict[str, LoadedPatch] = {}
 
     def add(name: str) -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from engine_host.operations.host import PROGRAM
 from engine_host.protocol.base import Version
-from engine_host.protocol.engines import Backend, Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 from engine_host.protocol.jobs import Job, JobPage, JobState
 from engine_host.protocol.logs import LogPage
@@ -125,22 +125,6 @@ def test_settings_are_read_changed_and_refused_whole() -> None:
         answer = await door.client.put("/v1/settings", json={"values": {}})
         assert answer.status_code == 400
         assert len(door.changed) == 1
-
-    through(work)
-
-
-def test_an_engine_is_listed_read_by_name_and_stopped() -> None:
-    async def work(door: Door) -> None:
-        engine = await door.rig.ready("one")
-        page = EnginePage.model_validate_json((await door.client.get("/v1/engines")).content)
-        assert [one.id for one in page.engines] == [engine.id]
-        one = Engine.model_validate_json((await door.client.get("/v1/engines/one")).content)
-        assert one.state is EngineState.READY
-        assert (await door.client.get("/v1/engines/one/requests")).json()["requests"] == []
-        answer = await door.client.delete("/v1/engines/one?now=1")
-        assert answer.status_code == 202
-        await door.rig.reached(engine, EngineState.UNLOADED)
-        assert door.rig.drained == []
 
     through(work)
 

@@ -10,7 +10,7 @@ import pytest
 from engine_host.overlay.patch_catalog import BUILT_IN
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from engine_host.protocol.events import PatchesChangedEvent
-from engine_host.protocol.patches import CheckPage, CheckVerdict, EnginePatches, PatchDetail, PatchPage
+from engine_host.protocol.patches import CheckPage, CheckVerdict, PatchDetail, PatchPage
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
 
@@ -140,18 +140,5 @@ def test_every_refusal_has_its_reason(
         assert (answer.status_code, reason(answer)) == (status, said)
         assert door.changed == []
         assert door.rig.jobs.all() == []
-
-    through(work)
-
-
-def test_an_engine_without_the_overlay_has_nothing_to_say() -> None:
-    async def work(door: Door) -> None:
-        engine = await door.rig.ready("one")
-        for answer in (
-            await door.client.get(f"/v1/engines/{engine.id}/patches"),
-            await door.client.post(f"/v1/engines/{engine.id}/patches/probe"),
-        ):
-            said = EnginePatches.model_validate_json(answer.content)
-            assert (said.engine, said.planned, said.processes) == (engine.id, None, ())
 
     through(work)

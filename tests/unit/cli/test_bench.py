@@ -1,6 +1,5 @@
 """`sndr bench kernels` without a GPU: which Python is taken, and what is said."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -8,8 +7,6 @@ import pytest
 from engine_host.cli import main
 from engine_host.cli.bench import _beside, _installed_python
 from engine_host.cli.output import Exit
-from tests.kernel_interpreter import interpreter_environment
-from tests.vllm_environment import vllm_python
 
 
 @pytest.fixture
@@ -38,12 +35,3 @@ def test_the_newest_environment_is_taken_with_what_it_has(cache: Path) -> None:
     flash.parent.mkdir()
     flash.touch()
     assert _beside(python, None) == ["--vllm", str(site), "--flash", str(flash)]
-
-
-def test_a_machine_without_a_gpu_is_told_so(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setenv("PYTHONPATH", interpreter_environment()["PYTHONPATH"].rpartition(":")[2])
-    assert main(["bench", "kernels", "--quick", "--json", "--python", str(vllm_python())]) == Exit.ENGINE
-    problem = json.loads(capsys.readouterr().out)["error"]
-    assert problem["cause"] == "There is no CUDA GPU that this Python's torch can use."

@@ -1,10 +1,7 @@
 """The database: migrated, safe against a kill, and clear about what is wrong with it."""
 
 import os
-import signal
 import sqlite3
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -130,29 +127,6 @@ def test_a_folder_that_cannot_be_made_is_named(home: Path) -> None:
     with pytest.raises(HostError) as raised:
         Store(home / "data" / "sndr.sqlite")
     assert raised.value.reason is Reason.NOT_WRITABLE
-
-
-def test_a_kill_while_writing_loses_nothing_that_was_answered(path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from engine_host.core.store import Store\n"
-        "store = Store(Path(sys.argv[1]))\n"
-        "for number in range(10**6):\n"
-        "    store.put('job', str(number), float(number), 'x' * 200)\n"
-        "    print(number, flush=True)\n"
-    )
-    child = subprocess.Popen([sys.executable, "-c", program, str(path)], stdout=subprocess.PIPE, text=True)
-    assert child.stdout is not None
-    seen = -1
-    for line in child.stdout:
-        seen = int(line)
-        if seen == 50:
-            child.send_signal(signal.SIGKILL)
-    child.stdout.close()
-    child.wait(timeout=10)
-    assert seen >= 50
-    store = Store(path)
-    assert all(store.get("job", str(number)) == "x" * 200 for number in range(seen + 1))
-    store.close()
 
 
 def test_after_close_it_says_so(path: Path) -> None:

@@ -3,9 +3,7 @@
 import base64
 import io
 import json
-import os
 import random
-import subprocess
 import tarfile
 from dataclasses import replace
 from pathlib import Path
@@ -18,7 +16,6 @@ from engine_host.deploy.build import deployment_of, mounts_of
 from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root, name_of
 from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.deploy.targets.kubernetes import overlay_archive
-from engine_host.deploy.targets.parts import listening
 from engine_host.engines.vllm import command as vllm
 from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.deploy import RenderTarget
@@ -292,28 +289,3 @@ def test_an_ipv6_address_stands_in_brackets_before_a_port(address: str, publishe
     assert f"http://{published}:8000" in watchdog
     unit = rendered(wanted, RenderTarget.SYSTEMD).files[0].text
     assert f"--host {address} " in unit.replace("\\\n", " "), "alone it has none"
-
-
-@pytest.mark.parametrize(
-    ("default", "given", "address", "shown"),
-    [
-        ("::1", "", "::1", "[::1]"),
-        ("127.0.0.1", "", "127.0.0.1", "127.0.0.1"),
-        ("127.0.0.1", "fe80::2", "fe80::2", "[fe80::2]"),
-        ("127.0.0.1", "[::]", "::", "[::]"),
-        ("::1", "0.0.0.0", "0.0.0.0", "0.0.0.0"),
-    ],
-)
-def test_scripts_take_an_address_with_and_without_brackets(
-    default: str, given: str, address: str, shown: str
-) -> None:
-    lines = listening(deployed(replace(wanted_of("demo-vllm"), address=default), RenderTarget.DOCKER))
-    script = f'set -euo pipefail\n{lines}echo "$address $at:$port"'
-    said = subprocess.run(
-        ["bash", "-c", script],
-        env={"SNDR_ADDRESS": given, "PATH": os.defpath},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert said.stdout == f"{address} {shown}:8000\n"

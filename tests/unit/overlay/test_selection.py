@@ -1,4 +1,4 @@
-"""The choice of patches for a start: gates, switches, packaging/locks, conflicts; each with its reason."""
+"""The choice of patches for a start: gates, switches, requirements, conflicts; each with its reason."""
 
 from pathlib import Path
 

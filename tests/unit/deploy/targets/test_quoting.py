@@ -2,7 +2,6 @@
 
 import json
 import shlex
-import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -33,14 +32,6 @@ def test_a_shell_reads_a_word_back(text: str) -> None:
 def test_a_shell_reads_a_word_with_a_folder_back(before: str, after: str) -> None:
     quoted = shell(f"{before}{Root.MODELS}{after}", {Root.MODELS: "$models"})
     assert shlex.split(quoted) == [f"{before}$models{after}"]
-
-
-def test_bash_reads_it_as_shlex_does() -> None:
-    word = shell(f"{Root.CACHE}/{HARD}", {Root.CACHE: "$cache"})
-    said = subprocess.run(
-        ["bash", "-c", f"cache='/a b/$c'; printf %s {word}"], capture_output=True, text=True, check=True
-    )
-    assert said.stdout == f"/a b/$c/{HARD}"
 
 
 @given(PRINTABLE)

@@ -1,7 +1,5 @@
 """An environment's folder: one host at a time, out of use in one step, and the truth about what stays."""
 
-import asyncio
-import sys
 from pathlib import Path
 
 import pytest
@@ -10,7 +8,6 @@ from engine_host.core.errors import HostError
 from engine_host.engines.vllm.environment_folder import (
     asides,
     claim,
-    claimed,
     clear,
     delete,
     keep,
@@ -25,19 +22,6 @@ from engine_host.engines.vllm.environment_folder import (
 from engine_host.protocol.errors import Reason
 from tests.unit.asynchronous import run
 from tests.unit.engines.vllm.undeletable import undeletable
-
-HOLDER = """
-import asyncio, sys
-from pathlib import Path
-from engine_host.engines.vllm.environment_folder import claim
-
-async def hold():
-    async with claim(Path(sys.argv[1])):
-        print("claimed", flush=True)
-        await asyncio.sleep(60)
-
-asyncio.run(hold())
-"""
 
 
 @pytest.fixture
@@ -158,25 +142,3 @@ def test_a_file_with_two_names_counts_once(environment: Path) -> None:
     (environment / "lib" / "twin.py").unlink()
     assert size(environment) == before
     assert blocks > 0
-
-
-def test_one_host_at_a_time_and_a_killed_one_lets_go(environment: Path) -> None:
-    async def act() -> None:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", HOLDER, str(environment), stdout=asyncio.subprocess.PIPE
-        )
-        assert process.stdout is not None
-        assert await process.stdout.readline() == b"claimed\n"
-        assert claimed(environment)
-        with pytest.raises(HostError) as raised:
-            async with claim(environment):
-                pass
-        assert raised.value.reason is Reason.CONFLICT
-        process.kill()
-        await process.wait()
-        async with claim(environment):
-            assert claimed(environment)
-        assert not claimed(environment)
-
-    run(act())
-    assert sorted(path.name for path in environment.parent.iterdir()) == ["0.32.0-cpu"], "no lock stays"

@@ -20,8 +20,8 @@ from engine_host.engines.vllm.install import STEPS, InstallRequest, install
 from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import JobStep
+from tests.integration.engines.vllm.tiny_vllm import PIN, TinyVllm
 from tests.unit.asynchronous import run, until
-from tests.unit.engines.vllm.tiny_vllm import PIN, TinyVllm
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ class TinyVllm:
             import asyncio, pytest
             from pathlib import Path
             from engine_host.engines.vllm.install import install
-            from tests.unit.engines.vllm.tiny_vllm import TinyVllm
+            from tests.integration.engines.vllm.tiny_vllm import TinyVllm
             tiny = TinyVllm(Path({str(self.folder)!r}))
             with pytest.MonkeyPatch.context() as patch:
                 tiny.use(patch)

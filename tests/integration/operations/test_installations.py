@@ -23,9 +23,9 @@ from engine_host.operations.installations import InstallationOperations
 from engine_host.protocol.engines import Engine, Installation
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
+from tests.integration.engines.vllm.tiny_vllm import OTHER, PIN, TinyVllm
 from tests.plan_samples import engine_of, vllm_plan
 from tests.unit.asynchronous import run, until
-from tests.unit.engines.vllm.tiny_vllm import OTHER, PIN, TinyVllm
 from tests.unit.engines.vllm.undeletable import undeletable
 
 CPU = "0.32.0-cpu"

@@ -1,0 +1,73 @@
+"""The process of the host, as the window starts it."""
+
+import asyncio
+import sys
+from pathlib import Path
+
+import pytest
+
+from sndr_gui.host.errors import HostStartFailed
+from sndr_gui.host.paths import Folders
+from sndr_gui.host.process import HostProcess
+
+
+def _host(home: Path, program: str) -> HostProcess:
+    return HostProcess(Folders.resolve({"SNDR_HOME": str(home)}), [sys.executable, "-c", program])
+
+
+def test_host_that_ends_at_once_is_told_with_its_last_words(tmp_path: Path) -> None:
+    program = "import sys; print('the disk is full', file=sys.stderr); sys.exit(7)"
+    with pytest.raises(HostStartFailed, match="exit code 7") as caught:
+        asyncio.run(_host(tmp_path, program).find_or_start())
+    assert caught.value.tail == ("the disk is full",)
+
+
+def test_host_that_cannot_be_run_is_told(tmp_path: Path) -> None:
+    host = HostProcess(Folders.resolve({"SNDR_HOME": str(tmp_path)}), [str(tmp_path / "missing")])
+    with pytest.raises(HostStartFailed, match="could not be started"):
+        asyncio.run(host.find_or_start())
+
+
+def test_host_is_waited_for_then_ended(tmp_path: Path) -> None:
+    program = (
+        "import json, pathlib, sys; p = pathlib.Path(sys.argv[0] or '.');"
+        f"t = pathlib.Path({str(tmp_path / 'token')!r}); t.write_text('secret');"
+        "print('noise', flush=True);"
+        "print(json.dumps({'event': 'serving', 'socket': '/s', 'token_file': str(t)}), flush=True);"
+        "sys.stdin.read()"
+    )
+
+    async def work() -> None:
+        host = _host(tmp_path, program)
+        address = await host.find_or_start()
+        assert (address.socket, address.token, address.owned) == ("/s", "secret", True)
+        assert host.owned
+        await host.finish(asked=False)
+        assert not host.owned
+
+    asyncio.run(work())
+
+
+def test_host_that_stays_is_left_running(tmp_path: Path) -> None:
+    done = tmp_path / "done"
+    program = (
+        "import json, pathlib, sys, time;"
+        f"t = pathlib.Path({str(tmp_path / 'token')!r}); t.write_text('secret');"
+        "print(json.dumps({'event': 'serving', 'socket': '/s', 'token_file': str(t)}), flush=True);"
+        f"sys.stdin.read(); time.sleep(0.2); pathlib.Path({str(done)!r}).write_text('went on')"
+    )
+
+    async def work() -> None:
+        host = _host(tmp_path, program)
+        await host.find_or_start()
+        process = host._process
+        assert process is not None
+        host.let_go()
+        assert not host.owned
+        await host.finish(asked=False)
+        while process.poll() is None:  # noqa: ASYNC110 - Popen offers no event to wait for
+            await asyncio.sleep(0.02)
+        assert process.returncode == 0
+
+    asyncio.run(work())
+    assert done.read_text() == "went on"
