@@ -20,7 +20,7 @@ from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
-from engine_host.engines.process.reaper_main import MARK
+from engine_host.engines.process.reaper_main import OWNER_VARIABLE
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
@@ -117,7 +117,7 @@ class Host:
         self._store = Store(self._folders.store)
         self._opened = True
         # Children inherit the mark; only an engine that is kept is started without it.
-        os.environ[MARK] = self._events.run_id
+        os.environ[OWNER_VARIABLE] = self._events.run_id
         self._reaper = Reaper(self._events.run_id)
         for path in self._own_files:
             self._reaper.remove_with_host(path)
@@ -288,7 +288,7 @@ class Host:
         await self._patch_tracker.close()
         await self._sampler.aclose()
         self._reaper.close()
-        os.environ.pop(MARK, None)
+        os.environ.pop(OWNER_VARIABLE, None)
 
     def release(self) -> None:
         """Close the database; requests that were still at work during `close` have been answered by now."""

@@ -12,7 +12,7 @@ from engine_host.protocol.plans import LaunchPlan
 
 
 @dataclass(frozen=True)
-class StageSeen:
+class StageChange:
     """A stage that the engine's own output announced; `buffers` are bytes as it printed them."""
 
     name: str
@@ -23,7 +23,7 @@ class StageSeen:
 class StageReader(Protocol):
     """Reads the stages of one start off the engine's log lines."""
 
-    def feed(self, line: str) -> StageSeen | None:
+    def feed(self, line: str) -> StageChange | None:
         """The stage that this line announces, if any."""
 
 

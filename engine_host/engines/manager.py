@@ -84,7 +84,7 @@ class EngineManager:
         self._running: dict[str, RunningEngine] = {}
         self._sockets: dict[str, str] = {}
         self._endings: set[asyncio.Task[None]] = set()
-        self._taking_up: set[asyncio.Task[None]] = set()
+        self._reattaching: set[asyncio.Task[None]] = set()
 
     def all(self) -> list[Engine]:
         """Every engine of this run, those that run first, then the newest."""
@@ -141,7 +141,7 @@ class EngineManager:
             _TOUCHES,
             plan.command,
             lambda control: self._start(engine.id, control),
-            lambda _job: self._never_started(engine.id),
+            lambda _job: self._unload_unstarted(engine.id),
         )
         return self._change(engine.id, job=job.id)
 
@@ -153,7 +153,7 @@ class EngineManager:
         if engine.state in {EngineState.PREPARING, EngineState.STARTING} and engine.job:
             self._jobs.cancel(engine.job)
             return self.get(engine.id)
-        if not now and engine.job and self._stops(engine.job):
+        if not now and engine.job and self._is_stop_job(engine.job):
             return engine
         job = self._jobs.start(
             JobKind.ENGINE_STOP,
@@ -178,7 +178,7 @@ class EngineManager:
         return self._sockets.get(engine.id) or str(self._folders.run / f"{engine.plan.id}.sock")
 
     async def adopt(self) -> None:
-        """Find the engines of an earlier run: the kept ones are taken up in the background, others ended."""
+        """Find the engines of an earlier run: kept ones are re-attached in the background, others ended."""
         for body in self._store.newest("engine", 100):
             try:
                 remembered = RememberedEngine.model_validate_json(body)
@@ -204,14 +204,14 @@ class EngineManager:
             if self._watcher is not None:
                 self._watcher.begin(self._engines[engine.id])
             task = asyncio.create_task(
-                self._take_up(engine.id, self._attach(engine.id, process)), name=f"take up {engine.id}"
+                self._reattach(engine.id, self._attach(engine.id, process)), name=f"reattach {engine.id}"
             )
-            self._taking_up.add(task)
-            task.add_done_callback(self._taking_up.discard)
+            self._reattaching.add(task)
+            task.add_done_callback(self._reattaching.discard)
         self._prune_logs()
 
-    async def _take_up(self, engine_id: str, running: RunningEngine) -> None:
-        """Serve again through an engine of an earlier run, once it answers."""
+    async def _reattach(self, engine_id: str, running: RunningEngine) -> None:
+        """Re-attach to an engine of an earlier run, once it answers."""
         try:
             await running.wait_until_healthy(30.0)
             if not running.process.running:
@@ -223,15 +223,15 @@ class EngineManager:
             return
         engine = self._change(engine_id, state=EngineState.READY)
         running.poll()
-        _log.info("took up %s again (pid %d)", engine.name, running.process.pid)
+        _log.info("re-attached %s (pid %d)", engine.name, running.process.pid)
 
     async def close(self) -> None:
         """Stop every engine that is not kept and let go of the others."""
-        for task in self._taking_up:
+        for task in self._reattaching:
             task.cancel()
-        await asyncio.gather(*self._endings, *self._taking_up, return_exceptions=True)
-        leaving = [engine for engine in self.alive() if not engine.keep]
-        await asyncio.gather(*(self._end(engine.id, 3.0) for engine in leaving))
+        await asyncio.gather(*self._endings, *self._reattaching, return_exceptions=True)
+        ending = [engine for engine in self.alive() if not engine.keep]
+        await asyncio.gather(*(self._end(engine.id, 3.0) for engine in ending))
         for running in list(self._running.values()):
             self._reaper.forget(running.process.pid)
             await running.release()
@@ -322,13 +322,13 @@ class EngineManager:
                 self._change(engine_id, state=EngineState.READY if before.ready_at else EngineState.STARTING)
             raise
 
-    def _stops(self, job_id: str) -> bool:
+    def _is_stop_job(self, job_id: str) -> bool:
         """Return True if this job is a stop that has not ended."""
         known = [job for job in self._jobs.all() if job.id == job_id and not job.ended]
         return any(job.kind is JobKind.ENGINE_STOP for job in known)
 
-    def _never_started(self, engine_id: str) -> None:
-        """Its job has ended: one that was cancelled while it was queued left the engine as it was."""
+    def _unload_unstarted(self, engine_id: str) -> None:
+        """Unload an engine whose start was cancelled while its job was still queued."""
         engine = self._engines.get(engine_id)
         if engine and engine.state is EngineState.PREPARING:
             self._change(engine_id, state=EngineState.UNLOADED, ended_at=time.time())
@@ -388,17 +388,17 @@ class EngineManager:
             problem = problem.model_copy(
                 update={"fix": problem.fix or Fix(text="Start it again.", command="sndr run")}
             )
-            self._begin(self._failed(engine_id, problem))
+            self._track(self._failed(engine_id, problem))
 
     async def _fail(self, engine_id: str, problem: Problem) -> None:
-        await self._surely(self._failed(engine_id, problem))
+        await self._to_completion(self._failed(engine_id, problem))
 
     async def _end(self, engine_id: str, grace: float) -> None:
-        await self._surely(self._ended(engine_id, grace))
+        await self._to_completion(self._ended(engine_id, grace))
 
-    async def _surely(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do this to its end: whoever waits for it may be cancelled, but hears of it only then."""
-        task = self._begin(work)
+    async def _to_completion(self, work: Coroutine[Any, Any, None]) -> None:
+        """Run this to its end even if the caller is cancelled; the cancellation is raised after it."""
+        task = self._track(work)
         cancelled: asyncio.CancelledError | None = None
         while not task.done():
             try:
@@ -409,7 +409,7 @@ class EngineManager:
         if cancelled is not None:
             raise cancelled
 
-    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    def _track(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Begin work on an engine that the end of the host waits for."""
         task = asyncio.create_task(work)
         self._endings.add(task)

@@ -11,16 +11,16 @@ from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.engines.vllm.environment_folder import (
-    asides,
-    claim,
     clear,
     clear_leftovers,
+    is_complete,
     leftovers,
+    lock_environment,
     not_deleted,
     refuse_used,
     restore,
+    retired,
     size,
-    whole,
 )
 from engine_host.engines.vllm.install import STEPS, InstallRequest, install
 from engine_host.engines.vllm.installations import VllmInstallations
@@ -122,8 +122,8 @@ class InstallationOperations:
             if said < 2:
                 raise  # Nothing was begun, and an environment that was there still is.
             control.left = "Downloads stay in the cache, so that the next try starts from them."
-            back = whole(home)
-            unwanted = asides(home) if back else (home, *asides(home))
+            back = is_complete(home)
+            unwanted = retired(home) if back else (home, *retired(home))
             if left := [path for path in unwanted if path.exists()]:
                 control.left = f"{left[0]} could not be deleted entirely. {control.left}"
             if back:
@@ -154,7 +154,7 @@ class InstallationOperations:
     async def _remove(self, wanted: str, control: JobControl) -> dict[str, Any]:
         pin = self._installations.pin(wanted)
         home = self._installations.home(pin)
-        freed = await asyncio.to_thread(lambda: sum(map(size, (home, *asides(home)))))
+        freed = await asyncio.to_thread(lambda: sum(map(size, (home, *retired(home)))))
         control.step(1, 1, "Remove the environment", str(home))
         kept = await _to_the_end(_cleared(home), may_cancel=False)
         self._events.publish(ServersChangedEvent())
@@ -180,7 +180,7 @@ def _touches(wanted: str) -> str:
 
 
 async def _cleared(home: Path) -> tuple[OSError, ...]:
-    async with claim(home):
+    async with lock_environment(home):
         await asyncio.to_thread(refuse_used, home)
         return await asyncio.to_thread(clear, home)
 

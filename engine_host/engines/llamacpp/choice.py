@@ -67,10 +67,10 @@ class LlamaCppServers:
                 infos.append(ServerInfo(choice=choice, present=present, problem=error.problem))
         return tuple(infos)
 
-    async def next_choice(self, wanted: ServerChoice) -> ServerChoice | None:
+    async def next_choice(self, preferred: ServerChoice) -> ServerChoice | None:
         """Return the server of the next start for this setting; None when none works."""
         try:
-            return (await self.find(wanted)).choice
+            return (await self.find(preferred)).choice
         except HostError:
             return None
 
@@ -88,14 +88,14 @@ class LlamaCppServers:
         if choice is ServerChoice.PREBUILT:
             command = prebuilt_command()
             fix = Fix(text="Set the program up again, in its folder.", command="make setup")
-            what = "The prebuilt server (package xllamacpp) is not installed."
+            reason = "The prebuilt server (package xllamacpp) is not installed."
         else:
             builds = installed(self._data)
             command = built_command(builds[0]) if builds else None
             fix = build_fix("Build it once.")
-            what = "llama.cpp has not been built on this machine."
+            reason = "llama.cpp has not been built on this machine."
         if command is None:
-            raise HostError(Reason.NOT_FOUND, what, fix=fix)
+            raise HostError(Reason.NOT_FOUND, reason, fix=fix)
         return command
 
     async def _probe(self, command: ServerCommand) -> ServerCapabilities:

@@ -4,7 +4,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.adapter import StageSeen
+from engine_host.engines.adapter import StageChange
 from engine_host.engines.llamacpp.build.toolchain import processor_has_amx
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -41,7 +41,7 @@ class LlamaCppStageReader:
         self._stage = -1
         self._draft = False
 
-    def feed(self, line: str) -> StageSeen | None:
+    def feed(self, line: str) -> StageChange | None:
         """The stage that this line announces, with the buffers known so far; or new buffers of this one."""
         if any(words in line for words in _DRAFT):
             self._draft = True
@@ -50,9 +50,9 @@ class LlamaCppStageReader:
         name, detail = _stage_of(line)
         if name is not None and _ORDER.index(name) > self._stage:
             self._stage = _ORDER.index(name)
-            return StageSeen(name, detail, dict(self.buffers))
+            return StageChange(name, detail, dict(self.buffers))
         if changed and self._stage >= 0:
-            return StageSeen(_ORDER[self._stage], self._detail(), dict(self.buffers))
+            return StageChange(_ORDER[self._stage], self._detail(), dict(self.buffers))
         return None
 
     def _buffer(self, line: str) -> bool:

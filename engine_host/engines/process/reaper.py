@@ -37,18 +37,18 @@ class Reaper:
     def watch(self, group: int, socket: Path) -> None:
         """End this process group when the host dies, and remove the socket it listened on."""
         self._groups[group] = (reaper_main.start_ticks(group), socket)
-        self._say(_watch(group, *self._groups[group]))
+        self._send(_watch(group, *self._groups[group]))
 
     def forget(self, group: int) -> None:
         """Leave this process group alone from now on."""
         if group in self._groups:
             del self._groups[group]
-            self._say({"forget": group})
+            self._send({"forget": group})
 
     def remove_with_host(self, path: Path) -> None:
         """Remove this file when the host dies."""
         self._files.append(path)
-        self._say({"file": str(path)})
+        self._send({"file": str(path)})
 
     def ensure(self) -> None:
         """Start the reaper again if it was killed; it learns everything anew."""
@@ -122,7 +122,7 @@ class Reaper:
                 len(recent),
             )
 
-    def _say(self, command: dict[str, object]) -> None:
+    def _send(self, command: dict[str, object]) -> None:
         if self.pid is None:
             self._start()
         else:

@@ -17,7 +17,7 @@ import signal
 import sys
 import time
 
-MARK = "SNDR_OWNER"
+OWNER_VARIABLE = "SNDR_OWNER"
 
 
 def start_ticks(pid: int) -> int | None:
@@ -90,10 +90,10 @@ def _state(pid: int) -> bytes:
 
 def _end_marked(mark: str) -> None:
     """End every process that was started with this mark; where there is no /proc, there are none to see."""
-    wanted = f"{MARK}={mark}".encode()
+    expected = f"{OWNER_VARIABLE}={mark}".encode()
     # A compiler driver may start another process between two looks.
     for _ in range(20):
-        found = [pid for pid in _pids() if pid != os.getpid() and wanted in _environment(pid)]
+        found = [pid for pid in _pids() if pid != os.getpid() and expected in _environment(pid)]
         if not found:
             return
         for pid in found:

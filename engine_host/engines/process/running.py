@@ -24,7 +24,7 @@ _READ_BUSY = 0.5
 # Nothing changes in an engine without requests, and llama-server logs every look at it.
 _READ_IDLE = 30.0
 _SETTLED = 3
-_LAST_BREATH = 1.0
+_EXIT_GRACE = 1.0
 # vLLM prints a traceback for each of its processes; the first of them holds the cause.
 _TAIL = 2_000
 START = "Start process"
@@ -111,7 +111,7 @@ class RunningEngine:
         except httpx.HTTPError as error:
             # A connection that breaks is often the first sign of a process that is about to end.
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(_LAST_BREATH):
+                async with asyncio.timeout(_EXIT_GRACE):
                     await self.process.ended()
             if not self.process.running:
                 raise HostError.from_problem(await self.exit_problem()) from error
@@ -160,14 +160,14 @@ class RunningEngine:
             if shown := [line for line in lines if not self._adapter.is_noise(line)]:
                 self.log(shown)
             for line in lines:
-                seen = reader.feed(line)
-                if seen is None:
+                stage = reader.feed(line)
+                if stage is None:
                     continue
-                self._buffers.update(seen.buffers)
+                self._buffers.update(stage.buffers)
                 # Once it is being verified, a late line of the log says nothing new about the start.
                 current = self._stages[-1].name if self._stages else ""
-                if current not in {seen.name, VERIFY} and self._starting:
-                    self.begin_stage(seen.name, seen.detail)
+                if current not in {stage.name, VERIFY} and self._starting:
+                    self.begin_stage(stage.name, stage.detail)
         self._woken.set()
         self.end_stage()
         problem = self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)

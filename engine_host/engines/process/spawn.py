@@ -71,7 +71,7 @@ class EngineProcess:
             raise atomic_file.saving_failed(log, error) from error
         owner = 0 if keep else os.getpid()
         if keep:
-            without = (*without, reaper_main.MARK)
+            without = (*without, reaper_main.OWNER_VARIABLE)
         inherited = {name: value for name, value in os.environ.items() if not name.startswith(without)}
         command = [sys.executable, "-I", "-S", str(owned_exec.__file__), str(owner), "--", *argv]
         try:

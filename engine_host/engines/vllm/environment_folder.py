@@ -18,8 +18,8 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 RECORD = "installation.json"
-_ASIDE = ".removed-"
-_BEFORE = ".before-"
+_RETIRED = ".removed-"
+_KEPT = ".before-"
 _TRIES = 10
 _MOMENT = 0.03
 
@@ -33,15 +33,15 @@ def read_record(home: Path) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def whole(home: Path) -> bool:
+def is_complete(home: Path) -> bool:
     """Return True if an environment's install is finished and its Python and vLLM are still there."""
     there = (home / "bin" / "python").exists() and any(home.glob("lib/python3*/site-packages/vllm"))
     return there and read_record(home) is not None
 
 
 @contextlib.asynccontextmanager
-async def claim(home: Path) -> AsyncIterator[None]:
-    """Keeps every other host from changing an environment; a killed host's claim ends with it.
+async def lock_environment(home: Path) -> AsyncIterator[None]:
+    """Lock an environment against changes by other hosts; a killed host's lock ends with it.
 
     Raises HostError: conflict while another one has it, disk_full, not_writable.
     """
@@ -69,7 +69,7 @@ async def _locked(home: Path) -> int:
                 if os.fstat(descriptor).st_ino == path.stat().st_ino:
                     return descriptor
         except BlockingIOError:
-            # `claimed` holds it for a moment too.
+            # `is_locked` holds it for a moment too.
             await asyncio.sleep(_MOMENT)
         except BaseException:
             os.close(descriptor)
@@ -88,7 +88,7 @@ def _lock(home: Path) -> Path:
     return home.with_name(f".{home.name}.lock")
 
 
-def claimed(home: Path) -> bool:
+def is_locked(home: Path) -> bool:
     """Return True if a host is changing this environment."""
     try:
         descriptor = os.open(_lock(home), os.O_RDONLY | os.O_CLOEXEC)
@@ -120,23 +120,23 @@ def refuse_used(home: Path) -> None:
             )
 
 
-def set_aside(home: Path) -> Path | None:
-    """Take an environment out of use in one step; where it is now, None when there was none.
+def retire(home: Path) -> Path | None:
+    """Take an environment out of use in one step; return its new path, None when there was none.
 
     Raises HostError(not_writable), with everything as it was.
     """
-    return _moved(home, home, _ASIDE)
+    return _moved(home, home, _RETIRED)
 
 
 def keep(home: Path) -> Path | None:
-    """Put an environment beside its place, to come back unless another is finished there; where it is.
+    """Move an environment beside its place until another is finished there; return its new path.
 
     None when there was none. Raises HostError(not_writable), with everything as it was.
     """
-    return _moved(home, home, _BEFORE)
+    return _moved(home, home, _KEPT)
 
 
-def settle(home: Path) -> bool:
+def restore_kept(home: Path) -> bool:
     """Bring a kept environment back, or retire it once another is finished; return True if one came back.
 
     The caller holds the environment's lock. Raises HostError(not_writable).
@@ -144,16 +144,16 @@ def settle(home: Path) -> bool:
     back = False
     for before in _kept(home):
         if read_record(home) is not None:
-            _moved(before, home, _ASIDE)
+            _moved(before, home, _RETIRED)
         else:
-            set_aside(home)
+            retire(home)
             _renamed(before, home)
             back = True
     return back
 
 
 def _kept(home: Path) -> tuple[Path, ...]:
-    return tuple(sorted(home.parent.glob(f".{home.name}{_BEFORE}*")))
+    return tuple(sorted(home.parent.glob(f".{home.name}{_KEPT}*")))
 
 
 def _moved(folder: Path, home: Path, mark: str) -> Path | None:
@@ -207,78 +207,78 @@ def _tried(action: Callable[[Path], None], path: Path) -> tuple[OSError, ...]:
     return ()
 
 
-def asides(home: Path) -> tuple[Path, ...]:
+def retired(home: Path) -> tuple[Path, ...]:
     """List the folders that were taken out of use and are not deleted yet."""
-    return tuple(sorted(home.parent.glob(f".{home.name}{_ASIDE}*")))
+    return tuple(sorted(home.parent.glob(f".{home.name}{_RETIRED}*")))
 
 
 def clear(home: Path) -> tuple[OSError, ...]:
-    """Delete an environment, finished or not, and what was taken out of use before; what stayed.
+    """Delete an environment, finished or not, and those retired before; return what could not be deleted.
 
-    For whoever holds its claim. Raises HostError(not_writable), with the environment as it was.
+    The caller holds its lock. Raises HostError(not_writable), with the environment as it was.
     """
-    set_aside(home)
+    retire(home)
     for before in _kept(home):
-        _moved(before, home, _ASIDE)
-    return tuple(error for aside in asides(home) for error in delete(aside))
+        _moved(before, home, _RETIRED)
+    return tuple(error for folder in retired(home) for error in delete(folder))
 
 
 def leftovers(home: Path) -> tuple[Path, ...]:
     """List the remains of an interrupted install or removal; none while a host is at work there."""
-    if claimed(home):
+    if is_locked(home):
         return ()
     finished = read_record(home) is not None
     begun = os.path.lexists(home) and not finished
     # Beside an unfinished one it is no leftover: it is what comes back.
-    return ((home,) if begun else ()) + (_kept(home) if finished else ()) + asides(home)
+    return ((home,) if begun else ()) + (_kept(home) if finished else ()) + retired(home)
 
 
 async def restore(home: Path) -> bool:
-    """Bring back what a reinstall that was cut off had kept; whether there was one.
+    """Bring back what an interrupted reinstall had kept; return True if there was one.
 
     Raises HostError: conflict (a host is at work there), disk_full, not_writable.
     """
     if not await asyncio.to_thread(_kept, home):
         return False
-    async with claim(home):
-        return await asyncio.to_thread(settle, home)
+    async with lock_environment(home):
+        return await asyncio.to_thread(restore_kept, home)
 
 
 async def clear_leftovers(home: Path) -> int:
-    """Delete what a cut-off install or removal left; the bytes that were freed.
+    """Delete the remains of an interrupted install or removal; return the freed bytes.
 
     Raises HostError: conflict (a host is at work there), disk_full, not_writable.
     """
 
     def work() -> int:
-        settle(home)
+        restore_kept(home)
         if read_record(home) is None:
-            set_aside(home)
-        before = sum(map(size, asides(home)))
-        for aside in asides(home):
-            delete(aside)
-        return before - sum(map(size, asides(home)))
+            retire(home)
+        before = sum(map(size, retired(home)))
+        for folder in retired(home):
+            delete(folder)
+        return before - sum(map(size, retired(home)))
 
-    async with claim(home):
+    async with lock_environment(home):
         return await asyncio.to_thread(work)
 
 
 def size(folder: Path) -> int:
     """Bytes of a folder on disk, each file once however often it is linked."""
-    seen: dict[tuple[int, int], int] = {}
+    blocks: dict[tuple[int, int], int] = {}
     for path in folder.rglob("*"):
         with contextlib.suppress(FileNotFoundError):
             state = path.lstat()
-            seen[state.st_dev, state.st_ino] = state.st_blocks * 512
-    return sum(seen.values())
+            blocks[state.st_dev, state.st_ino] = state.st_blocks * 512
+    return sum(blocks.values())
 
 
-def not_deleted(what: str, home: Path, kept: tuple[OSError, ...]) -> HostError:
-    """The clear error for what `clear` could not delete."""
-    left = asides(home)
+def not_deleted(done: str, home: Path, kept: tuple[OSError, ...]) -> HostError:
+    """Return the error for what `clear` could not delete."""
+    left = retired(home)
     return HostError(
         Reason.NOT_WRITABLE,
-        f"{what}, but {len(kept)} of its files and folders could not be deleted.",
+        f"{done}, but {len(kept)} of its files and folders could not be deleted.",
         cause=f"{kept[0].filename}: {kept[0].strerror}.",
         fix=f"Delete {' and '.join(map(str, left))} yourself, as the user who may.",
         evidence={

@@ -20,16 +20,16 @@ from engine_host.core.errors import HostError
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.engines.vllm.environment_folder import (
     RECORD,
-    asides,
-    claim,
     clear,
     delete,
+    is_complete,
     keep,
+    lock_environment,
     refuse_used,
-    set_aside,
-    settle,
+    restore_kept,
+    retire,
+    retired,
     size,
-    whole,
 )
 from engine_host.engines.vllm.installations import tree_hash
 from engine_host.engines.vllm.package_sources import package_sources
@@ -40,7 +40,7 @@ from engine_host.engines.vllm.wheel_links import environment_tags, has_wheel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.jobs import JobStep
 
-Tell = Callable[[JobStep], None]
+Report = Callable[[JobStep], None]
 STEPS = ("Check the disk", "Make the environment", "Fetch torch", "Fetch vLLM", "Repair", "Verify")
 _WATCH = 0.5
 _VERIFY = "import torch, vllm, vllm.platforms as p; print(vllm.__version__, p.current_platform.device_type)"
@@ -56,8 +56,8 @@ class InstallRequest:
     finish: Callable[[Path], None]
 
 
-async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
-    """Install one pin; the record that was written.
+async def install(request: InstallRequest, report: Report) -> dict[str, Any]:
+    """Install one pin; return its record.
 
     An install that fails or is cancelled leaves nothing of the environment, and the one that was there before
     comes back, if it was whole; uv's downloads stay cached.
@@ -65,46 +65,46 @@ async def install(request: InstallRequest, tell: Tell) -> dict[str, Any]:
     install_failed, not_writable.
     """
     pin, home = request.pin, request.home
-    _step(tell, 1)
+    _step(report, 1)
     _check_disk(pin, home, await asyncio.to_thread(_freed, home))
-    async with claim(home):
+    async with lock_environment(home):
         await asyncio.to_thread(refuse_used, home)
         python = await _interpreter(request)
-        await asyncio.to_thread(_make_way, home)
+        await asyncio.to_thread(_move_old, home)
         try:
-            record = await _made(request, python, tell)
+            record = await _create(request, python, report)
         except BaseException:
             # Out of use at once: a second cancellation may come while it is deleted.
             # That it stays is told by whoever lists the environments; the cause is what must be told here.
             with contextlib.suppress(HostError):
-                set_aside(home)
-                settle(home)
+                retire(home)
+                restore_kept(home)
             # In the executor from this moment on: a thread's task could be cancelled before it begins.
             await asyncio.shield(asyncio.get_running_loop().run_in_executor(None, _deleted, home))
             raise
-        await _without_the_old(home)
+        await _delete_old(home)
         return record
 
 
 def _freed(home: Path) -> int:
-    """Bytes that go before the new one comes: a whole environment stays beside it until that works."""
-    return sum(map(size, asides(home))) + (0 if whole(home) else size(home))
+    """Return the bytes freed before the install: a complete environment stays until the new one works."""
+    return sum(map(size, retired(home))) + (0 if is_complete(home) else size(home))
 
 
-def _make_way(home: Path) -> None:
-    settle(home)
-    if whole(home):
+def _move_old(home: Path) -> None:
+    restore_kept(home)
+    if is_complete(home):
         keep(home)
     else:
         # What stays of it is out of the way, and is told by whoever lists the environments.
         clear(home)
 
 
-async def _without_the_old(home: Path) -> None:
-    """Delete what the finished environment stands in for; a cancellation that comes now is too late."""
+async def _delete_old(home: Path) -> None:
+    """Delete the environment that was replaced; a cancellation that comes now is too late."""
     with contextlib.suppress(HostError):
         # It is told as a leftover by whoever lists the environments.
-        settle(home)
+        restore_kept(home)
     deleting = asyncio.get_running_loop().run_in_executor(None, _deleted, home)
     while not deleting.done():
         with contextlib.suppress(asyncio.CancelledError):
@@ -113,22 +113,22 @@ async def _without_the_old(home: Path) -> None:
 
 
 def _deleted(home: Path) -> None:
-    for aside in asides(home):
-        delete(aside)
+    for folder in retired(home):
+        delete(folder)
 
 
-async def _made(request: InstallRequest, python: str, tell: Tell) -> dict[str, Any]:
-    """Make the environment where there is none; its record."""
+async def _create(request: InstallRequest, python: str, report: Report) -> dict[str, Any]:
+    """Create the environment; return its record."""
     began = time.monotonic()
     pin, home = request.pin, request.home
     with _log(request.log) as log:
-        await _packages(request, python, log, tell)
-        _step(tell, 5)
+        await _packages(request, python, log, report)
+        _step(report, 5)
         packages = next(home.glob("lib/python3*/site-packages"))
         repaired = repair(packages, pin.version) if pin.build == "cpu" else ()
         request.finish(packages)
-        _step(tell, 6, "imports vLLM once; this takes ten to twenty seconds")
-        said = await _run(
+        _step(report, 6, "imports vLLM once; this takes ten to twenty seconds")
+        output = await _run(
             [str(home / "bin" / "python"), "-c", _VERIFY], home, log, {"VLLM_NO_USAGE_STATS": "1"}
         )
     record = {
@@ -136,7 +136,7 @@ async def _made(request: InstallRequest, python: str, tell: Tell) -> dict[str, A
         "version": pin.version,
         "build": pin.build,
         "python": PYTHON,
-        "said": said[-1] if said else "",
+        "said": output[-1] if output else "",
         "repaired": list(repaired),
         "size": await asyncio.to_thread(size, home),
         "seconds": round(time.monotonic() - began, 1),
@@ -147,23 +147,23 @@ async def _made(request: InstallRequest, python: str, tell: Tell) -> dict[str, A
     return record
 
 
-async def _packages(request: InstallRequest, python: str, log: IO[str], tell: Tell) -> None:
+async def _packages(request: InstallRequest, python: str, log: IO[str], report: Report) -> None:
     pin, home = request.pin, request.home
     sources = package_sources()
-    _step(tell, 2)
+    _step(report, 2)
     await _run([_uv(), "venv", "-q", "--clear", "--python", python, str(home)], home.parent, log)
     into = [_uv(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
     into += ["--only-binary", ":all:", *sources.arguments]
     if pin.packages_first:
-        _step(tell, 3)
+        _step(report, 3)
         local = await asyncio.to_thread(
             has_wheel, sources.links, pin.packages_first[0], environment_tags(home)
         )
         index = [] if local else ["--index", TORCH_CPU_INDEX]
         await _run([*into, *index, *pin.packages_first], home.parent, log)
     total = len(re.findall(r"^[a-z0-9][^\s=]*==", pin.lock.read_text(encoding="utf-8"), re.MULTILINE))
-    _step(tell, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
-    watching = asyncio.create_task(_watch(home, total, tell))
+    _step(report, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
+    watching = asyncio.create_task(_watch(home, total, report))
     try:
         await _run([*into, "--require-hashes", "--compile-bytecode", "-r", str(pin.lock)], home.parent, log)
     finally:
@@ -176,15 +176,15 @@ def _installed(home: Path) -> int:
     return sum(1 for _ in home.glob("lib/python3*/site-packages/*.dist-info/METADATA"))
 
 
-async def _watch(home: Path, total: int, tell: Tell) -> None:
-    """Says how far the fourth step is: what is downloading, then what is in place."""
+async def _watch(home: Path, total: int, report: Report) -> None:
+    """Report the progress of the fourth step: the download, then the installed packages."""
     while True:
         await asyncio.sleep(_WATCH)
         there = await asyncio.to_thread(_installed, home)
-        said = f"{there} of {total} packages in place" if there > 1 else "downloading"
+        detail = f"{there} of {total} packages in place" if there > 1 else "downloading"
         if there >= total:
-            said = "compiling their Python files"
-        _step(tell, 4, said, min(1.0, there / total) if there > 1 else None)
+            detail = "compiling their Python files"
+        _step(report, 4, detail, min(1.0, there / total) if there > 1 else None)
 
 
 async def _run(argv: list[str], cwd: Path, log: IO[str], extra: dict[str, str] | None = None) -> list[str]:
@@ -227,7 +227,7 @@ def _check_disk(pin: Pin, home: Path, freed: int) -> None:
         raise atomic_file.saving_failed(folder, error) from error
     if free < pin.needs_free:
         fix = Fix(text="Free some space, or move the cache with SNDR_CACHE.")
-        if whole(home):
+        if is_complete(home):
             fix = Fix(
                 text="Free some space, or remove the one that is there: it stays until the new one works.",
                 command=f"sndr engine remove vllm --version {pin.version} --build {pin.build}",
@@ -250,7 +250,7 @@ async def _interpreter(request: InstallRequest) -> str:
     finder = _uv()
     with _log(request.log) as log:
         try:
-            said = await _run(
+            output = await _run(
                 [finder, "python", "find", "--system", f"cpython@{PYTHON}"], request.home.parent, log
             )
         except HostError as error:
@@ -265,7 +265,7 @@ async def _interpreter(request: InstallRequest) -> str:
                 ),
                 evidence=error.problem.evidence,
             ) from error
-    return said[-1]
+    return output[-1]
 
 
 @contextlib.contextmanager
@@ -279,5 +279,5 @@ def _log(path: Path) -> Iterator[IO[str]]:
         yield file
 
 
-def _step(tell: Tell, number: int, detail: str = "", progress: float | None = None) -> None:
-    tell(JobStep(number=number, of=len(STEPS), name=STEPS[number - 1], detail=detail, progress=progress))
+def _step(report: Report, number: int, detail: str = "", progress: float | None = None) -> None:
+    report(JobStep(number=number, of=len(STEPS), name=STEPS[number - 1], detail=detail, progress=progress))

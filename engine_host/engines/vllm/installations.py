@@ -7,7 +7,7 @@ from email.parser import HeaderParser
 from pathlib import Path
 
 from engine_host.core.errors import HostError
-from engine_host.engines.vllm.environment_folder import RECORD, claimed, leftovers, read_record, size
+from engine_host.engines.vllm.environment_folder import RECORD, is_locked, leftovers, read_record, size
 from engine_host.engines.vllm.pins import PINS, Pin, install_fix
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -46,36 +46,36 @@ class VllmInstallations:
 
     def all(self) -> tuple[Installation, ...]:
         """Every pin, installed or not; the one to install here first is recommended."""
-        wanted = "cuda" if self._has_gpu() else "cpu"
-        recommended = next(pin.id for pin in PINS if pin.build == wanted)
+        preferred = "cuda" if self._has_gpu() else "cpu"
+        recommended = next(pin.id for pin in PINS if pin.build == preferred)
         return tuple(self._describe(pin, pin.id == recommended) for pin in PINS)
 
-    def find(self, wanted: str | None = None) -> VllmEnvironment:
+    def find(self, name: str | None = None) -> VllmEnvironment:
         """An environment by id, version or path; without a name the best that is installed.
 
         Raises HostError(not_found), HostError(engine_unusable) for a damaged one, HostError(conflict) for
         one that is being changed.
         """
-        if wanted is not None and "/" in wanted:
-            folder = Path(wanted).expanduser()
+        if name is not None and "/" in name:
+            folder = Path(name).expanduser()
             # By its path ours is still ours: it may be removed, so its engines must be known by its id.
             ours = [pin.id for pin in PINS if self.home(pin).resolve() == folder.resolve()]
             if not ours:
                 return own_environment(folder)
-            wanted = ours[0]
+            name = ours[0]
         order = sorted(PINS, key=lambda pin: (pin.build == "cpu") == self._has_gpu())
-        named = [pin for pin in order if wanted in {None, pin.id, pin.version}]
+        named = [pin for pin in order if name in {None, pin.id, pin.version}]
         if not named:
             raise HostError(
                 Reason.NOT_FOUND,
-                f"This program does not know the vLLM environment {wanted!r}.",
+                f"This program does not know the vLLM environment {name!r}.",
                 cause=f"It installs {', '.join(pin.id for pin in PINS)}.",
                 fix=Fix(text="See which there are.", command="sndr engine list"),
-                evidence={"wanted": wanted},
+                evidence={"wanted": name},
             )
         problems: list[Problem] = []
         for pin in named:
-            environment, problem = self._look(pin)
+            environment, problem = self._inspect(pin)
             if environment is not None:
                 return environment
             if problem is not None:
@@ -83,34 +83,34 @@ class VllmInstallations:
         if problems:
             raise HostError.from_problem(problems[0])
         for pin in named:
-            if claimed(self.home(pin)):
+            if is_locked(self.home(pin)):
                 raise HostError(
                     Reason.CONFLICT,
                     f"vLLM {pin.id} is being installed or removed right now.",
                     cause="Nothing starts from an environment that changes.",
                     fix=Fix(text="Wait for the end of that job.", command="sndr jobs"),
-                    evidence={"wanted": wanted, "installation": pin.id},
+                    evidence={"wanted": name, "installation": pin.id},
                 )
-        build = named[0].build if wanted else ("cuda" if self._has_gpu() else "cpu")
+        build = named[0].build if name else ("cuda" if self._has_gpu() else "cpu")
         pin = next(pin for pin in named if pin.build == build)
         raise HostError(
             Reason.NOT_FOUND,
-            "vLLM is not installed." if wanted is None else f"vLLM {wanted} is not installed.",
+            "vLLM is not installed." if name is None else f"vLLM {name} is not installed.",
             cause=f"It takes {pin.needs_free / 2**30:.0f} GiB; {pin.download / 2**30:.1f} to download.",
             fix=install_fix(pin, "Install it."),
-            evidence={"wanted": wanted, "installation": pin.id},
+            evidence={"wanted": name, "installation": pin.id},
         )
 
-    def pin(self, wanted: str) -> Pin:
+    def pin(self, name: str) -> Pin:
         """A pin by its id. Raises HostError(not_found)."""
         for pin in PINS:
-            if pin.id == wanted:
+            if pin.id == name:
                 return pin
         raise HostError(
             Reason.NOT_FOUND,
-            f"There is no vLLM environment {wanted}.",
+            f"There is no vLLM environment {name}.",
             cause=f"There are {', '.join(pin.id for pin in PINS)}.",
-            evidence={"wanted": wanted},
+            evidence={"wanted": name},
         )
 
     def home(self, pin: Pin) -> Path:
@@ -118,7 +118,7 @@ class VllmInstallations:
         return self.folder / pin.id
 
     def _describe(self, pin: Pin, recommended: bool) -> Installation:
-        environment, problem = self._look(pin)
+        environment, problem = self._inspect(pin)
         record = read_record(self.home(pin)) or {}
         left = sum(map(size, leftovers(self.home(pin))))
         return Installation(
@@ -135,11 +135,11 @@ class VllmInstallations:
             repairs=tuple(map(str, record.get("repaired") or ())),
             installed_at=record.get("installed_at"),
             leftover=left or None,
-            changing=claimed(self.home(pin)),
+            changing=is_locked(self.home(pin)),
             problem=problem,
         )
 
-    def _look(self, pin: Pin) -> tuple[VllmEnvironment | None, Problem | None]:
+    def _inspect(self, pin: Pin) -> tuple[VllmEnvironment | None, Problem | None]:
         home = self.home(pin)
         if read_record(home) is None:
             return None, None  # Absent, or an install that was cut off: the next one clears it away.
@@ -181,12 +181,12 @@ def own_environment(folder: Path) -> VllmEnvironment:
 
 def tree_hash(package: Path) -> str:
     """SHA-256 over the names and contents of a package's sources and libraries, in order of name."""
-    seen = hashlib.sha256()
+    hasher = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         if path.suffix in {".py", ".so", ".json"} and "__pycache__" not in path.parts and path.is_file():
             content = hashlib.sha256(path.read_bytes()).hexdigest()
-            seen.update(f"{path.relative_to(package).as_posix()}\0{content}\n".encode())
-    return seen.hexdigest()
+            hasher.update(f"{path.relative_to(package).as_posix()}\0{content}\n".encode())
+    return hasher.hexdigest()
 
 
 def _site_packages(home: Path) -> Path | None:

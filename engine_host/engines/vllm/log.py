@@ -4,7 +4,7 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.adapter import StageSeen
+from engine_host.engines.adapter import StageChange
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 CONFIGURE = "Configuration"
@@ -57,7 +57,7 @@ class VllmStageReader:
         self.buffers: dict[str, int] = {}
         self._seen: list[str] = []
 
-    def feed(self, line: str) -> StageSeen | None:
+    def feed(self, line: str) -> StageChange | None:
         """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
         changed = self._size(line)
         for name, pattern in _STAGES:
@@ -66,9 +66,9 @@ class VllmStageReader:
                 continue
             self._seen.append(name)
             detail = found.groupdict().get("detail") or ""
-            return StageSeen(name, detail, dict(self.buffers))
+            return StageChange(name, detail, dict(self.buffers))
         if changed and self._seen:
-            return StageSeen(self._seen[-1], "", dict(self.buffers))
+            return StageChange(self._seen[-1], "", dict(self.buffers))
         return None
 
     def _size(self, line: str) -> bool:
@@ -90,8 +90,8 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     """
     evidence: dict[str, object] = {"exit_code": code}
     below = any(_DEAD.search(line) for line in lines)
-    telling = [line for line in lines if not (below and line.startswith("(APIServer"))]
-    for line in telling:
+    candidates = [line for line in lines if not (below and line.startswith("(APIServer"))]
+    for line in candidates:
         text = _PREFIX.sub("", line)
         for pattern, reason, message, cause, fix in _RULES:
             if found := pattern.search(text):
@@ -103,23 +103,23 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
                     fix=Fix(text=fix.format(**named)),
                     evidence={**evidence, "line": text.strip()[:400]},
                 )
-    said = next((own for line in telling if (own := _own_error(line))), None)
+    own_message = next((own for line in candidates if (own := _own_error(line))), None)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         killed = code == -signal.SIGKILL
         return Problem(
-            reason=Reason.OUT_OF_MEMORY if killed and said is None else Reason.ENGINE_CRASHED,
-            message=f"vLLM was ended by {name}." + (f" It said: {said}" if said else ""),
+            reason=Reason.OUT_OF_MEMORY if killed and own_message is None else Reason.ENGINE_CRASHED,
+            message=f"vLLM was ended by {name}." + (f" It said: {own_message}" if own_message else ""),
             cause="Somebody killed it; most often that is the system when memory runs out." if killed else "",
             fix=Fix(text="Choose a smaller context, fewer streams, a smaller KV cache or a smaller model."),
             evidence={**evidence, "signal": name},
         )
-    if said is None and (lost := _lost_process(lines)) is not None:
+    if own_message is None and (lost := _lost_process(lines)) is not None:
         return lost.model_copy(update={"evidence": {**evidence, **lost.evidence}})
     return Problem(
         reason=Reason.ENGINE_CRASHED,
         message=f"vLLM ended{'' if code is None else f' with code {code}'}."
-        + (f" It said: {said}" if said else ""),
+        + (f" It said: {own_message}" if own_message else ""),
         fix=Fix(text="Read the end of its log; try it with fewer patches, or without speculation."),
         evidence=evidence,
     )

@@ -54,8 +54,8 @@ def explained(error: ToolError, log: Path) -> HostError:
             fix="Free some space, or move the cache with SNDR_CACHE, then install again.",
             evidence=evidence,
         )
-    said = "\n".join(error.tail)
-    message, fix = next((message, fix) for mark, message, fix in _EXPLAINED if mark in said)
+    output = "\n".join(error.tail)
+    message, fix = next((message, fix) for mark, message, fix in _EXPLAINED if mark in output)
     return HostError(Reason.INSTALL_FAILED, message, cause=_cause(error.tail), fix=fix, evidence=evidence)
 
 

@@ -32,22 +32,22 @@ def environment_tags(home: Path) -> frozenset[tags.Tag]:
     return frozenset(own) | frozenset(tags.compatible_tags(version, f"cp{version[0]}{version[1]}", platforms))
 
 
-def has_wheel(links: Iterable[str], requirement: str, taken: frozenset[tags.Tag]) -> bool:
+def has_wheel(links: Iterable[str], requirement: str, usable: frozenset[tags.Tag]) -> bool:
     """Return True if a folder, a page or an address offers a wheel of a requirement with one of these tags.
 
     A page that cannot be read offers nothing; uv itself reports what is wrong with it.
     """
-    wanted = Requirement(requirement)
-    return any(_fits(name, wanted, taken) for link in links for name in _names(link))
+    required = Requirement(requirement)
+    return any(_fits(name, required, usable) for link in links for name in _names(link))
 
 
-def _fits(name: str, wanted: Requirement, taken: frozenset[tags.Tag]) -> bool:
+def _fits(name: str, required: Requirement, usable: frozenset[tags.Tag]) -> bool:
     try:
         project, version, _, offered = parse_wheel_filename(name)
     except InvalidWheelFilename:
         return False
-    named = project == canonicalize_name(wanted.name)
-    return named and wanted.specifier.contains(version, prereleases=True) and not taken.isdisjoint(offered)
+    named = project == canonicalize_name(required.name)
+    return named and required.specifier.contains(version, prereleases=True) and not usable.isdisjoint(offered)
 
 
 def _names(link: str) -> Iterator[str]:

@@ -16,7 +16,7 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
-from engine_host.engines.vllm.environment_folder import claim
+from engine_host.engines.vllm.environment_folder import lock_environment
 from engine_host.engines.vllm.install import install
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.operations.installations import InstallationOperations
@@ -170,7 +170,7 @@ def test_nothing_is_removed_while_another_host_is_at_work_there() -> None:
     async def act() -> None:
         async with desk() as built:
             built.make()
-            async with claim(built.home):
+            async with lock_environment(built.home):
                 job = await built.ended(built.jobs.remove(CPU))
             assert job.error is not None
             assert job.error.reason is Reason.CONFLICT
@@ -210,7 +210,7 @@ def test_where_another_host_installs_nothing_is_a_leftover(tiny: TinyVllm) -> No
             other = built.installations.home(OTHER)
             (other / "lib").mkdir(parents=True)
             (other / "lib" / "part.so").write_bytes(b"x" * 9000)
-            async with claim(other):
+            async with lock_environment(other):
                 one = await built.listed(OTHER.id)
                 assert (one.leftover, one.changing, one.problem) == (None, True, None)
                 with pytest.raises(HostError) as raised:

@@ -14,7 +14,7 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
-from engine_host.engines.adapter import StageSeen
+from engine_host.engines.adapter import StageChange
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.spawn import EngineProcess
@@ -33,8 +33,8 @@ FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
 class FakeStages:
     """Reads `stage NAME` lines."""
 
-    def feed(self, line: str) -> StageSeen | None:
-        return StageSeen(line[6:], buffers={"weights": 7}) if line.startswith("stage ") else None
+    def feed(self, line: str) -> StageChange | None:
+        return StageChange(line[6:], buffers={"weights": 7}) if line.startswith("stage ") else None
 
 
 class FakeAdapter:

@@ -103,19 +103,19 @@ class _Steps:
         self._progress = progress
         self._name = ""
         self._since = time.monotonic()
-        self._told = -1.0
+        self._reported = -1.0
         self.seconds: dict[str, float] = {}
 
     def begin(self, name: str, detail: str = "") -> None:
         self.end()
-        self._name, self._since, self._told = name, time.monotonic(), -1.0
-        self.tell(None, detail)
+        self._name, self._since, self._reported = name, time.monotonic(), -1.0
+        self.report(None, detail)
 
-    def tell(self, share: float | None, detail: str = "") -> None:
+    def report(self, share: float | None, detail: str = "") -> None:
         # Ninja prints hundreds of lines: a hundredth of the step is news enough.
-        if share is not None and share < 1 and abs(share - self._told) < 0.01:
+        if share is not None and share < 1 and abs(share - self._reported) < 0.01:
             return
-        self._told = share if share is not None else -1.0
+        self._reported = share if share is not None else -1.0
         number = STEPS.index(self._name) + 1
         self._progress(JobStep(number=number, of=len(STEPS), name=self._name, detail=detail, progress=share))
 
@@ -177,17 +177,17 @@ async def _wheel(
         with log_path.open("w", encoding="utf-8") as log:
             steps.begin("Download source")
             tools = await prepare_tools(request.cache, request.python, toolchain, log)
-            sdist = await download_source(request.cache, tools, log, steps.tell)
+            sdist = await download_source(request.cache, tools, log, steps.report)
             if not (request.keep_build and ready.is_file()):
                 await asyncio.to_thread(shutil.rmtree, work, ignore_errors=True)
                 steps.begin("Unpack")
-                await unpack_source(sdist, work / "source", steps.tell)
+                await unpack_source(sdist, work / "source", steps.report)
                 steps.begin("Patch")
                 for number, patch in enumerate(request.patches):
-                    steps.tell(number / len(request.patches), patch.stem)
+                    steps.report(number / len(request.patches), patch.stem)
                     await asyncio.to_thread(apply_patch, patch, work / "source")
                 ready.touch()
-            built = await compile_wheel(work, tools, toolchain, log, steps.begin, steps.tell)
+            built = await compile_wheel(work, tools, toolchain, log, steps.begin, steps.report)
         folder.mkdir(parents=True, exist_ok=True)
         # Copied beside and renamed: a wheel under its own name is always whole.
         partial = folder / f"{built.name}.partial"
@@ -214,11 +214,11 @@ async def _installed(
     if installed_build(target) is None:
         partial = request.engines / f".{key}.partial"
         folder = partial
-        await asyncio.to_thread(install_wheel, wheel, partial, steps.tell)
+        await asyncio.to_thread(install_wheel, wheel, partial, steps.report)
     try:
         steps.begin("Verify")
         backend = toolchain.backend.backend
-        version, devices = await verify_build(folder, request.model, backend, steps.tell)
+        version, devices = await verify_build(folder, request.model, backend, steps.report)
         # Written each time: what was asked for last is what the next start takes.
         record = {
             "key": key,
@@ -261,7 +261,7 @@ async def _locked(cache: Path, steps: _Steps) -> AsyncIterator[None]:
                 break
             except BlockingIOError:
                 if not waiting:
-                    steps.tell(None, "waits for another build")
+                    steps.report(None, "waits for another build")
                 waiting = True
                 await asyncio.sleep(0.3)
         yield
@@ -334,14 +334,14 @@ def main() -> int:
         "--architecture", action="append", default=[], help="the GPU's compute capability, such as 8.6"
     )
     parser.add_argument("--keep-build", action="store_true", help="keep the build folder for the next time")
-    given = parser.parse_args()
+    arguments = parser.parse_args()
     request = BuildRequest(
-        cache=given.cache.absolute(),
-        data=given.out.absolute(),
-        model=given.model.absolute() if given.model else None,
-        backend=given.backend,
-        architectures=tuple(given.architecture),
-        keep_build=given.keep_build,
+        cache=arguments.cache.absolute(),
+        data=arguments.out.absolute(),
+        model=arguments.model.absolute() if arguments.model else None,
+        backend=arguments.backend,
+        architectures=tuple(arguments.architecture),
+        keep_build=arguments.keep_build,
     )
     try:
         return asyncio.run(_main(request))

@@ -46,17 +46,17 @@ class BackendTools:
     job: int = 0
 
 
-def find_backend(wanted: Backend, architectures: Sequence[str], cxx: str) -> BackendTools:
+def find_backend(backend: Backend, architectures: Sequence[str], cxx: str) -> BackendTools:
     """The tools of a backend; `auto` is CUDA, else Vulkan, where there is an NVIDIA GPU, else the processor.
 
     `architectures` are the compute capabilities of the GPUs here, such as "8.6". It runs compilers for some
     seconds: call it in a thread. Raises HostError(compiler_missing) that says what is missing for it.
     """
-    if wanted is Backend.CUDA:
+    if backend is Backend.CUDA:
         return _cuda(architectures, cxx)
-    if wanted is Backend.VULKAN:
+    if backend is Backend.VULKAN:
         return _vulkan(cxx)
-    if wanted is Backend.CPU or not architectures:
+    if backend is Backend.CPU or not architectures:
         return BackendTools(Backend.CPU)
     lacking = []
     for tools in (functools.partial(_cuda, architectures, cxx), functools.partial(_vulkan, cxx)):
@@ -73,7 +73,7 @@ def find_backend(wanted: Backend, architectures: Sequence[str], cxx: str) -> Bac
             "alone: sndr engine build llama.cpp --backend cpu",
             command=_vulkan_packages(),
         ),
-        evidence={"backend": wanted.value, "lacking": lacking},
+        evidence={"backend": backend.value, "lacking": lacking},
     )
 
 
@@ -87,8 +87,8 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
             evidence={"backend": Backend.CUDA.value},
         )
     nvcc = next(filter(None, map(shutil.which, _compilers())), None)
-    said = _output(nvcc, "--version") if nvcc else None
-    found = re.search(r"release (\d+\.\d+), V(\S+)", said or "")
+    output = _output(nvcc, "--version") if nvcc else None
+    found = re.search(r"release (\d+\.\d+), V(\S+)", output or "")
     if nvcc is None or found is None:
         raise HostError(
             Reason.COMPILER_MISSING,
@@ -139,11 +139,11 @@ def _cuda(architectures: Sequence[str], cxx: str) -> BackendTools:
 
 def _compilers() -> list[str]:
     """List the paths of nvcc to try: its installer puts it where no PATH leads."""
-    given = [os.environ.get("CUDACXX", ""), "nvcc"]
+    named = [os.environ.get("CUDACXX", ""), "nvcc"]
     homes = [os.environ.get("CUDA_HOME", ""), os.environ.get("CUDA_PATH", ""), "/usr/local/cuda"]
     versions = sorted(Path("/usr/local").glob("cuda-*"), key=_numbers, reverse=True)
     folders = [*filter(None, homes), *map(str, versions), "/opt/cuda"]
-    return [*given, *(str(Path(folder) / "bin" / "nvcc") for folder in folders)]
+    return [*named, *(str(Path(folder) / "bin" / "nvcc") for folder in folders)]
 
 
 def _numbers(folder: Path) -> tuple[int, ...]:
@@ -152,8 +152,8 @@ def _numbers(folder: Path) -> tuple[int, ...]:
 
 def _root(nvcc: str) -> Path:
     """The toolkit's folder as nvcc itself names it: nvcc may be a script that calls the real one."""
-    said = _output(nvcc, "--dryrun", "-x", "cu", os.devnull) or ""
-    top = re.search(r"^#\$ TOP=(.+)$", said, re.MULTILINE)
+    output = _output(nvcc, "--dryrun", "-x", "cu", os.devnull) or ""
+    top = re.search(r"^#\$ TOP=(.+)$", output, re.MULTILINE)
     return Path(top[1].strip() if top else Path(nvcc).resolve().parent.parent).resolve()
 
 
@@ -167,11 +167,11 @@ def _vulkan(cxx: str) -> BackendTools:
     # Where the SDK of vulkan.lunarg.com was unpacked; CMake looks there too.
     sdk = os.environ.get("VULKAN_SDK", "")
     glslc = (shutil.which(f"{sdk}/bin/glslc") if sdk else None) or shutil.which("glslc")
-    said = _output(glslc, "--version") if glslc else None
+    output = _output(glslc, "--version") if glslc else None
     places = (f"-I{sdk}/include", f"-L{sdk}/lib") if sdk else ()
-    if said is None or _failure(cxx, _VULKAN_PROGRAM, ".cpp", "-std=c++17", *places, "-lvulkan"):
+    if output is None or _failure(cxx, _VULKAN_PROGRAM, ".cpp", "-std=c++17", *places, "-lvulkan"):
         lacking = (
-            "headers are not here, or older than 1.3.272" if said else "shader compiler, glslc, is not here"
+            "headers are not here, or older than 1.3.272" if output else "shader compiler, glslc, is not here"
         )
         raise HostError(
             Reason.COMPILER_MISSING,
@@ -184,7 +184,7 @@ def _vulkan(cxx: str) -> BackendTools:
             ),
             evidence={"backend": Backend.VULKAN.value, "glslc": glslc, "sdk": sdk},
         )
-    version = f"{said.splitlines()[0]} {sdk}".strip()
+    version = f"{output.splitlines()[0]} {sdk}".strip()
     return BackendTools(Backend.VULKAN, ("-DGGML_VULKAN=ON",), version, disk=500_000_000)
 
 
@@ -203,9 +203,9 @@ def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
     with tempfile.TemporaryDirectory() as folder:
         source = Path(folder) / f"try{suffix}"
         source.write_text(program, encoding="utf-8")
-        made = str(Path(folder) / "tried")
-        code, said = ask_tool(compiler, str(source), "-o", made, *options, seconds=_TRY_SECONDS)
-    lines = [line.strip().replace(f"{source}:", "") for line in said.splitlines() if line.strip()]
+        binary = str(Path(folder) / "tried")
+        code, output = ask_tool(compiler, str(source), "-o", binary, *options, seconds=_TRY_SECONDS)
+    lines = [line.strip().replace(f"{source}:", "") for line in output.splitlines() if line.strip()]
     telling = (line for line in lines if "error" in line or "cannot find" in line)
     if code == 0:
         return ""
@@ -215,5 +215,5 @@ def _failure(compiler: str, program: str, suffix: str, *options: str) -> str:
 
 def _output(program: str, *arguments: str) -> str | None:
     """Return a tool's output, or None when it cannot be run or fails."""
-    code, said = ask_tool(program, *arguments)
-    return said if code == 0 else None
+    code, output = ask_tool(program, *arguments)
+    return output if code == 0 else None

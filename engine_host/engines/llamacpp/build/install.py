@@ -20,7 +20,7 @@ from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 
-Tell = Callable[[float | None, str], None]
+Report = Callable[[float | None, str], None]
 
 # Headers and build files of others' programs; the bindings and the server need none of them.
 _LEFT_OUT = ("include/", "lib/cmake/", "lib/pkgconfig/")
@@ -39,16 +39,16 @@ def installed_build(folder: Path) -> dict[str, Any] | None:
     return record
 
 
-def install_wheel(wheel: Path, folder: Path, tell: Tell) -> None:
+def install_wheel(wheel: Path, folder: Path, report: Report) -> None:
     """Unpacks a wheel into a plain folder: `bin/`, `lib/` and the bindings in `llama_cpp/`.
 
     A wheel cannot hold links, so each library is in it up to six times; equal files become hard links.
     """
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
-    seen: dict[tuple[int, int], Path] = {}
+    copies: dict[tuple[int, int], Path] = {}
     with zipfile.ZipFile(wheel) as archive:
-        members = [item for item in archive.infolist() if not item.is_dir() and _wanted(item.filename)]
+        members = [item for item in archive.infolist() if not item.is_dir() and _is_needed(item.filename)]
         for number, item in enumerate(members):
             target = folder / item.filename
             if not target.resolve().is_relative_to(folder.resolve()):
@@ -59,24 +59,24 @@ def install_wheel(wheel: Path, folder: Path, tell: Tell) -> None:
                     evidence={"path": item.filename},
                 )
             target.parent.mkdir(parents=True, exist_ok=True)
-            equivalent_command = seen.get((item.CRC, item.file_size)) if item.file_size > 4096 else None
+            equivalent_command = copies.get((item.CRC, item.file_size)) if item.file_size > 4096 else None
             if equivalent_command is not None:
                 os.link(equivalent_command, target)
             else:
                 with archive.open(item) as source, target.open("wb") as out:
                     shutil.copyfileobj(source, out, 1 << 20)
-                seen[(item.CRC, item.file_size)] = target
+                copies[(item.CRC, item.file_size)] = target
             if item.filename.startswith("bin/"):
                 target.chmod(target.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)
-            tell((number + 1) / len(members), "")
+            report((number + 1) / len(members), "")
 
 
-def _wanted(name: str) -> bool:
+def _is_needed(name: str) -> bool:
     return not name.startswith(_LEFT_OUT)
 
 
 async def verify_build(
-    folder: Path, model: Path | None, backend: Backend, tell: Tell
+    folder: Path, model: Path | None, backend: Backend, report: Report
 ) -> tuple[str, tuple[str, ...]]:
     """Proves that the server starts, uses the libraries of its own folder, sees its GPU, and computes.
 
@@ -90,7 +90,7 @@ async def verify_build(
         name: value for name, value in os.environ.items() if not name.startswith("LD_") or name in kept
     }
     environment["OMP_WAIT_POLICY"] = "passive"
-    tell(None, "llama-server --version")
+    report(None, "llama-server --version")
     lines = await _run([str(server), "--version"], folder, environment)
     version = next((line.partition(":")[2].strip() for line in lines if line.startswith("version:")), "")
     if LLAMA_COMMIT[:7] not in version:
@@ -101,19 +101,19 @@ async def verify_build(
             evidence={"output": lines[-10:]},
         )
     if sys.platform == "linux":
-        tell(None, "libraries")
+        report(None, "libraries")
         _check_libraries(
             await _run([str(server)], folder, {**environment, "LD_TRACE_LOADED_OBJECTS": "1"}), folder
         )
     devices: tuple[str, ...] = ()
     if backend is not Backend.CPU:
-        tell(None, "llama-server --list-devices")
+        report(None, "llama-server --list-devices")
         listing = await _run([str(server), "--list-devices"], folder, environment)
         devices = parse_devices("\n".join(listing))
         if not devices:
             raise _no_device(backend, listing)
     if model is not None:
-        tell(None, f"generates with {model.name}")
+        report(None, f"generates with {model.name}")
         bench = [str(folder / "bin" / "llama-bench"), "-m", str(model), "-p", "32", "-n", "8", "-r", "1"]
         await _run(bench, folder, environment)
     return version, devices

@@ -72,8 +72,8 @@ class Toolchain:
     backend: BackendTools
 
 
-def find_toolchain(wanted: Backend = Backend.CPU, architectures: Sequence[str] = ()) -> Toolchain:
-    """Finds the compilers and tools of a build for `wanted`.
+def find_toolchain(requested: Backend = Backend.CPU, architectures: Sequence[str] = ()) -> Toolchain:
+    """Finds the compilers and tools of a build for `requested`.
 
     `architectures` are the compute capabilities of the NVIDIA GPUs here. Raises `compiler_missing` with the
     command that installs them, `engine_unusable` for CUDA without a GPU.
@@ -89,7 +89,7 @@ def find_toolchain(wanted: Backend = Backend.CPU, architectures: Sequence[str] =
             fix=Fix(text="Install them, or use the prebuilt server.", command=_install_command()),
             evidence={"c": c, "c++": cxx},
         )
-    backend = find_backend(wanted, architectures, cxx)
+    backend = find_backend(requested, architectures, cxx)
     return Toolchain(
         c_compiler=c,
         cxx_compiler=cxx,
@@ -173,8 +173,8 @@ def _jobs(job_bytes: int) -> int:
 
 
 def _first_line(program: str, argument: str) -> str | None:
-    code, said = ask_tool(program, argument)
-    lines = said.splitlines()
+    code, output = ask_tool(program, argument)
+    lines = output.splitlines()
     return lines[0] if code == 0 and lines else None
 
 

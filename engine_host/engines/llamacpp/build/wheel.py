@@ -30,8 +30,8 @@ from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.engines import Backend
 from engine_host.protocol.errors import Fix, Reason
 
-Tell = Callable[[float | None, str], None]
-Begin = Callable[[str, str], None]
+Report = Callable[[float | None, str], None]
+BeginStep = Callable[[str, str], None]
 
 _NINJA = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)$")
 _OBJECT = re.compile(r"Building \w+ object \S*/(\S+?)\.o$")
@@ -58,25 +58,25 @@ async def prepare_tools(cache: Path, python: str, toolchain: Toolchain, log: IO[
     environment = {name: value for name, value in os.environ.items() if name not in REMOVED_ENVIRONMENT}
     environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', os.defpath)}"
     tools = BuildTools(inside, environment)
-    wanted = ["scikit-build-core>=0.10,<2"]
-    wanted += [] if toolchain.cmake else ["cmake>=3.21,<5"]
-    wanted += [] if toolchain.ninja else ["ninja>=1.11"]
+    requirements = ["scikit-build-core>=0.10,<2"]
+    requirements += [] if toolchain.cmake else ["cmake>=3.21,<5"]
+    requirements += [] if toolchain.ninja else ["ninja>=1.11"]
     marker = folder / "ready.json"
-    if marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == wanted:
+    if marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == requirements:
         return tools
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         await run_tool([python, "-m", "venv", str(folder)], cwd=cache, environment=environment, log=log)
-        pip = [inside, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *wanted]
+        pip = [inside, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *requirements]
         await run_tool(pip, cwd=cache, environment=environment, log=log)
     except ToolError as error:
         raise _fetch_failed(error, cache, "The build tools could not be installed.") from error
-    marker.write_text(json.dumps(wanted), encoding="utf-8")
+    marker.write_text(json.dumps(requirements), encoding="utf-8")
     return tools
 
 
-async def download_source(cache: Path, tools: BuildTools, log: IO[str], tell: Tell) -> Path:
+async def download_source(cache: Path, tools: BuildTools, log: IO[str], report: Report) -> Path:
     """Fetches the pinned source package from wherever pip is set up to look, and checks its hash."""
     folder = cache / "llama.cpp" / "sdist"
     kept = folder / SDIST_NAME
@@ -94,7 +94,7 @@ async def download_source(cache: Path, tools: BuildTools, log: IO[str], tell: Te
     ]
     # Pip writes what it fetches below TMPDIR: there its progress can be seen, and removed.
     environment = {**tools.environment, "TMPDIR": str(partial / "tmp")}
-    watcher = asyncio.create_task(_watch(partial, tell))
+    watcher = asyncio.create_task(_watch(partial, report))
     try:
         await run_tool(argv, cwd=partial, environment=environment, log=log)
         (partial / SDIST_NAME).rename(kept)
@@ -106,10 +106,10 @@ async def download_source(cache: Path, tools: BuildTools, log: IO[str], tell: Te
     return kept
 
 
-async def _watch(folder: Path, tell: Tell) -> None:
+async def _watch(folder: Path, report: Report) -> None:
     while True:
         size = await asyncio.to_thread(_size, folder)
-        tell(min(size / SDIST_BYTES, 1.0), f"{size / 1e6:.0f} of {SDIST_BYTES / 1e6:.0f} MB")
+        report(min(size / SDIST_BYTES, 1.0), f"{size / 1e6:.0f} of {SDIST_BYTES / 1e6:.0f} MB")
         await asyncio.sleep(0.5)
 
 
@@ -126,7 +126,7 @@ def _sha256(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-async def unpack_source(sdist: Path, target: Path, tell: Tell) -> None:
+async def unpack_source(sdist: Path, target: Path, report: Report) -> None:
     """Unpacks the source package into `target`, without its top folder."""
     stop = threading.Event()
     work = asyncio.create_task(asyncio.to_thread(_unpack, sdist, target, stop))
@@ -144,7 +144,7 @@ async def unpack_source(sdist: Path, target: Path, tell: Tell) -> None:
             fix="Remove it and build again.",
             evidence={"path": str(sdist)},
         ) from error
-    tell(1.0, "")
+    report(1.0, "")
 
 
 def _unpack(sdist: Path, target: Path, stop: threading.Event) -> None:
@@ -162,7 +162,7 @@ def _unpack(sdist: Path, target: Path, stop: threading.Event) -> None:
 
 
 async def compile_wheel(
-    work: Path, tools: BuildTools, toolchain: Toolchain, log: IO[str], begin: Begin, tell: Tell
+    work: Path, tools: BuildTools, toolchain: Toolchain, log: IO[str], begin: BeginStep, report: Report
 ) -> Path:
     """Configures, compiles and packages the unpacked source; gives the wheel.
 
@@ -194,7 +194,7 @@ async def compile_wheel(
     argv = [tools.python, "-u", "-c", _BACKEND, str(out), json.dumps(options)]
     if nice := shutil.which("nice"):
         argv = [nice, "-n", "10", *argv]
-    reader = _Lines(begin, tell)
+    reader = _Lines(begin, report)
     begin("Configure", f"{toolchain.jobs} jobs")
     try:
         tail = await run_tool(
@@ -216,9 +216,9 @@ async def compile_wheel(
 class _Lines:
     """Reads the backend's and ninja's output as steps and shares."""
 
-    def __init__(self, begin: Begin, tell: Tell) -> None:
+    def __init__(self, begin: BeginStep, report: Report) -> None:
         self._begin = begin
-        self._tell = tell
+        self._report = report
         self._compiling = False
 
     def feed(self, line: str) -> None:
@@ -232,7 +232,7 @@ class _Lines:
                 self._compiling = True
             done, of = int(found[1]), int(found[2])
             unit = _OBJECT.search(found[3])
-            self._tell(done / max(of, 1), f"{done} of {of}" + (f": {unit[1]}" if unit else ""))
+            self._report(done / max(of, 1), f"{done} of {of}" + (f": {unit[1]}" if unit else ""))
 
 
 def _fetch_failed(error: ToolError, cache: Path, message: str) -> HostError:

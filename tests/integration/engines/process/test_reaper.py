@@ -207,8 +207,8 @@ def test_closing_one_that_never_ran_is_nothing() -> None:
 
 @pytest.mark.skipif(not Path("/proc/self/environ").exists(), reason="the system does not show environments")
 def test_a_killed_host_takes_along_what_left_its_groups() -> None:
-    environment = {**os.environ, reaper_main.MARK: "mine"}
-    others = {**os.environ, reaper_main.MARK: "mine-too"}
+    environment = {**os.environ, reaper_main.OWNER_VARIABLE: "mine"}
+    others = {**os.environ, reaper_main.OWNER_VARIABLE: "mine-too"}
     command = ["/bin/sh", "-c", "exec sleep 300"]
     compiler = subprocess.Popen(command, env=environment, start_new_session=True)
     stranger = subprocess.Popen(command, env=others, start_new_session=True)

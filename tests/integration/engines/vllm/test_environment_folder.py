@@ -8,8 +8,8 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.environment_folder import (
-    claim,
-    claimed,
+    is_locked,
+    lock_environment,
 )
 from engine_host.protocol.errors import Reason
 from tests.unit.asynchronous import run
@@ -17,11 +17,11 @@ from tests.unit.asynchronous import run
 HOLDER = """
 import asyncio, sys
 from pathlib import Path
-from engine_host.engines.vllm.environment_folder import claim
+from engine_host.engines.vllm.environment_folder import lock_environment
 
 async def hold():
-    async with claim(Path(sys.argv[1])):
-        print("claimed", flush=True)
+    async with lock_environment(Path(sys.argv[1])):
+        print("locked", flush=True)
         await asyncio.sleep(60)
 
 asyncio.run(hold())
@@ -41,17 +41,17 @@ def test_one_host_at_a_time_and_a_killed_one_lets_go(environment: Path) -> None:
             sys.executable, "-c", HOLDER, str(environment), stdout=asyncio.subprocess.PIPE
         )
         assert process.stdout is not None
-        assert await process.stdout.readline() == b"claimed\n"
-        assert claimed(environment)
+        assert await process.stdout.readline() == b"locked\n"
+        assert is_locked(environment)
         with pytest.raises(HostError) as raised:
-            async with claim(environment):
+            async with lock_environment(environment):
                 pass
         assert raised.value.reason is Reason.CONFLICT
         process.kill()
         await process.wait()
-        async with claim(environment):
-            assert claimed(environment)
-        assert not claimed(environment)
+        async with lock_environment(environment):
+            assert is_locked(environment)
+        assert not is_locked(environment)
 
     run(act())
     assert sorted(path.name for path in environment.parent.iterdir()) == ["0.32.0-cpu"], "no lock stays"

@@ -6,17 +6,17 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.environment_folder import (
-    asides,
-    claim,
     clear,
     delete,
     keep,
     leftovers,
+    lock_environment,
     not_deleted,
     read_record,
     restore,
-    set_aside,
-    settle,
+    restore_kept,
+    retire,
+    retired,
     size,
 )
 from engine_host.protocol.errors import Reason
@@ -48,11 +48,11 @@ def test_all_of_it_is_deleted_and_nothing_beside_it(environment: Path, tmp_path:
 
 
 def test_it_is_out_of_use_at_once(environment: Path) -> None:
-    aside = set_aside(environment)
+    aside = retire(environment)
     assert aside is not None
-    assert (not environment.exists(), asides(environment)) == (True, (aside,))
+    assert (not environment.exists(), retired(environment)) == (True, (aside,))
     assert read_record(aside) == {"pin": "0.32.0-cpu"}
-    assert set_aside(environment) is None
+    assert retire(environment) is None
     assert clear(environment) == ()
     assert not aside.exists()
 
@@ -61,7 +61,7 @@ def test_what_cannot_be_deleted_is_told(environment: Path) -> None:
     with undeletable(environment / "lib" / "deep" / "c.py"):
         kept = clear(environment)
         assert not environment.exists(), "it is out of use all the same"
-        (aside,) = asides(environment)
+        (aside,) = retired(environment)
         assert [Path(error.filename) for error in kept] == [aside / "lib" / "deep" / "c.py"]
         assert not (aside / "lib" / "b.py").exists(), "everything else is gone"
         problem = not_deleted("vLLM is removed", environment, kept).problem
@@ -79,7 +79,7 @@ def test_what_cannot_be_moved_is_unchanged(tmp_path: Path) -> None:
     home = tmp_path / ("e" * 250)
     home.mkdir()
     with pytest.raises(HostError) as raised:
-        set_aside(home)
+        retire(home)
     assert raised.value.reason is Reason.NOT_WRITABLE
     assert "unchanged" in raised.value.problem.message
     assert home.is_dir()
@@ -96,15 +96,15 @@ def test_what_is_kept_comes_back_unless_another_one_is_finished(environment: Pat
     assert (environment.exists(), leftovers(environment)) == (False, ()), "what comes back is no leftover"
     environment.mkdir()
     assert leftovers(environment) == (environment,)
-    assert settle(environment)
+    assert restore_kept(environment)
     assert read_record(environment) == {"pin": "0.32.0-cpu"}
-    assert len(asides(environment)) == 1, "the unfinished one is out of use"
+    assert len(retired(environment)) == 1, "the unfinished one is out of use"
     assert keep(environment) is not None
     finish(environment, "new")
     assert len(leftovers(environment)) == 2
-    assert not settle(environment)
+    assert not restore_kept(environment)
     assert read_record(environment) == {"pin": "new"}
-    assert len(asides(environment)) == 2
+    assert len(retired(environment)) == 2
     assert keep(environment) is not None
     finish(environment, "newer")
     assert clear(environment) == ()
@@ -116,7 +116,7 @@ def test_a_host_brings_back_what_a_cut_off_reinstall_kept(environment: Path) -> 
     keep(environment)
 
     async def act() -> None:
-        async with claim(environment):
+        async with lock_environment(environment):
             with pytest.raises(HostError) as raised:
                 await restore(environment)
             assert raised.value.reason is Reason.CONFLICT
