@@ -93,7 +93,7 @@ def blocker(model: Model, start: Start) -> Blocker | None:
         return None
     if start.cpu:
         return Blocker(Reason.KV_CACHE_UNSAFE, "vLLM's CPU build corrupts a TurboQuant cache.")
-    if shape.latent is not None or shape.count(Layer.SLIDING):
+    if shape.latent is not None or shape.count(Layer.SLIDING) or shape.count(Layer.CHUNKED):
         kind = "latent attention" if shape.latent is not None else "sliding windows"
         return Blocker(Reason.KV_TYPE_UNSUPPORTED, f"TurboQuant does not work with {kind}.")
     return None

@@ -1,7 +1,6 @@
-"""Bytes of the KV cache: of one token, of a block, and how many tokens a pool holds, as vLLM counts them."""
+"""Bytes of the KV cache: of one token in a layer, of a state, in vLLM and in llama.cpp."""
 
 import math
-from dataclasses import dataclass
 
 from engine_host.core.errors import HostError
 from engine_host.fit.shapes.model import Layer, ModelShape
@@ -29,69 +28,7 @@ TURBOQUANT = {
 # Bits of an element where every token and head has scales of its own (KVQuantMode.is_per_token_head).
 PER_TOKEN_HEAD = {"int8_per_token_head": 8, "fp8_per_token_head": 8, "int4_per_token_head": 4}
 _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
-# The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
-SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
-_MORE_LAYERS = 1.5
-# At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
-BOUNDARY = 2
 _GGML_PADDING = 256
-
-
-@dataclass(frozen=True, slots=True)
-class Pool:
-    """The division of one GPU's KV cache into blocks by vLLM; `sliding_block_tokens` of layers with a window.
-
-    Every group of layers draws from one pool; `block_bytes` is a page in each layer of a group. A stream
-    takes `state_blocks` blocks for its states of fixed size, whatever its length.
-    """
-
-    block_tokens: int
-    page_bytes: int
-    layers: int
-    full_groups: int
-    sliding_groups: int
-    state_blocks: int
-    window_tokens: int = 0
-    # Layers that TurboQuant leaves as they are; they share the blocks of the others, with larger pages.
-    native_layers: int = 0
-    native_page_bytes: int = 0
-    sliding_block_tokens: int = 0
-
-    @property
-    def block_bytes(self) -> int:
-        """Bytes of one block."""
-        compressed = self.layers - self.native_layers
-        return self.page_bytes * compressed + self.native_page_bytes * self.native_layers
-
-    def stream_blocks(self, context: int) -> int:
-        """Blocks of one stream that is this long."""
-        full = math.ceil(context / self.block_tokens)
-        near = self.sliding_block_tokens or self.block_tokens
-        sliding = math.ceil(min(self.window_tokens, context) / near) + 1
-        return full * self.full_groups + sliding * self.sliding_groups + self.state_blocks
-
-    def blocks(self, size: int) -> int:
-        """Return the number of blocks in so many bytes."""
-        return size // self.block_bytes
-
-    def tokens(self, size: int, context: int) -> int:
-        """Return the size of the cache as vLLM logs it: streams of this length, times the length."""
-        return int(self.blocks(size) / self.stream_blocks(context) * context)
-
-    def streams(self, size: int, context: int) -> int:
-        """Return the number of streams of this length that fit."""
-        return self.blocks(size) // self.stream_blocks(context)
-
-    def longest(self, size: int, streams: int, limit: int) -> int:
-        """The longest context, up to `limit`, that this many streams can have; 0 when not even one block."""
-        fits, fails = 0, limit + 1
-        while fails - fits > 1:
-            middle = (fits + fails) // 2
-            if self.stream_blocks(middle) * streams <= self.blocks(size):
-                fits = middle
-            else:
-                fails = middle
-        return fits
 
 
 def heads_on_gpu(shape: ModelShape, tp: int) -> int:
@@ -130,81 +67,22 @@ def token_bytes(shape: ModelShape, kv_cache_dtype: str, tp: int = 1) -> int:
 
 
 def state_bytes(shape: ModelShape, tp: int = 1, draft_tokens: int = 0) -> int:
-    """Bytes of the state of one stream in one gated-delta layer on one GPU; 0 for a model without them.
+    """Bytes of the state of one stream in one gated-delta or Mamba layer on one GPU; 0 for a model without.
 
-    Convolution: (kernel − 1 + drafts) × channels; recurrent: value heads × value size × key size
-    (vLLM, MambaStateShapeCalculator.gated_delta_net_state_shape).
+    Convolution: (kernel − 1 + drafts) × channels; recurrent: heads × size of a head × size of a state
+    (vLLM, MambaStateShapeCalculator.gated_delta_net_state_shape and mamba2_state_shape).
     """
+    if (mamba := shape.mamba) is not None:
+        # With fewer groups than GPUs each GPU keeps one (extra_groups_for_head_shards).
+        groups = max(1, mamba.groups // tp)
+        channels = mamba.heads * mamba.head_dim // tp + 2 * groups * mamba.state
+        convolution = channels * (mamba.conv_kernel - 1 + draft_tokens) * shape.element
+        return convolution + mamba.heads // tp * mamba.head_dim * mamba.state * mamba.state_bytes
     delta = shape.gated_delta
     if delta is None:
         return 0
     convolution = delta.conv_width // tp * (delta.conv_kernel - 1 + draft_tokens) * shape.element
     return convolution + delta.value_heads // tp * delta.value_dim * delta.key_dim * delta.state_bytes
-
-
-def vllm_pool(
-    shape: ModelShape,
-    kv_cache_dtype: str,
-    *,
-    build: str = "cuda",
-    tp: int = 1,
-    draft_tokens: int = 0,
-    mtp: bool = False,
-    prefix_caching: bool = False,
-    batched_tokens: int = 2048,
-    spared_layers: bool = True,
-) -> Pool:
-    """Compute the KV blocks of vLLM 0.26 and 0.32: pages of one size, groups of as many layers each.
-
-    With states in the model, the attention block grows until its page holds a state, and states are padded to
-    that page (Platform._align_hybrid_block_size, _get_kv_cache_groups_uniform_page_size). `mtp`: the model's
-    drafting layers run and keep a cache of their own. Where layers with a window have other heads than the
-    full ones, blocks of the smaller page grow to the larger page (unify_kv_cache_spec_page_size).
-    `spared_layers`: TurboQuant leaves the layers at both ends of a dense model as they are.
-    """
-    smallest = SMALLEST_BLOCK[build]
-    per_token = token_bytes(shape.full, kv_cache_dtype, tp)
-    near = token_bytes(shape, kv_cache_dtype, tp)
-    state = state_bytes(shape, tp, draft_tokens)
-    block_tokens = max(smallest, smallest * math.ceil(state / per_token / smallest)) if state else smallest
-    counts = {
-        Layer.FULL: shape.count(Layer.FULL) + (shape.mtp_layers if mtp else 0),
-        Layer.SLIDING: shape.count(Layer.SLIDING),
-        Layer.GATED_DELTA: shape.count(Layer.GATED_DELTA),
-    }
-    there = [count for count in counts.values() if count]
-    layers = max(there) if max(there) < _MORE_LAYERS * min(there) else min(there)
-    groups = {kind: math.ceil(count / layers) for kind, count in counts.items()}
-    only_full = len(there) == 1 and counts[Layer.FULL] > 0
-    spared = spared_layers and only_full and kv_cache_dtype in TURBOQUANT
-    native = min(2 * BOUNDARY, shape.count(Layer.FULL)) if spared else 0
-    if native:
-        # The blocks grow until a page of as many elements of one byte covers the smallest native page
-        # (Platform._align_heterogeneous_kv_block_size, which asks the backend of the first layer).
-        block_tokens = smallest * math.ceil(token_bytes(shape, "auto", tp) / token_bytes(shape, "fp8", tp))
-    page, sliding_tokens = block_tokens * per_token, 0
-    if shape.count(Layer.SLIDING) and shape.count(Layer.FULL) and near != per_token:
-        page = smallest * max(per_token, near)
-        # A page that does not divide the larger one is padded to it, and holds no more tokens.
-        block_tokens = (
-            smallest * (near // per_token) if near > per_token and not near % per_token else smallest
-        )
-        grows = per_token > near and not per_token % near
-        sliding_tokens = smallest * (per_token // near) if grows else smallest
-    # Without prefix caching a stream has one state; with it, one more at the last block's end.
-    states = (2 if prefix_caching else 1) + draft_tokens
-    return Pool(
-        block_tokens=block_tokens,
-        page_bytes=page,
-        layers=layers,
-        full_groups=groups[Layer.FULL],
-        sliding_groups=groups[Layer.SLIDING],
-        state_blocks=groups[Layer.GATED_DELTA] * states,
-        window_tokens=(shape.window or 1) - 1 + batched_tokens,
-        native_layers=native,
-        native_page_bytes=block_tokens * token_bytes(shape, "auto", tp) if native else 0,
-        sliding_block_tokens=sliding_tokens,
-    )
 
 
 def ggml_token_bytes(shape: ModelShape, kv_type_k: str, kv_type_v: str) -> float:

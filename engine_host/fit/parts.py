@@ -12,7 +12,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
-from engine_host.fit.kv import Pool, heads_on_gpu, vllm_pool
+from engine_host.fit.kv import heads_on_gpu
+from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.weights import weights_of
 
@@ -88,6 +89,7 @@ class Start:
     batched_tokens: int = 2048
     eager: bool = False
     spared_layers: bool = True
+    hybrid_manager: bool | None = None
     eight_bit_head: bool = False
     gpu_memory: float = 0.92
     build: str = "cuda"
@@ -104,9 +106,11 @@ class Start:
             draft_tokens=self.draft_tokens,
             mtp=self.mtp,
             # vLLM's own guard: with speculation a hybrid has no prefix cache.
-            prefix_caching=self.prefix_caching and not (self.draft_tokens and shape.gated_delta),
+            prefix_caching=self.prefix_caching
+            and not (self.draft_tokens and (shape.gated_delta or shape.mamba)),
             batched_tokens=self.batched_tokens,
             spared_layers=self.spared_layers,
+            hybrid_manager=self.hybrid_manager,
         )
 
     def old_runner(self, shape: ModelShape) -> bool:
@@ -114,7 +118,7 @@ class Start:
 
         0.26 does so with hybrids and mixtures; 0.32 with none that it has the newer one for.
         """
-        return is_before(self.version, (0, 32)) and bool(shape.gated_delta or shape.experts)
+        return is_before(self.version, (0, 32)) and bool(shape.gated_delta or shape.mamba or shape.experts)
 
 
 def is_before(version: str, other: tuple[int, int]) -> bool:

@@ -19,8 +19,9 @@ from engine_host.fit.estimate import (
     most_streams,
 )
 from engine_host.fit.hardware import counted
-from engine_host.fit.kv import BOUNDARY, TURBOQUANT, ggml_token_bytes, token_bytes
+from engine_host.fit.kv import TURBOQUANT, ggml_token_bytes, token_bytes
 from engine_host.fit.parts import Part
+from engine_host.fit.pool import BOUNDARY
 from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
@@ -127,8 +128,10 @@ def report(
 
 def kv_token_bytes(shape: ModelShape, start: Start) -> float:
     """Bytes that one more token of a long stream takes over all layers, on one device."""
-    full = shape.count(Layer.FULL)
+    full = shape.cached(Layer.FULL)
     if start.engine is EngineKind.VLLM:
+        # vLLM keeps every token of layers with local chunks (vllm_pool).
+        full += shape.cached(Layer.CHUNKED)
         spared = start.spared_layers and start.kv in TURBOQUANT and full == len(shape.layers)
         native = min(2 * BOUNDARY, full) if spared else 0
         kept = token_bytes(shape.full, "auto", start.tensor_parallel)

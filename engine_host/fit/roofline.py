@@ -1,7 +1,7 @@
 """The most that the hardware allows: decoding is bound by bandwidth, reading a prompt by arithmetic."""
 
 from engine_host.fit.kv import ggml_state_bytes, ggml_token_bytes, state_bytes, token_bytes
-from engine_host.fit.shapes.model import Layer
+from engine_host.fit.shapes.model import RECURRENT, Layer
 from engine_host.fit.shapes.weights import drafting_experts, experts_chosen, weights_of
 from engine_host.fit.start import Model, Start
 from engine_host.protocol.fit import Roofline
@@ -85,13 +85,13 @@ def step_bytes(model: Model, start: Start, streams: int, depth: int | None = Non
         size += _head_of_a_draft(model, start) * start.draft_tokens
     full = shape.count(Layer.FULL) + (shape.mtp_layers if drafts else 0)
     near = min(depth, shape.window or depth)
-    sliding = shape.count(Layer.SLIDING) * near
+    sliding = (shape.count(Layer.SLIDING) + shape.count(Layer.CHUNKED)) * near
     if start.engine is EngineKind.VLLM:
         # Heads that are kept several times are read several times.
         gpus = start.tensor_parallel
         kv = full * depth * token_bytes(shape.full, start.kv, gpus) * gpus
         kv += sliding * token_bytes(shape, start.kv, gpus) * gpus
-        kv += shape.count(Layer.GATED_DELTA) * state_bytes(shape)
+        kv += sum(map(shape.count, RECURRENT)) * state_bytes(shape)
     else:
         kinds = tuple("f16" if kind == "auto" else kind for kind in (start.kv, start.kv_v))
         kv = round(full * depth * ggml_token_bytes(shape.full, *kinds))

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from engine_host.fit import parts as vllm_parts
-from engine_host.fit.kv import Pool
 from engine_host.fit.parts import GIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
+from engine_host.fit.pool import Pool
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device, Model, Start
 
@@ -95,6 +95,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         batched_tokens=start.batched_tokens,
         eager=start.eager,
         spared_layers=start.spared_layers,
+        hybrid_manager=start.hybrid_manager,
         eight_bit_head=start.eight_bit_head,
         gpu_memory=start.gpu_memory,
         build=start.build,

@@ -124,7 +124,16 @@ def vllm_start(
         draft_tokens=int(known["draft_tokens"]),
         prefix_caching=prefix_caching is None or bool(prefix_caching),
         eager=bool(known.get("eager")),
+        hybrid_manager=_hybrid_manager(known.get("extra_arguments") or ()),
         version=version or USUAL_VERSION,
+    )
+
+
+def _hybrid_manager(arguments: Sequence[str]) -> bool | None:
+    """Say whether the arguments switch vLLM's hybrid KV cache manager; None leaves it to vLLM."""
+    name = "disable-hybrid-kv-cache-manager"
+    return {f"--{name}": False, f"--no-{name}": True}.get(
+        next((one for one in reversed(arguments) if one.endswith(name)), "")
     )
 
 

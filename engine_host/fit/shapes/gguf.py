@@ -68,7 +68,7 @@ def _experts(info: GgufInfo) -> Experts | None:
         return None
     used = _need(info, "expert_used_count", info.experts_used)
     width = _need(info, "expert_feed_forward_length", info.expert_feed_forward or info.feed_forward)
-    return Experts(info.experts, used, width)
+    return Experts(info.experts, used, width, info.layers or 0)
 
 
 def _need(info: GgufInfo, name: str, value: int | None) -> int:

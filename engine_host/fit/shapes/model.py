@@ -10,19 +10,44 @@ from engine_host.protocol.errors import Reason
 
 
 class Layer(StrEnum):
-    """The kind of a layer by the cache it keeps: every token, the newest ones, or a state of fixed size."""
+    """The kind of a layer by the cache it keeps: every token, the newest, those of a chunk, or a state."""
 
     FULL = "full attention"
     SLIDING = "sliding window"
+    CHUNKED = "local chunks"
     GATED_DELTA = "gated delta"
+    MAMBA = "mamba"
 
+
+RECURRENT = frozenset({Layer.GATED_DELTA, Layer.MAMBA})
+"""Layers whose state has a fixed size, however long the stream."""
 
 _LAYERS = {
     "full_attention": Layer.FULL,
     "attention": Layer.FULL,
     "sliding_attention": Layer.SLIDING,
+    "chunked_attention": Layer.CHUNKED,
     "linear_attention": Layer.GATED_DELTA,
+    "mamba": Layer.MAMBA,
 }
+# Where a config has no list of its layers: each so many layers is full, and the others are of the other kind;
+# the key that may say another number, and the usual one (the configurations of Transformers).
+_PATTERNS = {
+    "gemma2": (Layer.SLIDING, "sliding_window_pattern", 2),
+    "gemma3": (Layer.SLIDING, "sliding_window_pattern", 6),
+    "gemma3_text": (Layer.SLIDING, "sliding_window_pattern", 6),
+    "gemma3n_text": (Layer.SLIDING, "sliding_window_pattern", 5),
+    "gemma4_text": (Layer.SLIDING, "sliding_window_pattern", 6),
+    "gpt_oss": (Layer.SLIDING, "sliding_window_pattern", 2),
+    "cohere2": (Layer.SLIDING, "sliding_window_pattern", 4),
+    "exaone4": (Layer.SLIDING, "sliding_window_pattern", 4),
+    "olmo3": (Layer.SLIDING, "sliding_window_pattern", 4),
+    "llama4_text": (Layer.CHUNKED, "no_rope_layer_interval", 4),
+}
+# A window in their config is not in use unless it says so.
+_WINDOW_OFF = ("qwen2", "qwen3", "smollm3")
+# Windows that every model of the kind has, where the config leaves them out.
+_WINDOWS = {"gpt_oss": 128, "gemma3n_text": 512}
 _ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -44,28 +69,52 @@ class GatedDelta:
 
 
 @dataclass(frozen=True, slots=True)
+class Mamba:
+    """Heads and sizes of Mamba-2 layers; `state_bytes` of one element of the recurrent state."""
+
+    heads: int
+    head_dim: int
+    state: int
+    groups: int
+    conv_kernel: int
+    state_bytes: int = 2
+
+
+@dataclass(frozen=True, slots=True)
 class Latent:
-    """Multi-head latent attention: what one token keeps, whatever the number of heads."""
+    """Multi-head latent attention: what one token keeps, whatever the number of heads.
+
+    The other sizes are of its projections; a query rank of 0 is a query without one.
+    """
 
     rank: int
     rope_dim: int
+    query_rank: int = 0
+    nope_dim: int = 0
+    value_dim: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Experts:
-    """A mixture of experts: how many there are, how many a token uses, and their widths."""
+    """A mixture of experts: how many there are, how many a token uses, and their widths.
+
+    `layers` have one; the others have a feed-forward part alone.
+    """
 
     count: int
     used: int
     width: int
+    layers: int
     shared_width: int = 0
+    shared_gate: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class ModelShape:
     """A decoder by its numbers; `element` is bytes of one unquantised value.
 
-    `global_kv_heads` and `global_head_dim` are of its full-attention layers where they differ.
+    `global_kv_heads` and `global_head_dim` are of its full-attention layers where they differ. `window` is of
+    layers with one, or of local chunks. The last `shared_kv` layers read the cache of others.
     """
 
     layers: tuple[Layer, ...]
@@ -78,6 +127,7 @@ class ModelShape:
     element: int = 2
     window: int | None = None
     gated_delta: GatedDelta | None = None
+    mamba: Mamba | None = None
     latent: Latent | None = None
     experts: Experts | None = None
     mtp_layers: int = 0
@@ -86,6 +136,7 @@ class ModelShape:
     value_dim: int | None = None
     global_kv_heads: int | None = None
     global_head_dim: int | None = None
+    shared_kv: int = 0
 
     @property
     def full(self) -> "ModelShape":
@@ -99,6 +150,10 @@ class ModelShape:
         """Return the number of layers of one kind; drafting layers are not among them."""
         return self.layers.count(kind)
 
+    def cached(self, kind: Layer) -> int:
+        """How many layers of one kind keep a cache of their own."""
+        return self.layers[: len(self.layers) - self.shared_kv].count(kind)
+
 
 def read_shape(config: Mapping[str, Any]) -> ModelShape:
     """The shape in a config.json; a model that also sees keeps its language model one level down.
@@ -110,7 +165,9 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     heads = _need(text, "num_attention_heads")
     hidden = _need(text, "hidden_size")
     layers = _layers(text, _need(text, "num_hidden_layers"))
-    window = _count(text, "sliding_window")
+    chunked = Layer.CHUNKED in layers
+    kind = str(text.get("model_type"))
+    window = _count(text, "attention_chunk_size" if chunked else "sliding_window") or _WINDOWS.get(kind)
     # Gemma 4: fewer and wider heads where keys serve as values, wider ones in every full-attention layer.
     uneven = Layer.SLIDING in layers and Layer.FULL in layers
     shared = uneven and bool(text.get("attention_k_eq_v", False))
@@ -125,15 +182,17 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         vocabulary=_need(text, "vocab_size"),
         feed_forward=_count(text, "intermediate_size") or 0,
         element=_ELEMENT.get(str(text.get("dtype") or text.get("torch_dtype") or "bfloat16"), 2),
-        window=window if Layer.SLIDING in layers else None,
+        window=window if {Layer.SLIDING, Layer.CHUNKED} & {*layers} else None,
         gated_delta=_gated_delta(text) if Layer.GATED_DELTA in layers else None,
+        mamba=_mamba(text) if Layer.MAMBA in layers else None,
         latent=_latent(text),
-        experts=_experts(text),
+        experts=_experts(text, len(layers)),
         mtp_layers=_count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0,
         tied=bool(text.get("tie_word_embeddings", False)),
         output_gate=bool(text.get("attn_output_gate", False)),
         global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
         global_head_dim=_count(text, "global_head_dim") if uneven else None,
+        shared_kv=_count(text, "num_kv_shared_layers") or 0,
     )
 
 
@@ -149,9 +208,30 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
         return tuple(
             Layer.FULL if (place + 1) % interval == 0 else Layer.GATED_DELTA for place in range(number)
         )
-    # Without a list every layer is alike: with a window when there is one that is in use.
-    windowed = _count(text, "sliding_window") and text.get("use_sliding_window", True)
+    if "hybrid_override_pattern" in text:
+        raise _unknown("hybrid_override_pattern", "layers in the pattern of Nemotron-H are not known here")
+    kind = str(text.get("model_type"))
+    if kind in _PATTERNS:
+        other, key, usual = _PATTERNS[kind]
+        every = _count(text, key) or usual
+        return tuple(Layer.FULL if (place + 1) % every == 0 else other for place in range(number))
+    # Else every layer is alike: with a window when there is one that is in use.
+    windowed = _count(text, "sliding_window") and text.get("use_sliding_window", kind not in _WINDOW_OFF)
     return (Layer.SLIDING if windowed else Layer.FULL,) * number
+
+
+def _mamba(text: Mapping[str, Any]) -> Mamba:
+    heads = _need(text, "mamba_n_heads")
+    head_dim = _count(text, "mamba_d_head")
+    return Mamba(
+        heads=heads,
+        head_dim=head_dim or (_count(text, "mamba_expand") or 2) * _need(text, "hidden_size") // heads,
+        state=_need(text, "mamba_d_state"),
+        groups=_count(text, "mamba_n_groups") or 1,
+        conv_kernel=_count(text, "mamba_d_conv") or 4,
+        # vLLM keeps both states in the type of the model, unless the config names another.
+        state_bytes=_ELEMENT.get(str(text.get("mamba_ssm_dtype") or text.get("dtype")), 2),
+    )
 
 
 def _gated_delta(text: Mapping[str, Any]) -> GatedDelta:
@@ -167,20 +247,30 @@ def _gated_delta(text: Mapping[str, Any]) -> GatedDelta:
 
 def _latent(text: Mapping[str, Any]) -> Latent | None:
     rank = _count(text, "kv_lora_rank")
-    return None if rank is None else Latent(rank, _need(text, "qk_rope_head_dim"))
+    if rank is None:
+        return None
+    sizes = (_count(text, name) or 0 for name in ("q_lora_rank", "qk_nope_head_dim", "v_head_dim"))
+    return Latent(rank, _need(text, "qk_rope_head_dim"), *sizes)
 
 
-def _experts(text: Mapping[str, Any]) -> Experts | None:
+def _experts(text: Mapping[str, Any], layers: int) -> Experts | None:
     names = ("num_experts", "n_routed_experts", "num_local_experts")
     count = next((found for name in names if (found := _count(text, name))), None)
     if count is None:
         return None
     used = _count(text, "num_experts_per_tok") or _need(text, "top_k_experts")
     width = _count(text, "moe_intermediate_size") or _need(text, "intermediate_size")
-    shared = _count(text, "shared_expert_intermediate_size")
+    shared = _count(text, "shared_expert_intermediate_size") or _count(text, "shared_intermediate_size")
+    gated = shared is not None
     if shared is None and (number := _count(text, "n_shared_experts")):
         shared = number * width
-    return Experts(count, used, width, shared or 0)
+    if shared is None and text.get("model_type") == "llama4_text":
+        shared = width
+    # DeepSeek and GLM begin with layers without a mixture, Llama 4 has one in each so many layers.
+    with_experts = layers - (_count(text, "first_k_dense_replace") or 0)
+    if interval := _count(text, "interleave_moe_layer_step"):
+        with_experts = layers // interval
+    return Experts(count, used, width, with_experts, shared or 0, gated)
 
 
 def _count(text: Mapping[str, Any], name: str) -> int | None:

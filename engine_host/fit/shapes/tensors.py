@@ -91,7 +91,7 @@ def formula_weights(shape: ModelShape, bits: float | None = None) -> WeightBytes
     table = shape.vocabulary * shape.hidden * (shape.element if bits is None else max(element, 2.0))
     experts = 0
     if shape.experts is not None:
-        experts = len(shape.layers) * shape.experts.count * 3 * shape.hidden * shape.experts.width
+        experts = shape.experts.layers * shape.experts.count * 3 * shape.hidden * shape.experts.width
     body = found.attention + found.gated_delta + found.feed_forward - experts
     return WeightBytes(
         embedding=round(table),

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from engine_host.fit.shapes.model import Layer, ModelShape
+from engine_host.fit.shapes.model import Latent, Layer, ModelShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,11 +25,15 @@ def weights_of(shape: ModelShape) -> Weights:
     models have, are left out.
     """
     full, used = _feed_forward(shape)
-    attention_layers = shape.count(Layer.FULL) + shape.count(Layer.SLIDING)
+    mixtures = shape.experts.layers if shape.experts else len(shape.layers)
+    dense = (len(shape.layers) - mixtures) * 3 * shape.hidden * shape.feed_forward
+    near_layers = shape.count(Layer.SLIDING) + shape.count(Layer.CHUNKED)
     norms = 2 * shape.hidden
-    attention = attention_layers * (_attention(shape) + norms)
+    attention = shape.count(Layer.FULL) * (_attention(shape.full) + norms)
+    attention += near_layers * (_attention(shape) + norms)
     delta = shape.count(Layer.GATED_DELTA) * (_gated_delta(shape) + norms)
-    feed_forward = len(shape.layers) * full
+    delta += shape.count(Layer.MAMBA) * (_mamba(shape) + norms)
+    feed_forward = mixtures * full + dense
     table = shape.vocabulary * shape.hidden
     embedding = table * (1 if shape.tied else 2) + shape.hidden
     # A drafting layer: two norms at its entry, both projected to one width, a whole layer, a norm at its end.
@@ -38,7 +42,7 @@ def weights_of(shape: ModelShape) -> Weights:
     )
     total = embedding + attention + delta + feed_forward + drafting
     # One row of the embedding's table is read, and the whole of the head's.
-    read = table + attention + delta + len(shape.layers) * used
+    read = table + attention + delta + mixtures * used + dense
     return Weights(embedding, attention, delta, feed_forward, drafting, total, read)
 
 
@@ -58,12 +62,36 @@ def drafting_experts(shape: ModelShape) -> float:
 
 
 def _attention(shape: ModelShape) -> int:
+    if (latent := shape.latent) is not None and latent.nope_dim:
+        return _latent_attention(shape, latent)
     queries = shape.heads * shape.head_dim
     keys = shape.kv_heads * shape.head_dim
     gated = queries if shape.output_gate else 0
     # Queries and keys are normed by head where the queries are gated, as in Qwen3.5.
     norms = 2 * shape.head_dim if shape.output_gate else 0
     return shape.hidden * (queries + gated + 2 * keys) + queries * shape.hidden + norms
+
+
+def _latent_attention(shape: ModelShape, latent: Latent) -> int:
+    """DeepSeek's projections: queries through a small vector of their own where they have one."""
+    query = latent.nope_dim + latent.rope_dim
+    queries = shape.heads * query
+    entry = shape.hidden * queries
+    if latent.query_rank:
+        entry = latent.query_rank * (shape.hidden + queries + 1)
+    compressed = shape.hidden * (latent.rank + latent.rope_dim) + latent.rank
+    expanded = latent.rank * shape.heads * (latent.nope_dim + latent.value_dim)
+    return entry + compressed + expanded + shape.heads * latent.value_dim * shape.hidden
+
+
+def _mamba(shape: ModelShape) -> int:
+    mamba = shape.mamba
+    if mamba is None:
+        return 0
+    inner = mamba.heads * mamba.head_dim
+    channels = inner + 2 * mamba.groups * mamba.state
+    entry = shape.hidden * (inner + channels + mamba.heads)
+    return entry + channels * (mamba.conv_kernel + 1) + inner * shape.hidden + inner + 3 * mamba.heads
 
 
 def _gated_delta(shape: ModelShape) -> int:
@@ -84,5 +112,5 @@ def _feed_forward(shape: ModelShape) -> tuple[int, int]:
     experts = shape.experts
     one = 3 * shape.hidden * experts.width
     shared = 3 * shape.hidden * experts.shared_width
-    gates = shape.hidden * (experts.count + (1 if experts.shared_width else 0))
+    gates = shape.hidden * (experts.count + (1 if experts.shared_gate else 0))
     return experts.count * one + shared + gates, experts.used * one + shared + gates

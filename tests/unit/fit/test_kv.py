@@ -8,7 +8,8 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
-from engine_host.fit.kv import Pool, heads_on_gpu, slot_bytes, state_bytes, token_bytes, vllm_pool
+from engine_host.fit.kv import heads_on_gpu, slot_bytes, state_bytes, token_bytes
+from engine_host.fit.pool import Pool, vllm_pool
 from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.protocol.errors import Reason
 
@@ -43,6 +44,18 @@ HYBRID: dict[str, Any] = {
     "mtp_num_hidden_layers": 1,
     "dtype": "bfloat16",
 }
+
+
+def groups(pool: Pool, kind: Layer) -> int:
+    """How many groups of one kind of layer there are."""
+    found = pool.of(kind)
+    return 0 if found is None else found.count
+
+
+def block_of(pool: Pool, kind: Layer) -> int | None:
+    """The tokens of a block of one kind of layer."""
+    found = pool.of(kind)
+    return None if found is None else found.block_tokens
 
 
 def demo() -> ModelShape:
@@ -99,9 +112,18 @@ def test_a_window_bounds_what_its_layers_keep() -> None:
     kinds = (["sliding_attention"] * 5 + ["full_attention"]) * 6
     shape = read_shape({**DENSE, "layer_types": kinds, "sliding_window": 1024})
     pool = vllm_pool(shape, "auto", batched_tokens=2048)
-    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (6, 1, 5)
-    assert pool.stream_blocks(131_072) == 8192 + 5 * (192 + 1)
+    assert (pool.layers, groups(pool, Layer.FULL), groups(pool, Layer.SLIDING)) == (6, 1, 5)
+    assert pool.stream_blocks(131_072) == 8192 + 5 * (320 + 1)
     assert pool.stream_blocks(16) == 1 + 5 * 2
+
+
+def test_gemma_3_as_an_h200_had_it() -> None:
+    """27B, whose config lists no layers: 60,330 blocks of 131,072-byte pages, and the tokens vLLM logged."""
+    shape = read_shape(json.loads((SHAPES / "gemma-3-27b.json").read_text()))
+    pool = vllm_pool(shape, "auto", batched_tokens=8192)
+    assert (pool.layers, groups(pool, Layer.FULL), groups(pool, Layer.SLIDING)) == (10, 1, 6)
+    assert pool.page_bytes == 131_072
+    assert pool.tokens(60_330 * pool.block_bytes, 65_536) == 371_946
 
 
 GEMMA_4 = {
@@ -124,10 +146,10 @@ def test_full_layers_may_have_fewer_and_wider_heads_than_those_with_a_window() -
     assert token_bytes(shape.full, "auto") == 4 * 512 * 2 * 2
     assert token_bytes(shape, "auto") == 16 * 256 * 2 * 2
     pool = vllm_pool(shape, "auto", batched_tokens=2048)
-    assert (pool.block_tokens, pool.sliding_block_tokens) == (32, 16), "pages of one size"
+    assert (pool.block_tokens, block_of(pool, Layer.SLIDING)) == (32, 16), "pages of one size"
     assert pool.page_bytes == 16 * token_bytes(shape, "auto") == 32 * token_bytes(shape.full, "auto")
-    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (10, 1, 5)
-    assert pool.stream_blocks(131_072) == 4096 + 5 * (192 + 1)
+    assert (pool.layers, groups(pool, Layer.FULL), groups(pool, Layer.SLIDING)) == (10, 1, 5)
+    assert pool.stream_blocks(131_072) == 4096 + 5 * (320 + 1)
 
 
 def test_more_gpus_than_global_heads_keep_them_several_times() -> None:
@@ -139,7 +161,7 @@ def test_more_gpus_than_global_heads_keep_them_several_times() -> None:
 def test_a_page_that_does_not_divide_the_larger_one_is_padded() -> None:
     shape = read_shape({**GEMMA_4, "num_key_value_heads": 6, "num_global_key_value_heads": 2})
     pool = vllm_pool(shape, "auto")
-    assert (pool.block_tokens, pool.sliding_block_tokens) == (16, 16)
+    assert (pool.block_tokens, block_of(pool, Layer.SLIDING)) == (16, 16)
     assert pool.page_bytes == 16 * token_bytes(shape, "auto")
 
 
@@ -147,7 +169,7 @@ def test_wider_full_layers_make_the_windows_blocks_grow() -> None:
     shape = read_shape({**GEMMA_4, "num_key_value_heads": 4, "attention_k_eq_v": False, "head_dim": 128})
     assert shape.full.kv_heads == 4, "without shared keys the heads are as many"
     pool = vllm_pool(shape, "auto")
-    assert (pool.block_tokens, pool.sliding_block_tokens) == (16, 64)
+    assert (pool.block_tokens, block_of(pool, Layer.SLIDING)) == (16, 64)
 
 
 def test_without_windows_every_layer_is_alike() -> None:
@@ -160,7 +182,7 @@ def test_groups_are_filled_up_when_the_kinds_are_about_as_many() -> None:
     kinds = ["sliding_attention", "full_attention"] * 12 + ["full_attention"]
     shape = read_shape({**DENSE, "num_hidden_layers": 25, "layer_types": kinds, "sliding_window": 128})
     pool = vllm_pool(shape, "auto")
-    assert (pool.layers, pool.full_groups, pool.sliding_groups) == (13, 1, 1)
+    assert (pool.layers, groups(pool, Layer.FULL), groups(pool, Layer.SLIDING)) == (13, 1, 1)
 
 
 def test_streams_and_context_invert_each_other() -> None:
@@ -182,8 +204,8 @@ def test_a_drafting_layer_keeps_as_much_as_any_other(kind: str) -> None:
     assert drafting.block_bytes - alone.block_bytes == alone.block_tokens * token_bytes(dense, kind)
     hybrid = read_shape(HYBRID)
     alone, drafting = (vllm_pool(hybrid, kind, mtp=mtp) for mtp in (False, True))
-    assert (alone.layers, alone.full_groups) == (16, 1)
-    assert (drafting.layers, drafting.full_groups, drafting.native_layers) == (17, 1, 0)
+    assert (alone.layers, groups(alone, Layer.FULL)) == (16, 1)
+    assert (drafting.layers, groups(drafting, Layer.FULL), len(drafting.pages)) == (17, 1, 1)
 
 
 def test_spared_layers_as_an_h200_had_them() -> None:
@@ -198,8 +220,8 @@ def test_spared_layers_as_an_h200_had_them() -> None:
 def test_prefix_caching_keeps_one_more_state() -> None:
     shape = read_shape(HYBRID)
     without, with_it = (vllm_pool(shape, "auto", prefix_caching=on) for on in (False, True))
-    assert isinstance(without, Pool)
-    assert with_it.state_blocks == 2 * without.state_blocks == 6
+    states = [found.of(Layer.GATED_DELTA) for found in (without, with_it)]
+    assert [group.blocks(8192) for group in states if group] == [3, 6]
 
 
 @pytest.mark.parametrize(
