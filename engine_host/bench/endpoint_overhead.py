@@ -221,21 +221,16 @@ async def _wait_ready(target: Target, seconds: float) -> None:
 
 async def _measure(options: argparse.Namespace) -> OverheadReport:
     """Start what was not given, measure, and end what was started."""
-    from engine_host.engines.llamacpp.command import LlamaCppSettings
+    from engine_host.engines.llamacpp.command import LlamaCppStart
     from engine_host.engines.llamacpp.servers import ServerProber, own_command, prebuilt_command
     from engine_host.engines.llamacpp.temporary_server import temporary_server
 
     command = own_command(options.server.absolute()) if options.server else prebuilt_command()
     if command is None:
         raise SystemExit("The prebuilt server is not installed; name one with --server.")
-    settings = LlamaCppSettings(
-        options.model,
-        "bench",
-        context=options.tokens + 128,
-        streams=max(options.streams),
-        threads=options.threads,
-    )
-    async with temporary_server(await ServerProber().probe(command), settings) as server:
+    sizes = {"context": options.tokens + 128, "streams": max(options.streams), "threads": options.threads}
+    start = LlamaCppStart(str(options.model), "bench", sizes)
+    async with temporary_server(await ServerProber().probe(command), start) as server:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",

@@ -10,9 +10,9 @@ from engine_host.deploy.llamacpp_image import image_server
 from engine_host.deploy.sglang import arguments as sglang_arguments
 from engine_host.deploy.spec import DeploySpec
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
-from engine_host.engines.llamacpp.command import LlamaCppSettings
+from engine_host.engines.llamacpp.command import LlamaCppStart
 from engine_host.engines.llamacpp.command import serve as serve_llamacpp
-from engine_host.engines.vllm.command import ENTRY, Additions, VllmSettings, drafter_of
+from engine_host.engines.vllm.command import ENTRY, Additions, VllmStart, drafter_of
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
 from engine_host.engines.vllm.command import serve as serve_vllm
 from engine_host.protocol.catalog import PresetEngine, Task
@@ -23,8 +23,6 @@ _GIB = 2**30
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
 _PYTHON = "python3"
 _SERVER = "llama-server"
-# The adapters are told by `serve` what finds the model, and do not look at this.
-_ELSEWHERE = Path()
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +53,14 @@ def engine_start(wanted: DeploySpec, model: str) -> EngineStart:
 def _vllm(wanted: DeploySpec, model: str) -> EngineStart:
     build = "cuda" if wanted.gpus.count else "cpu"
     additions = Additions(wanted.patched.argv, wanted.patched.environment) if wanted.patched else Additions()
-    argv, environment = serve_vllm(
-        _vllm_settings(wanted), build, model, (), f"{Root.CACHE}/vllm/plain", additions
+    start = VllmStart(
+        model=model,
+        alias=wanted.alias,
+        values=wanted.values,
+        tokenizer=wanted.model.tokenizer,
+        revision=wanted.model.revision if wanted.model.path is None else None,
     )
+    argv, environment = serve_vllm(start, build, (), f"{Root.CACHE}/vllm/plain", additions)
     drafter = drafter_of(wanted.text("speculation", "off"))
     fetched = drafter is not None and not Path(drafter).is_absolute()
     if wanted.model.path is None or fetched:
@@ -77,55 +80,12 @@ def _vllm(wanted: DeploySpec, model: str) -> EngineStart:
     )
 
 
-def _vllm_settings(wanted: DeploySpec) -> VllmSettings:
-    values = wanted.values
-    embeddings = bool(values.get("embeddings"))
-    batched = values.get("batched_tokens")
-    return VllmSettings(
-        model=wanted.model.path or _ELSEWHERE,
-        alias=wanted.alias,
-        context=wanted.number("context", 8192),
-        streams=wanted.number("streams", 16),
-        kv_cache_dtype=wanted.text("kv_cache_dtype", "auto"),
-        dtype=wanted.text("dtype", "auto"),
-        tensor_parallel=wanted.number("tensor_parallel", 1),
-        gpu_memory=values.get("gpu_memory") if wanted.gpus.count else None,
-        kv_cache_gib=values.get("kv_cache_gib"),
-        batched_tokens=None if batched is None else int(batched),
-        eager=bool(values.get("eager")),
-        prefix_caching=values.get("prefix_caching"),
-        batch_invariant=bool(values.get("batch_invariant")),
-        speculation=wanted.text("speculation", "off"),
-        draft_tokens=wanted.number("draft_tokens", 3),
-        dummy_weights=bool(values.get("dummy_weights")),
-        tokenizer=wanted.model.tokenizer,
-        tool_parser=None if embeddings else _parser(wanted, "tool_parser"),
-        reasoning_parser=None if embeddings else _parser(wanted, "reasoning_parser"),
-        embeddings=embeddings,
-        revision=wanted.model.revision if wanted.model.path is None else None,
-        extra_arguments=wanted.extra(),
-    )
-
-
 def _llamacpp(wanted: DeploySpec, model: str) -> EngineStart:
-    values = wanted.values
-    embeddings = bool(values.get("embeddings"))
-    pooled = any(word.startswith("--pooling") for word in wanted.extra())
-    settings = LlamaCppSettings(
-        model=wanted.model.path or _ELSEWHERE,
+    start = LlamaCppStart(
+        model=model,
         alias=wanted.alias,
-        context=wanted.number("context", 8192),
-        streams=wanted.number("streams", 1),
-        threads=values.get("threads"),
-        gpu_layers=values.get("gpu_layers") if wanted.gpus.count else None,
-        kv_type_k=wanted.text("kv_type_k", "f16"),
-        kv_type_v=wanted.text("kv_type_v", "f16"),
-        flash_attention=wanted.text("flash_attention", "auto"),
-        speculation=wanted.text("speculation", "off"),
-        draft_tokens=wanted.number("draft_tokens", 3),
-        embeddings=embeddings,
-        pooling="mean" if embeddings and not pooled and Task.EMBEDDING not in wanted.model.tasks else None,
-        extra_arguments=wanted.extra(),
+        values=wanted.values,
+        pools_itself=Task.EMBEDDING in wanted.model.tasks,
     )
     image = image_of(wanted.engine, gpu=bool(wanted.gpus.count))
     server = wanted.server if wanted.native and wanted.server else image_server(image.version)
@@ -133,7 +93,7 @@ def _llamacpp(wanted: DeploySpec, model: str) -> EngineStart:
     return EngineStart(
         program=native,
         entry=image_server(image.version).command.argv,
-        arguments=serve_llamacpp(settings, server, model, ()),
+        arguments=serve_llamacpp(start, server, ()),
         shm=1 * _GIB,
         # The server inside the prebuilt wheel reads neither that argument nor its variable.
         key_variable="LLAMA_API_KEY" if "--api-key" in server.flags else None,
@@ -156,8 +116,3 @@ def _sglang(wanted: DeploySpec, model: str) -> EngineStart:
         stripped=("SGLANG_", "PYTHONPATH", "PYTHONHOME"),
         findings=findings,
     )
-
-
-def _parser(wanted: DeploySpec, name: str) -> str | None:
-    value = wanted.values.get(name)
-    return None if value in {None, "off", "none", ""} else str(value)

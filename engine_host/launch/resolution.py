@@ -39,6 +39,10 @@ class Resolution:
         """The layer that set a value."""
         return self._settings[name].layer
 
+    def values(self) -> dict[str, Any]:
+        """Return every value by its name."""
+        return {name: setting.value for name, setting in self._settings.items()}
+
     def settings(self) -> tuple[Setting, ...]:
         """Everything resolved, in the order it was first named."""
         return tuple(self._settings.values())

@@ -29,7 +29,7 @@ from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches, select
 from engine_host.protocol.base import Severity
-from engine_host.protocol.catalog import PresetEngine, Variant, WeightFile
+from engine_host.protocol.catalog import PresetEngine, Task, Variant, WeightFile
 from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
@@ -231,12 +231,18 @@ def _shelved(model: IndexedModel) -> ModelSource:
     path, info = Path(model.file.path), model.info
     parts: tuple[Path, ...] = ()
     tokenizer = True
+    tasks = (Task.EMBEDDING,) if getattr(info, "embedding_only", False) else ()
     if isinstance(info, GgufInfo):
         parts = tuple(map(Path, info.parts))
     elif isinstance(info, CheckpointInfo):
         path, tokenizer = info.path, info.tokenizer
     return ModelSource(
-        title=model.file.name, path=path, parts=parts, size=model.file.size, tokenizer=tokenizer
+        title=model.file.name,
+        path=path,
+        parts=parts,
+        size=model.file.size,
+        tokenizer=tokenizer,
+        tasks=tasks,
     )
 
 

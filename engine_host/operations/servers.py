@@ -16,7 +16,7 @@ from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.build.builder import BuildRequest, build, installed
 from engine_host.engines.llamacpp.choice import LlamaCppServers
-from engine_host.engines.llamacpp.command import LlamaCppSettings
+from engine_host.engines.llamacpp.command import LlamaCppStart
 from engine_host.engines.llamacpp.temporary_server import temporary_server
 from engine_host.operations.performs import performs
 from engine_host.protocol.engines import Backend, ServerBuild, ServerPage, SpeedComparison, SpeedRow
@@ -150,7 +150,7 @@ class ServerOperations:
     ) -> tuple[SpeedRow, ...]:
         """Decode speed of one server, started for this alone; raises HostError when it does not work."""
         server = await self._servers.find(choice)
-        settings = LlamaCppSettings(model, "bench", context=_CONTEXT, streams=max(_STREAMS))
-        async with temporary_server(server, settings) as running:
+        start = LlamaCppStart(str(model), "bench", {"context": _CONTEXT, "streams": max(_STREAMS)})
+        async with temporary_server(server, start) as running:
             result = await measure(running.client, "bench", streams=_STREAMS, say=say)
         return tuple(speed.row(choice, server.label) for speed in result.decode)

@@ -1,14 +1,17 @@
-"""The llama.cpp adapter: settings of one start, and the command line they become on a given server."""
+"""The llama.cpp adapter: the command line of one start on a given server."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import psutil
 
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.servers import PLAIN_KV_TYPES, ServerCapabilities
+from engine_host.protocol.engine_settings.row import LLAMA_CPP, EngineSetting
+from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
 
 # The longest path that fits a Unix socket's address on Linux (108 with the closing zero) and macOS (104).
@@ -21,39 +24,31 @@ LOG_LEVEL = "4"
 # Variables by which llama-server takes arguments: one left over in the user's shell would change a start
 # behind the plan's back.
 STRIPPED_ENVIRONMENT = ("LLAMA_ARG_", "LLAMA_API_KEY")
-# Arguments that the adapter itself sets; an extra argument may not say something else.
-OWNED_FLAGS = frozenset(
+# Arguments of the adapter beside those of settings; an extra argument may not say something else.
+_OWNED_FLAGS = frozenset(
     {
-        "-m", "--model", "-a", "--alias", "--host", "--port", "-c", "--ctx-size", "-np", "--parallel", "-t",
-        "--threads", "-tb", "--threads-batch", "-fa", "--flash-attn", "-ctk", "--cache-type-k", "-ctv",
-        "--cache-type-v", "--spec-type", "--spec-draft-n-max", "-ngl", "--gpu-layers", "--n-gpu-layers",
-        "--embedding", "--embeddings", "--slots", "--no-slots", "--metrics", "--jinja", "--no-jinja", "-lv",
-        "--verbosity", "--log-verbosity", "--api-key", "--api-key-file", "--models-dir", "--models-preset",
-        "-cram", "--cache-ram",
+        "-m", "--model", "-a", "--alias", "--host", "--port", "--slots", "--no-slots", "--metrics", "--jinja",
+        "--no-jinja", "-lv", "--verbosity", "--log-verbosity", "--api-key", "--api-key-file", "--models-dir",
+        "--models-preset", "-cram", "--cache-ram",
     }
 )  # fmt: skip
+_NO_SPECULATION = ("off", "none", "")
 
 
 @dataclass(frozen=True, slots=True)
-class LlamaCppSettings:
-    """One start of a model; None leaves the choice to the server. Context in tokens for one stream."""
+class LlamaCppStart:
+    """One start of a model; `values` are its resolved settings by name, the defaults hold for the rest.
 
-    model: Path
+    `model` is the file's path where the server runs. `pools_itself`: the model was made for embeddings, and
+    says how its vectors are pooled.
+    """
+
+    model: str
     alias: str
-    context: int
-    streams: int = 1
-    threads: int | None = None
-    gpu_layers: int | None = None
-    kv_type_k: str = "f16"
-    kv_type_v: str = "f16"
-    flash_attention: str = "auto"
-    speculation: str = "off"
-    draft_tokens: int = 3
-    embeddings: bool = False
-    pooling: str | None = None
+    values: Mapping[str, Any]
+    pools_itself: bool = False
     prompt_cache_mib: int | None = None
     weight_repacking: bool = True
-    extra_arguments: tuple[str, ...] = ()
 
 
 def physical_cores() -> int:
@@ -78,38 +73,39 @@ def default_threads() -> int:
 
 
 def command(
-    settings: LlamaCppSettings, server: ServerCapabilities, socket: Path
+    start: LlamaCppStart, server: ServerCapabilities, socket: Path
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Gives the argv and the additional environment that run these settings on this server.
+    """Return the argv and the additional environment of a start on this server.
 
     The caller removes variables that start with `STRIPPED_ENVIRONMENT` and a stale `socket` file first:
     llama-server does not remove it, and cannot bind over it. Raises `HostError`: `flag_unsupported` for a
     server that lacks an argument, `setting_invalid` for a value; the evidence lists what the server offers.
     """
     _check_socket(server, socket)
+    threads = start.values.get("threads") or default_threads()
     # An engine is started elsewhere: a path relative to us would name another file there.
-    model = str(settings.model.absolute())
-    settings = replace(settings, threads=settings.threads or default_threads())
-    return (*server.command.argv, *serve(settings, server, model, ("--host", str(socket)))), {}
+    model = str(Path(start.model).absolute())
+    start = replace(start, model=model, values={**start.values, "threads": threads})
+    return (*server.command.argv, *serve(start, server, ("--host", str(socket)))), {}
 
 
-def serve(
-    settings: LlamaCppSettings, server: ServerCapabilities, model: str, listen: Sequence[str]
-) -> tuple[str, ...]:
-    """The arguments alone, for wherever the server runs; without `threads` it counts the cores there itself.
+def serve(start: LlamaCppStart, server: ServerCapabilities, listen: Sequence[str]) -> tuple[str, ...]:
+    """Return the arguments alone, for wherever the server runs.
 
-    `model` is the file's path there, `listen` the arguments that say where it answers. Raises HostError as
-    `command` does.
+    Without `threads` it counts the cores there itself. `listen` are the arguments that say where it answers.
+    Raises HostError as `command` does.
     """
+    values = with_defaults(LLAMA_CPP, start.values)
+    said = {row.name: _said(row, values, server, start) for row in settings_of(LLAMA_CPP)}
+    extra = said.pop("extra_arguments")
     argv = [
-        *("--model", model),
-        *("--alias", settings.alias),
+        *("--model", start.model),
+        *("--alias", start.alias),
         *listen,
-        *("--ctx-size", str(settings.context * settings.streams)),
-        *("--parallel", str(settings.streams)),
+        *said.pop("context"),
+        *said.pop("streams"),
+        *said.pop("threads"),
     ]
-    if settings.threads:
-        argv += ["--threads", str(settings.threads), "--threads-batch", str(settings.threads)]
     for flag in ("--slots", "--metrics", "--jinja"):
         argv.append(_need(server, flag))
     argv += _optional(server, "--no-ui", "--no-webui")
@@ -120,20 +116,44 @@ def serve(
         argv += ["--log-verbosity", LOG_LEVEL]
     if "--log-colors" in server.flags:
         argv += ["--log-colors", "off"]
-    if settings.flash_attention != "auto":
-        argv += [_need(server, "--flash-attn"), settings.flash_attention]
-    argv += _kv(settings, server)
-    argv += _speculation(settings, server)
-    if settings.gpu_layers is not None:
-        layers = "all" if settings.gpu_layers < 0 else str(settings.gpu_layers)
-        argv += [_need(server, "--gpu-layers"), layers]
-    argv += _embeddings(settings, server)
-    if settings.prompt_cache_mib is not None:
-        argv += [_need(server, "--cache-ram"), str(settings.prompt_cache_mib)]
-    if not settings.weight_repacking:
+    argv += [word for words in said.values() for word in words]
+    if start.prompt_cache_mib is not None:
+        argv += [_need(server, "--cache-ram"), str(start.prompt_cache_mib)]
+    if not start.weight_repacking:
         argv.append(_need(server, "--no-repack"))
-    argv += _extra(settings.extra_arguments, server)
-    return tuple(argv)
+    return (*argv, *extra)
+
+
+def _said(
+    row: EngineSetting, values: Mapping[str, Any], server: ServerCapabilities, start: LlamaCppStart
+) -> Sequence[str]:
+    """Return the arguments of one setting: those of its row, unless it is special to llama.cpp."""
+    value, flag = values[row.name], row.arguments[LLAMA_CPP].flag
+    match row.name:
+        case "context":
+            return (flag, str(value * values["streams"]))
+        case "streams":
+            # Every server has it, as it has --ctx-size.
+            return (flag, str(value))
+        case "threads" if value:
+            return (flag, str(value), "--threads-batch", str(value))
+        case "kv_type_k" | "kv_type_v":
+            _check_kv_type(row.name, values, server)
+        case "speculation":
+            return _speculation(value, values["draft_tokens"], server)
+        case "draft_tokens":
+            return ()
+        case "embeddings":
+            return _embeddings(values, server, start) if value else ()
+        case "extra_arguments":
+            return _extra(tuple(value or ()), server)
+    words = row.arguments[LLAMA_CPP].written(value) or ()
+    return (_need(server, words[0]), *words[1:]) if words else ()
+
+
+def owned_flags() -> frozenset[str]:
+    """Return the flags that no extra argument may use: those of settings, and the adapter's own."""
+    return _OWNED_FLAGS | flags_of(LLAMA_CPP)
 
 
 def _check_socket(server: ServerCapabilities, socket: Path) -> None:
@@ -170,62 +190,55 @@ def _optional(server: ServerCapabilities, *names: str) -> list[str]:
     return next(([name] for name in names if name in server.flags), [])
 
 
-def _kv(settings: LlamaCppSettings, server: ServerCapabilities) -> list[str]:
-    argv: list[str] = []
-    for setting, flag, kv_type in (
-        ("kv_type_k", "--cache-type-k", settings.kv_type_k),
-        ("kv_type_v", "--cache-type-v", settings.kv_type_v),
-    ):
-        if kv_type == "f16":
-            continue
-        _need(server, flag)
-        if kv_type not in server.kv_types:
-            raise HostError(
-                Reason.SETTING_INVALID,
-                f"The server {server.label} cannot keep the KV cache as {kv_type}.",
-                cause=f"It offers {', '.join(server.kv_types) or 'no choice'}.",
-                fix=Fix(text="Choose one of the types that it offers, or a server that has this type."),
-                evidence={"setting": setting, "asked": kv_type, "offered": list(server.kv_types)},
-            )
-        argv += [flag, kv_type]
-    if settings.kv_type_v not in PLAIN_KV_TYPES and settings.flash_attention == "off":
+def _check_kv_type(name: str, values: Mapping[str, Any], server: ServerCapabilities) -> None:
+    kind = values[name]
+    if kind != "f16" and kind not in server.kv_types:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"The server {server.label} cannot keep the KV cache as {kind}.",
+            cause=f"It offers {', '.join(server.kv_types) or 'no choice'}.",
+            fix=Fix(text="Choose one of the types that it offers, or a server that has this type."),
+            evidence={"setting": name, "asked": kind, "offered": list(server.kv_types)},
+        )
+    quantised = name == "kv_type_v" and kind not in PLAIN_KV_TYPES
+    if quantised and values["flash_attention"] == "off":
         raise HostError(
             Reason.SETTING_INVALID,
             "A quantised V cache needs flash attention.",
             fix="Set flash attention to auto, or the V type to f16.",
-            evidence={"kv_type_v": settings.kv_type_v, "flash_attention": settings.flash_attention},
+            evidence={"kv_type_v": kind, "flash_attention": values["flash_attention"]},
         )
-    return argv
 
 
-def _speculation(settings: LlamaCppSettings, server: ServerCapabilities) -> list[str]:
-    if settings.speculation in {"off", "none"}:
+def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities) -> list[str]:
+    if speculation in _NO_SPECULATION:
         return []
     _need(server, "--spec-type")
-    wanted = settings.speculation.split(",")
-    missing = [kind for kind in wanted if kind not in server.speculation]
+    kinds = speculation.split(",")
+    missing = [kind for kind in kinds if kind not in server.speculation]
     if missing:
         raise HostError(
             Reason.SETTING_INVALID,
             f"The server {server.label} does not know the speculation {missing[0]}.",
             cause=f"It offers {', '.join(server.speculation) or 'none'}.",
             fix="Choose one that it offers, or switch speculation off.",
-            evidence={"setting": "speculation", "asked": wanted, "offered": list(server.speculation)},
+            evidence={"setting": "speculation", "asked": kinds, "offered": list(server.speculation)},
         )
-    argv = ["--spec-type", settings.speculation]
-    if any(kind.startswith("draft-") for kind in wanted):
-        argv += [_need(server, "--spec-draft-n-max"), str(settings.draft_tokens)]
+    argv = ["--spec-type", speculation]
+    if any(kind.startswith("draft-") for kind in kinds):
+        argv += [_need(server, "--spec-draft-n-max"), str(draft_tokens)]
     return argv
 
 
-def _embeddings(settings: LlamaCppSettings, server: ServerCapabilities) -> list[str]:
-    if not settings.embeddings:
-        return []
+def _embeddings(values: Mapping[str, Any], server: ServerCapabilities, start: LlamaCppStart) -> list[str]:
     # An input is embedded in one batch: a longer one than the batch is refused by the server.
-    batch = str(min(settings.context, MAX_EMBEDDING_BATCH))
+    batch = str(min(values["context"], MAX_EMBEDDING_BATCH))
     argv = [_need(server, "--embeddings"), "--batch-size", batch, "--ubatch-size", batch]
-    if settings.pooling:
-        argv += [_need(server, "--pooling"), settings.pooling]
+    pooled = any(word.startswith("--pooling") for word in values["extra_arguments"] or ())
+    # A model that was not made for embeddings does not say how to pool them, and a vector a token is not what
+    # the OpenAI API answers with.
+    if not pooled and not start.pools_itself:
+        argv += [_need(server, "--pooling"), "mean"]
     return argv
 
 
@@ -234,7 +247,7 @@ def _extra(arguments: tuple[str, ...], server: ServerCapabilities) -> list[str]:
         name = argument.partition("=")[0]
         if not name.startswith("-") or _is_number(name):
             continue
-        if name in OWNED_FLAGS:
+        if name in owned_flags():
             raise HostError(
                 Reason.SETTING_INVALID,
                 f"{name} cannot be an extra argument: this program sets it.",

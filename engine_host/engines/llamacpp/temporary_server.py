@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 
 from engine_host.core.errors import HostError
-from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT, LlamaCppSettings, command
+from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT, LlamaCppStart, command
 from engine_host.engines.llamacpp.log import explain_exit
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
@@ -32,7 +32,7 @@ class TemporaryServer:
 
 @contextlib.asynccontextmanager
 async def temporary_server(
-    server: ServerCapabilities, settings: LlamaCppSettings, timeout: float = 120.0
+    server: ServerCapabilities, start: LlamaCppStart, timeout: float = 120.0
 ) -> AsyncIterator[TemporaryServer]:
     """Starts a server in a folder of its own, yields it when its model is loaded, and ends it for certain.
 
@@ -41,7 +41,7 @@ async def temporary_server(
     with tempfile.TemporaryDirectory(prefix="sndr-") as name:
         folder = Path(name)
         socket, log = folder / "engine.sock", folder / "engine.log"
-        argv, added = command(settings, server, socket)
+        argv, added = command(start, server, socket)
         started = time.monotonic()
         process = EngineProcess.start(argv, added, log, keep=False, without=STRIPPED_ENVIRONMENT)
         # The server closes a connection that was idle for 5 s: one must not be used again just then.
@@ -49,7 +49,7 @@ async def temporary_server(
         transport = httpx.AsyncHTTPTransport(uds=str(socket), limits=limits)
         try:
             async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
-                await _until_healthy(client, process, settings, server, timeout)
+                await _until_healthy(client, process, start, server, timeout)
                 ready = time.monotonic() - started
                 yield TemporaryServer(client, str(socket), process.pid, log, ready)
         finally:
@@ -59,7 +59,7 @@ async def temporary_server(
 async def _until_healthy(
     client: httpx.AsyncClient,
     process: EngineProcess,
-    settings: LlamaCppSettings,
+    start: LlamaCppStart,
     server: ServerCapabilities,
     timeout: float,
 ) -> None:
@@ -70,7 +70,7 @@ async def _until_healthy(
             text = await asyncio.to_thread(process.log.read_text, encoding="utf-8", errors="replace")
             lines = text.splitlines()[-200:]
             raise HostError.from_problem(
-                explain_exit(process.exit_code, lines, settings.model.name, server.label)
+                explain_exit(process.exit_code, lines, Path(start.model).name, server.label)
             )
         if time.monotonic() > end:
             raise HostError(

@@ -1,13 +1,16 @@
-"""The vLLM adapter: settings of one start, and the command line and environment they become."""
+"""The vLLM adapter: the command line and the environment of one start."""
 
 import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.engine_settings.row import VLLM, EngineSetting
+from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
 
 # Beginnings of variables that must not reach the engine from the person's shell: they would change a start
@@ -22,17 +25,13 @@ STRIPPED_ENVIRONMENT = (
 )
 # `vllm serve` is the same program; the module is named because a script's first line cannot hold a long path.
 ENTRY = ("-m", "vllm.entrypoints.cli.main", "serve")
-# Arguments that the adapter itself sets; an extra argument may not say something else.
-OWNED_FLAGS = frozenset(
+# Arguments of the adapter beside those of settings; an extra argument may not say something else.
+_OWNED_FLAGS = frozenset(
     {
-        "--model", "--served-model-name", "--host", "--port", "--uds", "--max-model-len", "--max-num-seqs",
-        "--max-num-batched-tokens", "--kv-cache-dtype", "--dtype", "--tensor-parallel-size", "-tp",
-        "--gpu-memory-utilization", "--kv-cache-memory-bytes", "--enforce-eager", "--no-enforce-eager",
-        "--enable-prefix-caching", "--no-enable-prefix-caching", "--speculative-config", "-sc",
-        "--load-format", "--skip-tokenizer-init", "--tool-call-parser", "--enable-auto-tool-choice",
-        "--reasoning-parser", "--runner", "--convert", "--middleware", "--additional-config",
-        "--disable-uvicorn-access-log", "--revision", "--api-key", "--ssl-keyfile", "--ssl-certfile",
-        "--enable-prompt-tokens-details", "--no-enable-prompt-tokens-details",
+        "--model", "--served-model-name", "--host", "--port", "--uds", "--skip-tokenizer-init",
+        "--middleware", "--additional-config", "--disable-uvicorn-access-log", "--revision", "--api-key",
+        "--ssl-keyfile", "--ssl-certfile", "--enable-prompt-tokens-details",
+        "--no-enable-prompt-tokens-details",
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
@@ -42,41 +41,24 @@ KV_CACHE_DTYPES = (
     "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
     "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
 )  # fmt: skip
+_NO_PARSER = (None, "off", "none", "")
 # sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
 _LONGEST_SOCKET = 103
 
 
 @dataclass(frozen=True, slots=True)
-class VllmSettings:
-    """One start of a model; None leaves the choice to vLLM. Context in tokens for one request.
+class VllmStart:
+    """One start of a model; `values` are its resolved settings by name, the defaults hold for the rest.
 
-    `speculation` is `off`, `mtp`, `ngram` or the JSON object that `--speculative-config` takes.
-    `kv_cache_gib` is the size of the whole KV cache (on the CPU whole GiB: vLLM reads an integer there).
+    `model` is what vLLM finds it by: a path, or a repository.
     """
 
-    model: Path
+    model: str
     alias: str
-    context: int
-    streams: int
-    kv_cache_dtype: str = "auto"
-    dtype: str = "auto"
-    tensor_parallel: int = 1
-    gpu_memory: float | None = None
-    kv_cache_gib: float | None = None
-    batched_tokens: int | None = None
-    eager: bool = False
-    prefix_caching: bool | None = None
-    batch_invariant: bool = False
-    speculation: str = "off"
-    draft_tokens: int = 3
-    dummy_weights: bool = False
+    values: Mapping[str, Any]
     tokenizer: bool = True
-    tool_parser: str | None = None
-    reasoning_parser: str | None = None
-    embeddings: bool = False
     gpus: tuple[str, ...] = ()
     revision: str | None = None
-    extra_arguments: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,89 +70,105 @@ class Additions:
 
 
 def command(
-    settings: VllmSettings, python: Path, build: str, socket: Path, cache: Path, additions: Additions
+    start: VllmStart, python: Path, build: str, socket: Path, cache: Path, additions: Additions
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """Gives the argv and the additional environment that run these settings in one environment of vLLM.
+    """Return the argv and the additional environment of a start in one environment of vLLM.
 
     `build` is `cuda` or `cpu`; `cache` is where vLLM keeps what it compiles when no patch is applied. The
     caller removes variables that begin with `STRIPPED_ENVIRONMENT`. Raises HostError(kv_cache_unsafe),
     HostError(setting_invalid).
     """
     _check_socket(socket)
-    model = str(settings.model.absolute())
-    argv, environment = serve(settings, build, model, ("--uds", str(socket)), str(cache), additions)
+    start = replace(start, model=str(Path(start.model).absolute()))
+    argv, environment = serve(start, build, ("--uds", str(socket)), str(cache), additions)
     return (str(python), *argv), {**_temporary(socket), **environment}
 
 
 def serve(
-    settings: VllmSettings, build: str, model: str, listen: Sequence[str], cache: str, additions: Additions
+    start: VllmStart, build: str, listen: Sequence[str], cache: str, additions: Additions
 ) -> tuple[tuple[str, ...], dict[str, str]]:
-    """The same without an interpreter, for wherever it runs.
+    """Return the same without an interpreter, for wherever it runs.
 
-    `model` is what vLLM there finds it by (a path, or a repository), `listen` the arguments that say where it
-    answers. Raises HostError(kv_cache_unsafe), HostError(setting_invalid).
+    `listen` are the arguments that say where it answers. Raises HostError(kv_cache_unsafe),
+    HostError(setting_invalid).
     """
-    _check(settings, build)
+    values = with_defaults(VLLM, start.values)
+    _check(values, build)
+    said = {row.name: _said(row, values, build) for row in settings_of(VLLM)}
     argv = [
         *ENTRY,
-        model,
-        *("--served-model-name", settings.alias),
+        start.model,
+        *("--served-model-name", start.alias),
         *listen,
-        *("--max-model-len", str(settings.context)),
-        *("--max-num-seqs", str(settings.streams)),
+        *said.pop("context"),
+        *said.pop("streams"),
         "--disable-uvicorn-access-log",
         # Without it vLLM's usage leaves out the prompt tokens that came from its prefix cache.
         "--enable-prompt-tokens-details",
+        *([] if start.tokenizer else ["--skip-tokenizer-init"]),
+        # The order that scripts written down by earlier versions have.
+        *said.pop("kv_cache_dtype"),
+        *(["--revision", start.revision] if start.revision else []),
+        *(word for words in said.values() for word in words),
+        *additions.argv,
     ]
-    argv += _given("--kv-cache-dtype", settings.kv_cache_dtype, "auto")
-    argv += _given("--revision", settings.revision, None)
-    argv += _given("--dtype", settings.dtype, "auto")
-    argv += _given("--tensor-parallel-size", settings.tensor_parallel, 1)
-    argv += _given("--gpu-memory-utilization", settings.gpu_memory, None)
-    argv += _given("--max-num-batched-tokens", settings.batched_tokens, None)
-    if settings.eager:
-        argv.append("--enforce-eager")
-    if settings.prefix_caching is not None:
-        argv.append("--enable-prefix-caching" if settings.prefix_caching else "--no-enable-prefix-caching")
-    if speculative := speculative_config(settings):
-        argv += ["--speculative-config", speculative]
-    if settings.dummy_weights:
-        argv += ["--load-format", "dummy"]
-    if not settings.tokenizer:
-        argv.append("--skip-tokenizer-init")
-    if settings.tool_parser:
-        argv += ["--enable-auto-tool-choice", "--tool-call-parser", settings.tool_parser]
-    argv += _given("--reasoning-parser", settings.reasoning_parser, None)
-    if settings.embeddings:
-        argv += ["--runner", "pooling", "--convert", "embed"]
-    environment = _environment(cache)
-    if settings.kv_cache_gib is not None:
-        if build == "cpu":
-            environment["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(settings.kv_cache_gib)))
-        else:
-            argv += ["--kv-cache-memory-bytes", str(round(settings.kv_cache_gib * 2**30))]
-    if settings.batch_invariant:
-        environment["VLLM_BATCH_INVARIANT"] = "1"
-    if settings.gpus:
-        environment["CUDA_VISIBLE_DEVICES"] = ",".join(settings.gpus)
+    variables = {**_environment(cache), **_variables(values, build, start.gpus)}
+    return tuple(argv), {**variables, **(additions.environment or {})}
+
+
+def _said(row: EngineSetting, values: Mapping[str, Any], build: str) -> Sequence[str]:
+    """Return the arguments of one setting: those of its row, unless it is special to vLLM."""
+    value = values[row.name]
+    match row.name:
+        case "gpu_memory" if build == "cpu":
+            return ()
+        case "kv_cache_gib" if value is not None:
+            # The build for processors reads a variable instead.
+            return () if build == "cpu" else (row.arguments[VLLM].flag, str(round(value * 2**30)))
+        case "speculation":
+            config = speculative_config(value, values["draft_tokens"])
+            return () if config is None else (row.arguments[VLLM].flag, config)
+        case "tool_parser" | "reasoning_parser" if value in _NO_PARSER or values["embeddings"]:
+            # An embedding has nothing to parse.
+            return ()
+        case "tool_parser":
+            return ("--enable-auto-tool-choice", row.arguments[VLLM].flag, value)
+        case "extra_arguments":
+            return tuple(map(str, value or ()))
+    return row.arguments[VLLM].written(value) or ()
+
+
+def _variables(values: Mapping[str, Any], build: str, gpus: Sequence[str]) -> dict[str, str]:
+    """Return the settings that vLLM reads from its environment."""
+    found = {}
+    if values["kv_cache_gib"] is not None and build == "cpu":
+        # vLLM reads whole GiB there.
+        found["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(values["kv_cache_gib"])))
+    if values["batch_invariant"]:
+        found["VLLM_BATCH_INVARIANT"] = "1"
+    if gpus:
+        found["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
         # The driver's numbers; CUDA by itself counts the fastest GPU first.
-        environment["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
-    argv += settings.extra_arguments
-    argv += additions.argv
-    return tuple(argv), {**environment, **(additions.environment or {})}
+        found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
+    return found
 
 
-def speculative_config(settings: VllmSettings) -> str | None:
-    """Return the value of `--speculative-config`; None when nothing is drafted."""
-    if settings.speculation in {"off", "none", ""}:
+def owned_flags() -> frozenset[str]:
+    """Return the flags that no extra argument may use: those of settings, and the adapter's own."""
+    return _OWNED_FLAGS | flags_of(VLLM)
+
+
+def speculative_config(speculation: str, draft_tokens: int) -> str | None:
+    """Return the value of `--speculative-config`; None when nothing is drafted.
+
+    `speculation` is `off`, `mtp`, `ngram` or the JSON object itself.
+    """
+    if speculation in {"off", "none", ""}:
         return None
-    if settings.speculation.startswith("{"):
-        return settings.speculation
-    config: dict[str, object] = {
-        "method": settings.speculation,
-        "num_speculative_tokens": settings.draft_tokens,
-    }
-    if settings.speculation.startswith("ngram"):
+    if speculation.startswith("{"):
+        return speculation
+    config: dict[str, object] = {"method": speculation, "num_speculative_tokens": draft_tokens}
+    if speculation.startswith("ngram"):
         config |= {"prompt_lookup_max": 4, "prompt_lookup_min": 2}
     return json.dumps(config)
 
@@ -227,21 +225,18 @@ def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
     )
 
 
-def _check(settings: VllmSettings, build: str) -> None:
-    if settings.kv_cache_dtype not in KV_CACHE_DTYPES:
+def _check(values: Mapping[str, Any], build: str) -> None:
+    kind = values["kv_cache_dtype"]
+    if kind not in KV_CACHE_DTYPES:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"vLLM has no KV cache of type {settings.kv_cache_dtype}.",
+            f"vLLM has no KV cache of type {kind}.",
             cause=f"It has {', '.join(KV_CACHE_DTYPES)}.",
             fix="Choose one of these, or auto.",
-            evidence={
-                "setting": "kv_cache_dtype",
-                "asked": settings.kv_cache_dtype,
-                "offered": list(KV_CACHE_DTYPES),
-            },
+            evidence={"setting": "kv_cache_dtype", "asked": kind, "offered": list(KV_CACHE_DTYPES)},
         )
-    refuse_unsafe_kv_cache(settings.kv_cache_dtype, build)
-    if settings.batch_invariant and build == "cpu":
+    refuse_unsafe_kv_cache(kind, build)
+    if values["batch_invariant"] and build == "cpu":
         raise HostError(
             Reason.SETTING_INVALID,
             "vLLM's batch-invariant mode is for GPUs.",
@@ -249,10 +244,10 @@ def _check(settings: VllmSettings, build: str) -> None:
             fix="Leave batch_invariant off.",
             evidence={"batch_invariant": True, "build": build},
         )
-    speculation_method(settings.speculation)
-    for argument in settings.extra_arguments:
+    speculation_method(values["speculation"])
+    for argument in values["extra_arguments"]:
         name = argument.partition("=")[0]
-        if name in OWNED_FLAGS:
+        if name in owned_flags():
             raise HostError(
                 Reason.SETTING_INVALID,
                 f"{name} cannot be an extra argument: this program sets it.",
@@ -270,10 +265,6 @@ def _check_socket(socket: Path) -> None:
             fix="Set a shorter run folder.",
             evidence={"socket": str(socket)},
         )
-
-
-def _given(flag: str, value: object, default: object) -> list[str]:
-    return [] if value == default or value is None else [flag, str(value)]
 
 
 def temporary_folder(socket: Path) -> Path:

@@ -3,11 +3,10 @@
 import asyncio
 import time
 from collections.abc import Sequence
-from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings
-from engine_host.engines.llamacpp.command import LlamaCppSettings, command, default_threads
+from engine_host.engines.llamacpp.command import LlamaCppStart, command, default_threads
 from engine_host.engines.llamacpp.servers import ServerCapabilities, kv_label
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.read import windowed
@@ -60,7 +59,7 @@ class LlamaCppPlans:
         shape = _shape(preset, request)
         resolved = self._resolve(request, requested, model, server, shape)
         argv, environment = command(
-            _settings_of(model, resolved, requested),
+            LlamaCppStart(model.file.path, str(resolved["name"]), resolved.values(), info.embedding_only),
             server,
             self._dependencies.run_folder / f"{plan_id}.sock",
         )
@@ -222,27 +221,6 @@ def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> Non
         foreign.append("patches")
     if foreign:
         raise foreign_settings(EngineKind.LLAMA_CPP, EngineKind.VLLM, foreign)
-
-
-def _settings_of(model: IndexedModel, resolved: Resolution, requested: RequestedSettings) -> LlamaCppSettings:
-    return LlamaCppSettings(
-        model=Path(model.file.path),
-        alias=str(resolved["name"]),
-        context=int(resolved["context"]),
-        streams=int(resolved["streams"]),
-        threads=int(resolved["threads"]),
-        gpu_layers=resolved["gpu_layers"],
-        kv_type_k=str(resolved["kv_type_k"]),
-        kv_type_v=str(resolved["kv_type_v"]),
-        flash_attention=str(resolved["flash_attention"]),
-        speculation=str(resolved["speculation"]),
-        draft_tokens=int(resolved["draft_tokens"]),
-        embeddings=bool(resolved["embeddings"]),
-        # A model that was not made for embeddings does not say how to pool them, and a vector a token is
-        # not what the OpenAI API answers with.
-        pooling="mean" if resolved["embeddings"] and not model.info.embedding_only else None,
-        extra_arguments=requested.overrides.extra_arguments,
-    )
 
 
 def _fingerprints(info: GgufInfo, server: ServerCapabilities) -> InputFingerprints:

@@ -3,14 +3,13 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import (
     Additions,
-    VllmSettings,
+    VllmStart,
     command,
     drafter_of,
     refuse_unsafe_kv_cache,
@@ -84,8 +83,10 @@ class VllmPlans:
         patches = await asyncio.to_thread(
             self._patches, plan_id, requested, info, environment, resolved, machine
         )
+        chosen = machine.chosen(int(resolved["tensor_parallel"]))
+        gpus = tuple(str(gpu.index) for gpu in chosen) if len(chosen) < len(machine.gpus) else ()
         argv, variables = command(
-            _settings_of(info, resolved, requested, machine),
+            VllmStart(str(info.path), str(resolved["name"]), resolved.values(), info.tokenizer, gpus),
             environment.python,
             environment.build,
             self._dependencies.run_folder / f"{plan_id}.sock",
@@ -219,43 +220,6 @@ def _refuse_foreign(request: LaunchRequest, requested: RequestedSettings) -> Non
         foreign.append(f"server={request.server.value}")
     if foreign:
         raise foreign_settings(EngineKind.VLLM, EngineKind.LLAMA_CPP, foreign)
-
-
-def _settings_of(
-    info: CheckpointInfo, resolved: Resolution, requested: RequestedSettings, machine: Machine
-) -> VllmSettings:
-    known = {setting.name: setting.value for setting in resolved.settings()}
-    gpus = machine.chosen(int(known["tensor_parallel"]))
-    return VllmSettings(
-        model=info.path,
-        alias=str(known["name"]),
-        context=int(known["context"]),
-        streams=int(known["streams"]),
-        kv_cache_dtype=str(known["kv_cache_dtype"]),
-        dtype=str(known["dtype"]),
-        tensor_parallel=int(known["tensor_parallel"]),
-        gpu_memory=known.get("gpu_memory"),
-        kv_cache_gib=known["kv_cache_gib"],
-        batched_tokens=known["batched_tokens"],
-        eager=bool(known["eager"]),
-        prefix_caching=known["prefix_caching"],
-        batch_invariant=bool(known["batch_invariant"]),
-        speculation=str(known["speculation"]),
-        draft_tokens=int(known["draft_tokens"]),
-        dummy_weights=bool(known["dummy_weights"]),
-        tokenizer=info.tokenizer,
-        tool_parser=_parser(known, "tool_parser"),
-        reasoning_parser=_parser(known, "reasoning_parser"),
-        embeddings=bool(known["embeddings"]),
-        gpus=tuple(str(gpu.index) for gpu in gpus) if len(gpus) < len(machine.gpus) else (),
-        extra_arguments=requested.overrides.extra_arguments,
-    )
-
-
-def _parser(known: Mapping[str, Any], name: str) -> str | None:
-    """A parser's name; an embedding has nothing to parse."""
-    value = known[name]
-    return None if value in {None, "off"} or known["embeddings"] else str(value)
 
 
 def _cache_name(environment: Environment) -> str:

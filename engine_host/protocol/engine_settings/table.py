@@ -5,8 +5,8 @@ validation, `--set` and the named options of the command line, the forms of the 
 catalogue may set, and the engines' arguments, in this order.
 """
 
-from collections.abc import Iterator
-from typing import Annotated
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -323,6 +323,7 @@ class Overrides(Command):
         EngineSetting(
             "Further arguments",
             "further arguments of the engine's command line",
+            default=(),
             llama_cpp=Argument(),
             vllm=Argument(),
             sglang=Argument(),
@@ -339,6 +340,12 @@ SETTINGS: dict[str, EngineSetting] = {
 def settings_of(engine: str) -> Iterator[EngineSetting]:
     """Yield the rows of an engine, in the order of its arguments."""
     return (row for row in SETTINGS.values() if engine in row.arguments)
+
+
+def with_defaults(engine: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the values of an engine's settings, with the default where nothing is said."""
+    given = {name: value for name, value in values.items() if value is not None}
+    return {row.name: given.get(row.name, row.default_of(engine)) for row in settings_of(engine)}
 
 
 def foreign_to(engine: str) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ import pytest
 
 from engine_host.bench.engine_speed import measure
 from engine_host.core.errors import HostError
-from engine_host.engines.llamacpp.command import LlamaCppSettings, command
+from engine_host.engines.llamacpp.command import LlamaCppStart, command
 from engine_host.engines.llamacpp.log import LlamaCppStageReader
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.llamacpp.status import read_status, verify_ready
@@ -25,16 +25,18 @@ from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 
 ALIAS = "tiny"
+OWN = ("pools_itself", "prompt_cache_mib", "weight_repacking")
 Models = dict[str, Path]
 
 
-def settings(model: Path, **changes: Any) -> LlamaCppSettings:
-    return LlamaCppSettings(**{"model": model, "alias": ALIAS, "context": 512, "threads": 1, **changes})
+def settings(model: Path, **changes: Any) -> LlamaCppStart:
+    own = {name: changes.pop(name) for name in OWN if name in changes}
+    return LlamaCppStart(str(model), ALIAS, {"context": 512, "streams": 1, "threads": 1, **changes}, **own)
 
 
 def with_server(
     server: ServerCapabilities,
-    chosen: LlamaCppSettings,
+    chosen: LlamaCppStart,
     test: Callable[[TemporaryServer], Awaitable[None]],
 ) -> None:
     async def run() -> None:
@@ -217,7 +219,9 @@ def test_embeddings(server: ServerCapabilities, models: Models) -> None:
         assert [len(vector) for vector in vectors] == [128, 128]
         assert vectors[0] != vectors[1]
 
-    with_server(server, settings(models["plain"], embeddings=True, pooling="last"), test)
+    with_server(
+        server, settings(models["plain"], embeddings=True, extra_arguments=("--pooling", "last")), test
+    )
 
 
 @pytest.mark.parametrize(("kv_type", "bits"), [("q8_0", 8.5), ("q4_0", 4.5)])

@@ -12,7 +12,7 @@ import pytest
 
 from engine_host.bench.random_model import SMALL, Shape, write_random_model
 from engine_host.daemon.http_server import HttpServer
-from engine_host.engines.llamacpp.command import LlamaCppSettings
+from engine_host.engines.llamacpp.command import LlamaCppStart
 from engine_host.engines.llamacpp.servers import ServerProber, prebuilt_command
 from engine_host.engines.llamacpp.temporary_server import TemporaryServer, temporary_server
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
@@ -66,15 +66,9 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
     ) -> AsyncIterator[Real]:
         command = prebuilt_command()
         assert command is not None, "the prebuilt server is not installed"
-        settings = LlamaCppSettings(
-            random_model(),
-            "random",
-            context=context,
-            streams=slots,
-            embeddings=embeddings,
-            pooling="mean" if embeddings else None,
-        )
-        async with temporary_server(await ServerProber().probe(command), settings) as server:
+        values = {"context": context, "streams": slots, "embeddings": embeddings}
+        start = LlamaCppStart(str(random_model()), "random", values)
+        async with temporary_server(await ServerProber().probe(command), start) as server:
             target = Target(
                 "e1",
                 "random",

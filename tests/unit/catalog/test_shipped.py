@@ -144,7 +144,7 @@ def test_the_bundled_models_files_are_the_ones_described() -> None:
 
 @pytest.mark.parametrize("name", sorted(CATALOG.presets))
 def test_arguments_are_not_those_that_the_program_gives(name: str) -> None:
-    owned = {PresetEngine.VLLM: vllm.OWNED_FLAGS, PresetEngine.LLAMA_CPP: llamacpp.OWNED_FLAGS}
+    owned = {PresetEngine.VLLM: vllm.owned_flags(), PresetEngine.LLAMA_CPP: llamacpp.owned_flags()}
     resolved = resolve(CATALOG, name)
     given = {argument.partition("=")[0] for argument in resolved.overrides.extra_arguments}
     assert not given & owned.get(resolved.engine, frozenset())

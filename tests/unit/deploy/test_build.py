@@ -14,10 +14,12 @@ import yaml
 from engine_host.core.errors import HostError
 from engine_host.deploy.build import deployment_of, mounts_of
 from engine_host.deploy.deployment import Gpus, Mount, Overlay, Root, name_of
+from engine_host.deploy.llamacpp_image import image_server
 from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.deploy.targets.kubernetes import overlay_archive
+from engine_host.engines.llamacpp import command as llamacpp
 from engine_host.engines.vllm import command as vllm
-from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.catalog import PresetEngine, Task
 from engine_host.protocol.deploy import RenderTarget
 from engine_host.protocol.errors import Reason
 from tests.unit.deploy.samples import (
@@ -76,30 +78,32 @@ def test_a_folder_alone_is_mounted_alone(tmp_path: Path) -> None:
     assert mounts_of(folder) == ((Mount(folder, "model"),), "model")
 
 
-def test_arguments_are_those_of_a_start_here_but_for_where_it_listens() -> None:
-    """There is one code that writes them: what differs is the model's place and the socket."""
-    made = deployed(wanted_of("qwen3.6-27b-k8v4-2x24"), RenderTarget.DOCKER)
-    settings = vllm.VllmSettings(
-        model=Path("/m"),
-        alias="qwen3.6-27b",
-        context=262144,
-        streams=4,
-        kv_cache_dtype="turboquant_k8v4",
-        dtype="float16",
-        tensor_parallel=2,
-        gpu_memory=0.82,
-        batched_tokens=4096,
-        prefix_caching=True,
-        speculation="mtp",
-        tool_parser="qwen3_xml",
-        reasoning_parser="qwen3",
-        extra_arguments=("--disable-custom-all-reduce",),
-    )
-    argv, _ = vllm.command(
-        settings, Path("/python"), "cuda", Path("/s.sock"), Path("/c"), vllm.Additions(PATCHED.argv)
-    )
-    here = [word for word in argv[1 + len(vllm.ENTRY) + 1 :] if word not in {"--uds", "/s.sock"}]
-    assert list(made.arguments[1:]) == here
+@pytest.mark.parametrize("preset_id", [one for one in catalog().ids() if "sglang" not in one])
+def test_arguments_are_those_of_a_start_here_but_for_where_it_listens(preset_id: str) -> None:
+    """What differs is the program, the model's place, where it listens, and threads, which a machine has."""
+    spec = wanted_of(preset_id)
+    made = deployed(spec, RenderTarget.DOCKER)
+    words = list(made.arguments)
+    if spec.engine is PresetEngine.VLLM:
+        start = vllm.VllmStart("/m", spec.alias, spec.values, revision=spec.model.revision)
+        build = "cuda" if spec.gpus.count else "cpu"
+        additions = vllm.Additions(*((PATCHED.argv,) if spec.patched else ()))
+        argv, environment = vllm.command(start, Path("/p"), build, Path("/s.sock"), Path("/c"), additions)
+        here, words = list(argv[2 + len(vllm.ENTRY) :]), words[1:]
+        for name in ("VLLM_CPU_KVCACHE_SPACE", "VLLM_BATCH_INVARIANT"):
+            assert environment.get(name) == made.environment.get(name)
+    else:
+        pools_itself = Task.EMBEDDING in spec.model.tasks
+        start_of = llamacpp.LlamaCppStart("/m", spec.alias, spec.values, pools_itself)
+        server = image_server("b1")
+        here = list(llamacpp.command(start_of, server, Path("/s.sock"))[0][len(server.command.argv) + 2 :])
+        words = words[2:]
+        if spec.values.get("threads") is None:
+            place = here.index("--threads")
+            del here[place : place + 4]
+    place = here.index("/s.sock")
+    del here[place - 1 : place + 1]
+    assert words == here
 
 
 def test_embeddings_and_scores_are_checked_as_such() -> None:

@@ -8,10 +8,10 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.command import (
-    OWNED_FLAGS,
-    LlamaCppSettings,
+    LlamaCppStart,
     command,
     default_threads,
+    owned_flags,
     physical_cores,
 )
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
@@ -24,7 +24,7 @@ SERVER = ServerCapabilities(
     version="0.5.0-dev",
     build=None,
     commit="0c1e570",
-    flags=OWNED_FLAGS
+    flags=owned_flags()
     | {"--no-ui", "--no-kv-unified", "--offline", "--log-colors", "--pooling", "--no-repack", "--mlock"},
     kv_types=("f32", "f16", "q8_0", "q4_0"),
     speculation=("none", "draft-mtp", "ngram-mod"),
@@ -33,8 +33,12 @@ SERVER = ServerCapabilities(
 )
 
 
+OWN = ("pools_itself", "prompt_cache_mib", "weight_repacking")
+
+
 def argv(server: ServerCapabilities = SERVER, socket: Path = SOCKET, **changes: Any) -> list[str]:
-    chosen = LlamaCppSettings(**{"model": Path("/m/x.gguf"), "alias": "x", "context": 4096, **changes})
+    own = {name: changes.pop(name) for name in OWN if name in changes}
+    chosen = LlamaCppStart("/m/x.gguf", "x", {"context": 4096, "streams": 1, **changes}, **own)
     return list(command(chosen, server, socket)[0])
 
 
@@ -85,9 +89,17 @@ def test_settings_become_flags() -> None:
 
 
 def test_an_embedding_batch_holds_a_whole_input() -> None:
-    flags = argv(embeddings=True, pooling="last", context=2048)
+    flags = argv(embeddings=True, context=2048)
     assert value(flags, "--ubatch-size") == "2048"
+    assert value(flags, "--pooling") == "mean"
+
+
+def test_vectors_are_pooled_once_as_the_model_or_the_person_says() -> None:
+    assert "--pooling" not in argv(embeddings=True, pools_itself=True)
+    flags = argv(embeddings=True, extra_arguments=("--pooling", "last"))
+    assert flags.count("--pooling") == 1
     assert value(flags, "--pooling") == "last"
+    assert "--pooling" not in argv(pools_itself=True)
 
 
 def test_a_kv_type_the_server_has_not() -> None:

@@ -7,10 +7,10 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import (
-    OWNED_FLAGS,
     Additions,
-    VllmSettings,
+    VllmStart,
     command,
+    owned_flags,
     speculation_method,
 )
 from engine_host.protocol.errors import Reason
@@ -20,13 +20,13 @@ SOCKET = Path("/run/plan.sock")
 CACHE = Path("/cache/vllm")
 
 
-def settings(**given: object) -> VllmSettings:
-    """Settings of a small start."""
-    return VllmSettings(Path("/models/m"), "m", 2048, 4, **given)  # type: ignore[arg-type]
+def settings(*, tokenizer: bool = True, gpus: tuple[str, ...] = (), **values: object) -> VllmStart:
+    """A small start with these settings."""
+    return VllmStart("/models/m", "m", {"context": 2048, "streams": 4, **values}, tokenizer, gpus)
 
 
 def build(
-    chosen: VllmSettings, build: str = "cuda", additions: Additions | None = None
+    chosen: VllmStart, build: str = "cuda", additions: Additions | None = None
 ) -> tuple[list[str], dict[str, str]]:
     """The command of these settings."""
     argv, environment = command(chosen, PYTHON, build, SOCKET, CACHE, additions or Additions())
@@ -123,7 +123,7 @@ def test_turboquant_on_the_cpu_is_refused(kind: str) -> None:
     assert "corrupt" in str(caught.value)
 
 
-@pytest.mark.parametrize("flag", sorted(OWNED_FLAGS))
+@pytest.mark.parametrize("flag", sorted(owned_flags()))
 def test_an_extra_argument_cannot_take_ours_over(flag: str) -> None:
     with pytest.raises(HostError) as caught:
         build(settings(extra_arguments=(f"{flag}=x",)))
