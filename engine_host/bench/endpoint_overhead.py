@@ -140,7 +140,7 @@ async def _round(target: Target, streams: int, tokens: int, *, salt: str) -> _Ro
 async def _stream(target: Target, tokens: int, prompt: str) -> tuple[float, float, float]:
     """One stream: when it was asked for, when its first content came, when it ended."""
     body = {"prompt": prompt, "max_tokens": tokens, "stream": True, "ignore_eos": True, "cache_prompt": False}
-    asked = time.perf_counter()
+    sent_at = time.perf_counter()
     first = 0.0
     meter = Meter()
     async with await Upstream.open(target, "POST", "/v1/completions", json.dumps(body).encode()) as upstream:
@@ -154,7 +154,7 @@ async def _stream(target: Target, tokens: int, prompt: str) -> tuple[float, floa
     figures = meter.figures()
     if figures.generated_tokens != tokens:
         raise RuntimeError(f"asked for {tokens} tokens, got {figures.generated_tokens}")
-    return asked, first or ended, ended
+    return sent_at, first or ended, ended
 
 
 def table(report: OverheadReport) -> str:

@@ -185,15 +185,15 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
     except (httpx.HTTPError, ValueError) as error:
         raise _failed(f"It did not answer: {error}.", {"error": repr(error)}) from error
     ended = time.perf_counter()
-    made = int(usage.get("completion_tokens", 0))
-    if first is None or made < 1:
+    generated = int(usage.get("completion_tokens", 0))
+    if first is None or generated < 1:
         raise _failed("It gave no tokens.", {"usage": usage})
     return _Run(
         started,
         first,
         ended,
         int(usage.get("prompt_tokens", 0)),
-        made,
+        generated,
         float(timings.get("prompt_ms", 0.0)) / 1000,
         float(timings.get("predicted_ms", 0.0)) / 1000,
     )

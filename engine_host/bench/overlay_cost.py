@@ -32,7 +32,7 @@ import vllm.entrypoints.openai.api_server
 import vllm.v1.engine.core
 import vllm.v1.worker.gpu_model_runner
 """
-WAYS = ("without", "nothing asked", "all patches")
+VARIANTS = ("without", "nothing asked", "all patches")
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def every_patch(environment: VllmEnvironment) -> list[LoadedPatch]:
 
 
 def rounds(
-    python: Path, bundle: Bundle, scratch: Path, ways: Sequence[str] = WAYS
+    python: Path, bundle: Bundle, scratch: Path, variants: Sequence[str] = VARIANTS
 ) -> Iterator[dict[str, Run]]:
     """One start in each of these ways, again and again; a round before the first fills the disk's cache."""
     ledger = scratch / "ledger"
@@ -82,10 +82,10 @@ def rounds(
         "nothing asked": {**plain, "PYTHONPATH": str(bundle.folder)},
         "all patches": plain | bundle.environment(ledger, in_own_venv=False),
     }
-    for way in ways:
-        start(python, variables[way], ledger)
+    for variant in variants:
+        start(python, variables[variant], ledger)
     while True:
-        yield {way: start(python, variables[way], ledger) for way in ways}
+        yield {variant: start(python, variables[variant], ledger) for variant in variants}
 
 
 def main() -> None:
@@ -107,13 +107,13 @@ def main() -> None:
     )
     print(f"{'':<14}{'lowest':>9}{'median':>9}{'highest':>9}{'more (lowest)':>15}{'own clock':>12}")
     base = min(one["without"].seconds for one in found)
-    for way in WAYS:
-        seconds = sorted(one[way].seconds for one in found)
-        own = [ms for one in found if (ms := one[way].own_ms) is not None]
-        more = f"{1000 * (seconds[0] - base):+.0f} ms" if way != "without" else ""
+    for variant in VARIANTS:
+        seconds = sorted(one[variant].seconds for one in found)
+        own = [ms for one in found if (ms := one[variant].own_ms) is not None]
+        more = f"{1000 * (seconds[0] - base):+.0f} ms" if variant != "without" else ""
         clock = f"{statistics.median(own):.1f} ms" if own else "—"
         middle = statistics.median(seconds)
-        print(f"{way:<14}{seconds[0]:>9.2f}{middle:>9.2f}{seconds[-1]:>9.2f}{more:>15}{clock:>12}")
+        print(f"{variant:<14}{seconds[0]:>9.2f}{middle:>9.2f}{seconds[-1]:>9.2f}{more:>15}{clock:>12}")
 
 
 if __name__ == "__main__":

@@ -57,13 +57,13 @@ def kernels(out: Output, python: Path | None, vllm: Path | None, quick: bool) ->
             check=False,
         )
         if done.returncode != 0 or not figures.is_file():
-            said = done.stderr.strip().splitlines()
+            errors = done.stderr.strip().splitlines()
             raise HostError(
                 Reason.ENGINE_UNUSABLE,
                 "The kernels could not be measured.",
-                cause=said[-1] if said else f"Python ended with {done.returncode}.",
+                cause=errors[-1] if errors else f"Python ended with {done.returncode}.",
                 fix="It needs an NVIDIA GPU, and a Python whose torch sees it.",
-                evidence={"python": str(python), "exit": done.returncode, "said": "\n".join(said[-20:])},
+                evidence={"python": str(python), "exit": done.returncode, "said": "\n".join(errors[-20:])},
             )
         if out.as_json:
             out.record({"figures": json.loads(figures.read_text(encoding="utf-8"))})

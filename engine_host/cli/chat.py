@@ -32,7 +32,7 @@ def chat(
 ) -> Exit | None:
     """Ask TEXT, or talk line by line without one; '-' or a pipe reads standard input.
 
-    Ctrl+C stops an answer; Ctrl+D ends the talk. TTFT and speed go to standard error.
+    Ctrl+C stops an answer; Ctrl+D ends the chat. TTFT and speed go to standard error.
     """
     if raw and system:
         raise click.UsageError("--system has no meaning with --raw: there is no template to put it in.")
@@ -43,21 +43,21 @@ def chat(
         options["temperature"] = temperature
     with connected() as client:
         options["model"] = model or _running(client)
-        talk = _Talk(client, options, system, raw)
+        conversation = _Conversation(client, options, system, raw)
         if text == "-" or (text is None and not sys.stdin.isatty()):
             text = sys.stdin.read()
         if text is None:
-            return _interactive(out, talk)
+            return _interactive(out, conversation)
         # Without a template, a space is a text to go on from.
         if not (text if raw else text.strip()):
             raise click.UsageError("The message is empty. Give a text, or none at all to talk line by line.")
-        answer = talk.say(out, text)
+        answer = conversation.say(out, text)
     if out.as_json:
         out.record(answer.as_json())
     return Exit.INTERRUPTED if answer.interrupted else None
 
 
-class _Talk:
+class _Conversation:
     """The messages so far, and one client."""
 
     def __init__(self, client: ControlClient, options: dict[str, Any], system: str | None, raw: bool) -> None:
@@ -101,7 +101,7 @@ def _show(text: str) -> None:
     sys.stdout.flush()
 
 
-def _interactive(out: Output, talk: _Talk) -> Exit | None:
+def _interactive(out: Output, conversation: _Conversation) -> Exit | None:
     import readline  # noqa: F401  # Gives input() history and editing.
 
     while True:
@@ -112,12 +112,12 @@ def _interactive(out: Output, talk: _Talk) -> Exit | None:
                 echo()
             return None
         except KeyboardInterrupt:
-            echo("\n(Ctrl+D ends the talk)", err=True)
+            echo("\n(Ctrl+D ends the chat)", err=True)
             continue
         if not text.strip():
             continue
         try:
-            answer = talk.say(out, text)
+            answer = conversation.say(out, text)
         except HostError as error:
             if error.reason in {Reason.HOST_GONE, Reason.HOST_UNREACHABLE}:
                 raise

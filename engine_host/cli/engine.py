@@ -93,9 +93,9 @@ def build(out: Output, name: str, backend: str) -> Exit | None:
     The build that was asked for last is the one that runs: one that was finished before comes from the
     cache, in seconds.
     """
-    asked = ServerBuild(backend=Backend(backend))
+    request = ServerBuild(backend=Backend(backend))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post("/v1/servers/build", Job, asked), out)
+        job = follow(hold.client, hold.client.post("/v1/servers/build", Job, request), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
     out.result(job, [f"{name} is built ({duration(took)}).", *_details(job.result)])
     return None

@@ -85,8 +85,8 @@ def fit(
     The exit code is 5 when it does not fit or cannot run, 0 when it fits or is tight.
     """
     machines = {"--hardware": given["hardware"], "--gpu": gpus, "--cpu": cpu}
-    if len(said := [name for name, value in machines.items() if value]) > 1:
-        raise click.UsageError(f"{' and '.join(said)} name different machines: give one of them.")
+    if len(conflicting := [name for name, value in machines.items() if value]) > 1:
+        raise click.UsageError(f"{' and '.join(conflicting)} name different machines: give one of them.")
     counted_hardware(str(given["hardware"]) if given["hardware"] else None, None)
     if starts and (preset is not None or online):
         raise click.UsageError("--starts takes a MODEL at most: --preset and --online do not go with it.")
@@ -109,8 +109,8 @@ def fit(
             return None
         if online:
             repository, _, revision = request.model.partition("@")
-            asked = ReadFromHub(repository=repository, revision=revision or "main")
-            found = hold.client.post("/v1/fit/hub", HubModel, asked)
+            hub_request = ReadFromHub(repository=repository, revision=revision or "main")
+            found = hold.client.post("/v1/fit/hub", HubModel, hub_request)
             request = request.model_copy(update={"model": found.model})
         report = hold.client.post("/v1/fit", FitReport, request)
     out.result(report, _lines(report))
@@ -121,12 +121,12 @@ def _gpu(given: str) -> FitGpu:
     """A GPU from `24`, `24:1.5` or `24:1.5:936`: GiB, GiB and GB/s."""
     try:
         figures = [float(figure) for figure in given.split(":")]
-        total, taken, bandwidth = [*figures, 0.0, 0.0][: max(3, len(figures))]
-        if taken >= total > 0:
-            raise click.UsageError(f"--gpu {given}: others cannot hold {taken:g} of {total:g} GiB.")
+        total, used, bandwidth = [*figures, 0.0, 0.0][: max(3, len(figures))]
+        if used >= total > 0:
+            raise click.UsageError(f"--gpu {given}: others cannot hold {used:g} of {total:g} GiB.")
         return FitGpu(
             total=round(total * 2**30),
-            taken=round(taken * 2**30),
+            taken=round(used * 2**30),
             bandwidth=bandwidth * 1e9 or None,
         )
     except ValueError as error:

@@ -5,7 +5,7 @@ import click
 from engine_host.cli.fit import VERDICTS
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.render import TARGETS, RenderOptions, render_options, write_down
-from engine_host.cli.start.follow import Wish, start
+from engine_host.cli.start.follow import StartOptions, start
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient
@@ -52,9 +52,9 @@ def launch(
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
     if target is not None:
         of_starts = {"--dry-run": dry_run, "--detach": detach, "--replace": replace}
-        if said := [name for name, value in of_starts.items() if value]:
+        if conflicting := [name for name, value in of_starts.items() if value]:
             raise click.UsageError(
-                f"{' and '.join(said)} cannot go with --render: it writes a start down and starts nothing."
+                f"{' and '.join(conflicting)} cannot go with --render, which starts nothing."
             )
         with find_or_start() as hold:
             write_down(out, hold.client, rendering, request, target)
@@ -67,8 +67,8 @@ def launch(
     def about(client: ControlClient) -> str:
         return _verdict(client.post("/v1/fit", FitReport, _question(request)))
 
-    wish = Wish(dry_run=dry_run, detach=detach, replace=replace, about=about)
-    return start(out, wish, lambda _client: request)
+    start_options = StartOptions(dry_run=dry_run, detach=detach, replace=replace, about=about)
+    return start(out, start_options, lambda _client: request)
 
 
 def _question(request: LaunchRequest) -> FitRequest:
@@ -95,9 +95,9 @@ def _question(request: LaunchRequest) -> FitRequest:
 
 def _verdict(report: FitReport) -> str:
     where = "" if report.verdict is Verdict.CANNOT_RUN else " on this machine"
-    said = f"{report.preset} {VERDICTS[report.verdict]}{where}"
+    text = f"{report.preset} {VERDICTS[report.verdict]}{where}"
     if report.devices:
         fullest = min(report.devices, key=lambda device: device.free_after)
-        said += f": {size(fullest.needed)} of {size(fullest.room)} ({fullest.name})"
+        text += f": {size(fullest.needed)} of {size(fullest.room)} ({fullest.name})"
     more = f" {report.why}" if report.why else ""
-    return f"{said}.{more}"
+    return f"{text}.{more}"

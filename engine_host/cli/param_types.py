@@ -39,9 +39,9 @@ def counted_hardware(hardware: str | None, count: int | None) -> tuple[str | Non
     found = _COUNTED.fullmatch((hardware or "").strip())
     if found is None:
         return hardware, count
-    said = int(found["count"])
-    if not 1 <= said <= _MOST:
-        raise click.UsageError(f"--hardware takes 1 to {_MOST} GPUs, not {said}.")
-    if count not in {None, said}:
-        raise click.UsageError(f"--hardware says {said} GPUs and --count says {count}: give one of them.")
-    return found["name"], said
+    given = int(found["count"])
+    if not 1 <= given <= _MOST:
+        raise click.UsageError(f"--hardware takes 1 to {_MOST} GPUs, not {given}.")
+    if count not in {None, given}:
+        raise click.UsageError(f"--hardware says {given} GPUs and --count says {count}: give one of them.")
+    return found["name"], given

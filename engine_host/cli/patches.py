@@ -202,9 +202,9 @@ def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit
 @command
 def switch(out: Output, to: str, names: tuple[str, ...]) -> Exit | None:
     """Switch patches, families or `all` on or off in the settings; holds from the next start."""
-    asked = SwitchPatches.model_validate({"to": to, "names": names})
+    request = SwitchPatches.model_validate({"to": to, "names": names})
     with find_or_start() as hold:
-        page = hold.client.post("/v1/patches/switch", PatchPage, asked)
+        page = hold.client.post("/v1/patches/switch", PatchPage, request)
     off = [patch.id for patch in page.patches if patch.switch == "off"]
     out.result(page, f"Off now: {', '.join(off) or 'none'}. This holds from the next start.")
     return None
@@ -236,8 +236,8 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
         name = engine or _newest(client)
         path = f"/v1/engines/{quote(name, safe='')}/patches/{quote(patch, safe='')}/start-without"
         started = client.post(path, Engine)
-    said = f"{started.name} starts again without {patch} ({started.id})."
-    out.result(started, [said, "Follow it: sndr status"])
+    message = f"{started.name} starts again without {patch} ({started.id})."
+    out.result(started, [message, "Follow it: sndr status"])
     return None
 
 
@@ -280,9 +280,9 @@ def bisect(
     if prompt is not None:
         check["prompt"] = prompt
     launch = _for_vllm(options.request(model or "").model_copy(update={"preset": preset}))
-    asked = BisectRequest(launch=launch, check=BisectCheck.model_validate(check))
+    request = BisectRequest(launch=launch, check=BisectCheck.model_validate(check))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post("/v1/patches/bisect", Job, asked), out)
+        job = follow(hold.client, hold.client.post("/v1/patches/bisect", Job, request), out)
         stays = not hold.started_here
     found = BisectResult.model_validate(job.result)
     rows = [
@@ -330,14 +330,14 @@ def _live(out: Output, engine: str | None, path: str, *, post: bool) -> Exit | N
         for result in process.results:
             if result.outcome is PatchOutcome.PENDING:
                 continue
-            said = result.reason or ""
+            text = result.reason or ""
             if result.probe is not None:
                 hits = "" if result.probe.hits is None else f", ran {result.probe.hits} times"
-                said = f"live{hits}" if result.probe.live else f"not live: {result.probe.why}"
+                text = f"live{hits}" if result.probe.live else f"not live: {result.probe.why}"
                 dead = dead or (result.outcome is PatchOutcome.APPLIED and not result.probe.live)
             ms = "" if result.ms is None else f"{result.ms:.1f} ms"
             rank = "" if process.rank is None else f" {process.rank}"
-            rows.append((f"{process.role}{rank} {process.pid}", result.patch, result.outcome, ms, said))
+            rows.append((f"{process.role}{rank} {process.pid}", result.patch, result.outcome, ms, text))
     if rows:
         lines += ["", *table(("process", "patch", "outcome", "took", ""), rows)]
     out.result(found, lines)

@@ -189,39 +189,40 @@ def write_down(
 ) -> None:
     """Render a start, and print it or write it into the folder that was named. Raises HostError."""
     try:
-        made = client.post("/v1/render", Rendering, options.request(launch, target))
+        rendering = client.post("/v1/render", Rendering, options.request(launch, target))
     except HostError as error:
         named = with_option(error, launch)
         raise with_near_names(client, named, launch.model or launch.preset or "") from error
     if options.output is None:
-        out.result(made, made.files[0].text.rstrip("\n"))
-        more = len(made.files) - 1
+        out.result(rendering, rendering.files[0].text.rstrip("\n"))
+        more = len(rendering.files) - 1
         if more:
             out.note(f"\n{more} more files go with it; --output FOLDER writes all of them.")
-        for finding in made.findings:
+        for finding in rendering.findings:
             for line in finding_lines(finding):
                 out.note(line)
         return
     folder = options.output.resolve()
-    write_files(folder, made, overwrite=options.overwrite)
+    write_files(folder, rendering, overwrite=options.overwrite)
     out.result(
-        {**made.model_dump(mode="json", exclude={"files"}), "folder": str(folder)}, _lines(made, folder)
+        {**rendering.model_dump(mode="json", exclude={"files"}), "folder": str(folder)},
+        _lines(rendering, folder),
     )
 
 
-def _lines(made: Rendering, folder: Path) -> list[str]:
-    shown = [file for file in made.files if file.about]
-    rest = len(made.files) - len(shown)
+def _lines(rendering: Rendering, folder: Path) -> list[str]:
+    shown = [file for file in rendering.files if file.about]
+    rest = len(rendering.files) - len(shown)
     width = max(len(file.name) for file in shown)
     return [
-        f"{made.title} for {made.target.value} is in {folder}:",
+        f"{rendering.title} for {rendering.target.value} is in {folder}:",
         *(f"  {file.name.ljust(width)}  {file.about}" for file in shown),
         *([f"  and {rest} files of the overlay"] if rest else []),
-        *([f"Check: {_in(folder, made.check)}"] if made.check else []),
-        f"Start: {_in(folder, made.start)}",
+        *([f"Check: {_in(folder, rendering.check)}"] if rendering.check else []),
+        f"Start: {_in(folder, rendering.start)}",
         # A script is stopped by a signal, for which there is no command.
-        f"Stop:  {made.stop if made.target is RenderTarget.SHELL else _in(folder, made.stop)}",
-        *(line for finding in made.findings for line in finding_lines(finding)),
+        f"Stop:  {rendering.stop if rendering.target is RenderTarget.SHELL else _in(folder, rendering.stop)}",
+        *(line for finding in rendering.findings for line in finding_lines(finding)),
     ]
 
 

@@ -21,13 +21,13 @@ _VARIABLE = re.compile(r"^\s*#?\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTI
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The record of an earlier rendering; `whose` is its name and target, empty where that is not known."""
+    """The record of an earlier rendering; `owner` is its name and target, empty where that is not known."""
 
-    whose: tuple[str, str] = ("", "")
+    owner: tuple[str, str] = ("", "")
     files: Mapping[str, str] = field(default_factory=dict)
 
 
-def write_files(folder: Path, made: Rendering, *, overwrite: bool) -> None:
+def write_files(folder: Path, rendering: Rendering, *, overwrite: bool) -> None:
     """Write all files; those of an earlier rendering that are not needed any more go.
 
     What a person filled in stays, with the names that it lacks added. Raises HostError(conflict) before
@@ -35,7 +35,7 @@ def write_files(folder: Path, made: Rendering, *, overwrite: bool) -> None:
     HostError(not_writable) and HostError(disk_full).
     """
     before = _record(folder)
-    files = made.files
+    files = rendering.files
     names = {file.name for file in files}
     for name in names:
         place = PurePosixPath(name)
@@ -44,7 +44,7 @@ def write_files(folder: Path, made: Rendering, *, overwrite: bool) -> None:
                 Reason.INTERNAL, f"{name} is no name of a file in a folder.", evidence={"name": name}
             )
     if not overwrite:
-        _refuse_losses(folder, made, before)
+        _refuse_overwriting(folder, rendering, before)
     for file in files:
         path = folder / file.name
         mode = 0o600 if file.keep else 0o755 if file.executable else 0o644
@@ -54,26 +54,26 @@ def write_files(folder: Path, made: Rendering, *, overwrite: bool) -> None:
         if _digest_of(folder / name) == before.files[name]:
             (folder / name).unlink(missing_ok=True)
     record = {
-        "name": made.name,
-        "target": made.target.value,
+        "name": rendering.name,
+        "target": rendering.target.value,
         "files": {file.name: _digest(file.text.encode()) for file in files if not file.keep},
     }
     _write(folder, folder / _RECORD, json.dumps(record, indent=1) + "\n", 0o644)
 
 
-def _refuse_losses(folder: Path, made: Rendering, before: _Record) -> None:
+def _refuse_overwriting(folder: Path, rendering: Rendering, before: _Record) -> None:
     """Raise HostError(conflict) when the folder is another rendering's, or somebody changed its files."""
-    if before.whose != ("", "") and before.whose != (made.name, made.target.value):
-        name, target = before.whose
+    if before.owner != ("", "") and before.owner != (rendering.name, rendering.target.value):
+        name, target = before.owner
         raise HostError(
             Reason.CONFLICT,
-            f"{folder} holds {name} for {target}, and this is {made.name} for {made.target.value}. "
+            f"{folder} holds {name} for {target}, and this is {rendering.name} for {rendering.target.value}. "
             "Nothing was written.",
             cause="Another start was written into the folder before.",
             fix=Fix(text="Name another folder, or give --overwrite to put this one in its place."),
             evidence={"folder": str(folder), "name": name, "target": target},
         )
-    changed = sorted(_changed(folder, made.files, before.files))
+    changed = sorted(_changed(folder, rendering.files, before.files))
     if changed:
         raise HostError(
             Reason.CONFLICT,
@@ -133,7 +133,7 @@ def _record(folder: Path) -> _Record:
         return _Record()
     if not isinstance(known, dict):
         return _Record()
-    whose = (str(known.get("name", "")), str(known.get("target", "")))
+    owner = (str(known.get("name", "")), str(known.get("target", "")))
     files = known.get("files")
     if not isinstance(files, dict):
         return _Record()
@@ -143,7 +143,7 @@ def _record(folder: Path) -> _Record:
         for name, digest in files.items()
         if isinstance(digest, str) and not os.path.isabs(name) and ".." not in PurePosixPath(name).parts
     }
-    return _Record(whose, inside)
+    return _Record(owner, inside)
 
 
 def _text(path: Path) -> str | None:

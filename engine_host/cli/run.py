@@ -3,7 +3,7 @@
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
-from engine_host.cli.start.follow import GONE, Wish, start, stop_engine
+from engine_host.cli.start.follow import GONE, StartOptions, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
@@ -45,12 +45,14 @@ def run(
         raise click.UsageError("Give either a MODEL or --demo.")
     request = options.request(model or "", keep=keep)
 
-    def asked(client: ControlClient) -> LaunchRequest:
+    def plan_request(client: ControlClient) -> LaunchRequest:
         if model is not None:
             return request
         return request.model_copy(update={"model": _demo_model(client, request.engine)})
 
-    return start(out, Wish(dry_run=dry_run, detach=detach, replace=replace, asks=demo), asked)
+    return start(
+        out, StartOptions(dry_run=dry_run, detach=detach, replace=replace, ask_demo=demo), plan_request
+    )
 
 
 @click.command()

@@ -51,12 +51,12 @@ def serve(out: Output, host: str | None, port: int | None, owner_stdin: bool, ow
     return Exit(code) if code in set(Exit) else Exit.FAILED
 
 
-def _announce(said: dict[str, Any]) -> None:
+def _announce(report: dict[str, Any]) -> None:
     """Print the addresses for a person; a terminal that is gone is no reason to end."""
     with contextlib.suppress(OSError):
-        echo(f"The engine host serves (pid {said['pid']}). Ctrl+C ends it.")
-        echo(f"Endpoint: {said['endpoint']}")
-        for finding in said["findings"]:
+        echo(f"The engine host serves (pid {report['pid']}). Ctrl+C ends it.")
+        echo(f"Endpoint: {report['endpoint']}")
+        for finding in report["findings"]:
             echo(f"{finding['severity']}: {finding['message']}", err=True)
 
 

@@ -189,8 +189,8 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
         for line in client.event_lines(first):
             event = json.loads(line)
             kind = event["kind"]
-            wanted = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
-            if wanted:
+            selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
+            if selected:
                 earlier.append(line if out.as_json else _event_line(event))
             reached = event.get("latest", 0) if kind == "reset" else event["seq"]
             caught_up = caught_up or reached >= latest
@@ -248,18 +248,22 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
         for line in page.lines:
             _print(out, line)
         if not page.lines and not follow:
-            speaking = ", ".join(dict.fromkeys((*page.sources, *log_files(client.folders))))
-            out.note(f"No lines. Sources: {speaking or 'none yet'}.")
+            sources = ", ".join(dict.fromkeys((*page.sources, *log_files(client.folders))))
+            out.note(f"No lines. Sources: {sources or 'none yet'}.")
         if not follow:
             return None
-        seen = {line.source: line.number for line in page.lines}
+        last_numbers = {line.source: line.number for line in page.lines}
         levels = ["info", "warning", "error"]
         for event in client.events(after):
             if not isinstance(event, LogLineEvent):
                 continue
             for line in event.lines:
-                wanted = source in {None, line.source} and levels.index(line.severity) >= levels.index(level)
-                if wanted and line.number > seen.get(line.source, 0):
+                severe = levels.index(line.severity) >= levels.index(level)
+                if (
+                    severe
+                    and source in {None, line.source}
+                    and line.number > last_numbers.get(line.source, 0)
+                ):
                     _print(out, line)
     return None
 
@@ -282,9 +286,9 @@ def _newest_of(client: ControlClient, model: str) -> str | None:
     return newest.id if newest is not None else None
 
 
-def _check_source(client: ControlClient, source: str, speaking: Collection[str]) -> None:
+def _check_source(client: ControlClient, source: str, sources: Collection[str]) -> None:
     """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
-    known = {"host", "build", *speaking}
+    known = {"host", "build", *sources}
     known |= {engine.id for engine in client.get("/v1/engines", EnginePage).engines}
     if source not in known:
         raise _no_source(source, sorted(known))

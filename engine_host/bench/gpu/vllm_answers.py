@@ -33,29 +33,29 @@ def prompts() -> list[list[int]]:
     return [[draw.randrange(3, 512) for _ in range(size)] for size in sizes]
 
 
-def ask(asked: argparse.Namespace) -> dict[str, Any]:
+def ask(args: argparse.Namespace) -> dict[str, Any]:
     """Answers of one engine, how far its two best tokens were apart, and how many drafts it took."""
     vllm = importlib.import_module("vllm")
-    folder = Path(tempfile.gettempdir()) / f"vllm-answers-{asked.head}"
-    subprocess.run([sys.executable, str(MODEL), str(folder), str(asked.head)], check=True)
+    folder = Path(tempfile.gettempdir()) / f"vllm-answers-{args.head}"
+    subprocess.run([sys.executable, str(MODEL), str(folder), str(args.head)], check=True)
     arguments: dict[str, Any] = {}
-    if asked.drafts:
-        arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": asked.drafts}
-    if not asked.eager:
+    if args.drafts:
+        arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": args.drafts}
+    if not args.eager:
         arguments["compilation_config"] = {"mode": 0, "cudagraph_mode": "FULL_DECODE_ONLY"}
-    if asked.flash_attention:
-        arguments["attention_config"] = {"flash_attn_version": asked.flash_attention}
+    if args.flash_attention:
+        arguments["attention_config"] = {"flash_attn_version": args.flash_attention}
     engine = vllm.LLM(
         model=str(folder),
-        kv_cache_dtype=asked.kv,
+        kv_cache_dtype=args.kv,
         max_model_len=4096,
         max_num_seqs=REQUESTS,
-        max_num_batched_tokens=asked.chunk,
+        max_num_batched_tokens=args.chunk,
         kv_cache_memory_bytes=1 << 30,
         skip_tokenizer_init=True,
         enable_prefix_caching=False,
-        enforce_eager=asked.eager,
-        async_scheduling=not asked.sync,
+        enforce_eager=args.eager,
+        async_scheduling=not args.sync,
         disable_log_stats=False,
         **arguments,
     )
@@ -65,15 +65,15 @@ def ask(asked: argparse.Namespace) -> dict[str, Any]:
         max_tokens=TOKENS,
         ignore_eos=True,
         detokenize=False,
-        logprobs=None if asked.drafts else 2,
+        logprobs=None if args.drafts else 2,
     )
-    given = [{"prompt_token_ids": prompt} for prompt in prompts()]
-    outputs = [done.outputs[0] for done in engine.generate(given, chosen, use_tqdm=False)]
+    prompt_inputs = [{"prompt_token_ids": prompt} for prompt in prompts()]
+    outputs = [done.outputs[0] for done in engine.generate(prompt_inputs, chosen, use_tqdm=False)]
     names = ("num_draft_tokens", "num_accepted_tokens")
     return {
-        "asked": {name: value for name, value in vars(asked).items() if name not in {"out", "do"}},
+        "asked": {name: value for name, value in vars(args).items() if name not in {"out", "do"}},
         "tokens": [list(one.token_ids) for one in outputs],
-        "gaps": None if asked.drafts else [_gaps(one.logprobs) for one in outputs],
+        "gaps": None if args.drafts else [_gaps(one.logprobs) for one in outputs],
         "drafts": {one.name: one.value for one in engine.get_metrics() if one.name.endswith(names)},
     }
 
@@ -119,13 +119,13 @@ def main() -> None:
     several = commands.add_parser("compare")
     several.add_argument("without", type=Path)
     several.add_argument("others", type=Path, nargs="+")
-    asked = parser.parse_args()
-    if asked.do == "ask":
+    args = parser.parse_args()
+    if args.do == "ask":
         os.environ.setdefault("VLLM_USE_FLASHINFER_SAMPLER", "0")
-        asked.out.write_text(json.dumps(ask(asked)), encoding="utf-8")
+        args.out.write_text(json.dumps(ask(args)), encoding="utf-8")
         return
-    without = json.loads(asked.without.read_text(encoding="utf-8"))
-    for other in asked.others:
+    without = json.loads(args.without.read_text(encoding="utf-8"))
+    for other in args.others:
         print(json.dumps(compare(without, json.loads(other.read_text(encoding="utf-8")))), flush=True)
 
 

@@ -97,40 +97,40 @@ def speed_of(case: Case, started: float, steps: list[Step], first: float) -> Spe
     )
 
 
-def engine_arguments(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
+def engine_arguments(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
     """The engine's arguments: graphs for the sizes that occur, and drafts that are accepted as asked."""
     config = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-    rows = sorted({case.streams * n for case in asked.cases for n in {1, asked.drafts + 1}})
+    rows = sorted({case.streams * n for case in args.cases for n in {1, args.drafts + 1}})
     arguments: dict[str, Any] = {
         "model": str(folder),
         "load_format": "dummy",
         "skip_tokenizer_init": True,
-        "kv_cache_dtype": asked.kv,
-        "max_model_len": max(case.context + case.answer(ANSWER, asked.drafts) for case in asked.cases) + 256,
-        "max_num_seqs": max(case.streams for case in asked.cases),
+        "kv_cache_dtype": args.kv,
+        "max_model_len": max(case.context + case.answer(ANSWER, args.drafts) for case in args.cases) + 256,
+        "max_num_seqs": max(case.streams for case in args.cases),
         "max_num_batched_tokens": CHUNK,
         "gpu_memory_utilization": 0.92,
         "enable_prefix_caching": False,
         "gdn_prefill_backend": "triton",
-        "enforce_eager": asked.eager,
+        "enforce_eager": args.eager,
         "disable_log_stats": False,
     }
-    if not asked.eager:
+    if not args.eager:
         graphs = {
-            "mode": 3 * asked.compile,
+            "mode": 3 * args.compile,
             "cudagraph_mode": "FULL_DECODE_ONLY",
             "cudagraph_capture_sizes": rows,
         }
         arguments["compilation_config"] = graphs
     if "text_config" in config:
         arguments["language_model_only"] = True
-    if asked.drafts:
+    if args.drafts:
         arguments["speculative_config"] = {
             "method": "mtp",
-            "num_speculative_tokens": asked.drafts,
+            "num_speculative_tokens": args.drafts,
             # Random weights agree on nothing: the engine accepts as many as it is told to.
             "rejection_sample_method": "synthetic",
-            "synthetic_acceptance_length": asked.acceptance,
+            "synthetic_acceptance_length": args.acceptance,
         }
     return arguments
 
@@ -138,9 +138,9 @@ def engine_arguments(asked: argparse.Namespace, folder: Path) -> dict[str, Any]:
 class Bench:
     """One engine, driven step by step."""
 
-    def __init__(self, asked: argparse.Namespace, folder: Path) -> None:
+    def __init__(self, args: argparse.Namespace, folder: Path) -> None:
         self._vllm = importlib.import_module("vllm")
-        self._llm = self._vllm.LLM(**engine_arguments(asked, folder))
+        self._llm = self._vllm.LLM(**engine_arguments(args, folder))
         self._engine = self._llm.llm_engine
         self._draw = random.Random(0)
         self._named = 0
@@ -213,34 +213,34 @@ def main() -> None:
     modes.add_argument("--compile", action="store_true")
     parser.add_argument("--profile", action="store_true")
     parser.add_argument("--out", type=Path)
-    asked = parser.parse_args()
+    args = parser.parse_args()
     os.environ.update({name: value for name, value in ENVIRONMENT.items() if name not in os.environ})
-    given = Path(asked.shape)
-    if given.is_file():
-        config = json.loads(given.read_text(encoding="utf-8"))
-    elif (SHAPES / f"{asked.shape}.json").is_file():
-        config = model_config(asked.shape)
+    shape_file = Path(args.shape)
+    if shape_file.is_file():
+        config = json.loads(shape_file.read_text(encoding="utf-8"))
+    elif (SHAPES / f"{args.shape}.json").is_file():
+        config = model_config(args.shape)
     else:
         known = ", ".join(sorted(path.stem for path in SHAPES.glob("*.json")))
-        parser.error(f"{asked.shape} is neither a file nor one of {known}")
+        parser.error(f"{args.shape} is neither a file nor one of {known}")
     with tempfile.TemporaryDirectory() as scratch:
-        folder = Path(scratch) / given.stem
+        folder = Path(scratch) / shape_file.stem
         folder.mkdir()
         (folder / "config.json").write_text(json.dumps(config), encoding="utf-8")
-        bench = Bench(asked, folder)
+        bench = Bench(args, folder)
         # Kernels that are compiled when they are first used are not the case's time.
-        bench.run(Case(1, min(9000, max(case.context for case in asked.cases))), answer=40)
-        for case in asked.cases:
-            recorder = Recorder() if asked.profile else None
-            found = {"shape": given.stem, "kv": asked.kv, "drafts": asked.drafts, "compile": asked.compile}
-            found |= bench.run(case, case.answer(ANSWER, asked.drafts), recorder)
+        bench.run(Case(1, min(9000, max(case.context for case in args.cases))), answer=40)
+        for case in args.cases:
+            recorder = Recorder() if args.profile else None
+            found = {"shape": shape_file.stem, "kv": args.kv, "drafts": args.drafts, "compile": args.compile}
+            found |= bench.run(case, case.answer(ANSWER, args.drafts), recorder)
             if bench.profile is not None:
                 print("\n".join(bench.profile.lines()), flush=True)
                 found["profile"] = bench.profile.as_json()
             line = json.dumps(found)
             print(line, flush=True)
-            if asked.out:
-                with asked.out.open("a", encoding="utf-8") as out:
+            if args.out:
+                with args.out.open("a", encoding="utf-8") as out:
                     out.write(line + "\n")
 
 

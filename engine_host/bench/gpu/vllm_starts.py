@@ -38,7 +38,7 @@ Start = dict[str, Any]
 Found = dict[str, Any]
 
 
-class Enough(BaseException):
+class EndOfMeasurement(BaseException):
     """Everything that is of interest has been measured; vLLM's own handlers let it through."""
 
 
@@ -104,7 +104,7 @@ def model_config(shape: str) -> dict[str, Any]:
 
 
 def measure(start: Start, note: Callable[[Found], None]) -> None:
-    """One start in this process; what is found is told to `note` as it is known. Raises `Enough`."""
+    """Measure one start in this process; `note` gets each finding. Raises `EndOfMeasurement`."""
     torch = importlib.import_module("torch")
     worker_type = importlib.import_module("vllm.v1.worker.gpu_worker").Worker
     registry: Any = importlib.import_module("vllm.model_executor.models.registry")
@@ -170,7 +170,7 @@ def measure(start: Start, note: Callable[[Found], None]) -> None:
 
     def warm_up(worker: Any) -> Any:
         if start["eager"]:
-            raise Enough
+            raise EndOfMeasurement
         capture = worker.model_runner.capture_model
 
         def captured(*given: Any, **named: Any) -> Any:
@@ -182,7 +182,7 @@ def measure(start: Start, note: Callable[[Found], None]) -> None:
         own_warm_up(worker)
         free, total = torch.cuda.mem_get_info()
         note({"used_at_end": total - free})
-        raise Enough
+        raise EndOfMeasurement
 
     own_profile, own_allocate = worker_type.determine_available_memory, worker_type.initialize_from_config
     own_warm_up = worker_type.compile_or_warm_up_model
@@ -280,7 +280,7 @@ def _child(start: Start, notes: Path, log: Path) -> None:
 
             try:
                 measure(start, note)
-            except Enough:
+            except EndOfMeasurement:
                 pass
             except BaseException as error:  # noqa: BLE001 - vLLM's code; what went wrong is the result
                 traceback.print_exc()
@@ -301,22 +301,22 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600, help="no start begins later than this")
     parser.add_argument("--first", type=int, default=0, help="leave out so many starts of the plan")
     parser.add_argument("--number", type=int, default=1000, help="make at most so many")
-    asked = parser.parse_args()
+    args = parser.parse_args()
     os.environ.update({name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()})
-    if asked.one:
-        _child(json.loads(asked.one[0]), Path(asked.one[1]), asked.log)
-    deadline = time.monotonic() + asked.seconds
-    plan = json.loads(asked.starts.read_text(encoding="utf-8")) if asked.starts else list(planned())
+    if args.one:
+        _child(json.loads(args.one[0]), Path(args.one[1]), args.log)
+    deadline = time.monotonic() + args.seconds
+    plan = json.loads(args.starts.read_text(encoding="utf-8")) if args.starts else list(planned())
     for module in ("vllm.v1.worker.gpu_worker", "vllm.v1.engine.core", "vllm.entrypoints.llm"):
         importlib.import_module(module)
     forks = can_fork()
-    print(f"imported after {asked.seconds - (deadline - time.monotonic()):.0f} s, forks: {forks}", flush=True)
-    for start in plan[asked.first : asked.first + asked.number]:
+    print(f"imported after {args.seconds - (deadline - time.monotonic()):.0f} s, forks: {forks}", flush=True)
+    for start in plan[args.first : args.first + args.number]:
         left = deadline - time.monotonic()
         if left < 8:
             break
-        found = in_own_process(start, left, asked.log, forks)
-        with asked.out.open("a", encoding="utf-8") as out:
+        found = in_own_process(start, left, args.log, forks)
+        with args.out.open("a", encoding="utf-8") as out:
             out.write(json.dumps(found) + "\n")
         short = {
             name: found.get(name) for name in ("seconds", "blocks", "block_tokens", "available", "error")

@@ -76,8 +76,8 @@ def copy_bandwidth(device: torch.device) -> float:
     return float(2 * source.numel() / median / 1e6)
 
 
-def distance(found: torch.Tensor, wanted: torch.Tensor) -> float:
-    return float((found.double() - wanted).norm() / wanted.norm())
+def distance(found: torch.Tensor, expected: torch.Tensor) -> float:
+    return float((found.double() - expected).norm() / expected.norm())
 
 
 def stock_tokens(cache: torch.Tensor, blocks: torch.Tensor, length: int, head_size: int) -> Any:
@@ -147,14 +147,16 @@ class Case:
     def of(self, rows: torch.Tensor, request: int) -> torch.Tensor:
         return rows[request * self.rows : (request + 1) * self.rows]
 
-    def note(self, name: str, times: tuple[float, float, float], found: Any, wanted: Any, size: int) -> None:
+    def note(
+        self, name: str, times: tuple[float, float, float], found: Any, expected: Any, size: int
+    ) -> None:
         worst = None
         if found is not None:
-            worst = max(distance(self.of(found, request), wanted[request]) for request in self.checked)
+            worst = max(distance(self.of(found, request), expected[request]) for request in self.checked)
         self.results[name] = {"ms": times, "share": size / times[0] / 1e6 / self.bandwidth, "error": worst}
 
     def ours(self) -> None:
-        wanted = self.wanted(
+        expected = self.wanted(
             lambda request: reference.read_tokens(self.cache, self.table[request], self.length, self.layout)
         )
         cores = torch.cuda.get_device_properties(self.device).multi_processor_count
@@ -165,27 +167,27 @@ class Case:
             ("sm8x", False, False),
         ):
             if name == "ours" or (self.layout.fp8_keys and self.forced):
-                self._ours(name, native_fp8, tuned, cores, wanted)
+                self._ours(name, native_fp8, tuned, cores, expected)
         keys, values, slots = self.last
         times = timed(lambda: store(keys, values, self.cache, slots, self.layout))
         moved = self.length * self.kv_heads * (self.head_size * 4 + self.layout.token_bytes)
         self.note("store", times, None, None, moved)
 
-    def _ours(self, name: str, native_fp8: bool, hopper: bool, cores: int, wanted: Any) -> None:
+    def _ours(self, name: str, native_fp8: bool, hopper: bool, cores: int, expected: Any) -> None:
         """Decode and combine; `sm89` and `sm8x` are what runs on older GPUs with and without fp8 products."""
         shape = Shape(self.layout, self.rows, self.heads, self.kv_heads, cores, native_fp8, hopper=hopper)
-        made = plan(shape, self.batch, self.length, self.device)
+        planned = plan(shape, self.batch, self.length, self.device)
         starts = torch.arange(0, self.batch * self.rows + 1, self.rows, dtype=torch.int32, device=self.device)
         out = torch.full_like(self.query, float("nan"))
         scale = self.head_size**-0.5
 
         def call() -> None:
-            attend(made, self.query, self.cache, self.table, self.lengths, starts, scale, out, True)
+            attend(planned, self.query, self.cache, self.table, self.lengths, starts, scale, out, True)
 
-        self.note(name, timed(call), out, wanted, self.bytes)
+        self.note(name, timed(call), out, expected, self.bytes)
 
     def theirs(self) -> None:
-        wanted = self.wanted(
+        expected = self.wanted(
             lambda request: stock_tokens(self.stock, self.table[request], self.length, self.head_size)
         )
         behind = torch.arange(self.rows, dtype=torch.int32, device=self.device) - self.rows + 1
@@ -193,7 +195,7 @@ class Case:
         table = self.table.repeat_interleave(self.rows, 0)
         found = self.vllm.attend_stock(self.query, self.stock, table, lengths)
         times = timed(lambda: self.vllm.attend_stock(self.query, self.stock, table, lengths), graph=False)
-        self.note("stock", times, found, wanted, self.bytes)
+        self.note("stock", times, found, expected, self.bytes)
         starts = torch.arange(0, self.batch * self.rows + 1, self.rows, dtype=torch.int32, device=self.device)
         best: Any = None
         for splits in (16, 32, 64):
@@ -202,7 +204,7 @@ class Case:
             times = timed(lambda arguments=arguments: self.vllm.attend_soa(*arguments), graph=False)
             if best is None or times < best[0]:
                 best = times, found
-        self.note("soa", best[0], best[1], wanted, self.bytes)
+        self.note("soa", best[0], best[1], expected, self.bytes)
 
     def flash(self) -> None:
         """FlashAttention 3 on the same tokens in bf16, paged alike; bytes are those of bf16."""
@@ -225,14 +227,14 @@ class Case:
             )[0]
             return found
 
-        wanted = self.wanted(
+        expected = self.wanted(
             lambda request: (
                 self.keys[request].transpose(0, 1).double(),
                 self.values[request].transpose(0, 1).double(),
             )
         )
         found = call()
-        self.note("bf16", timed(call), found, wanted, 2 * self.keys.numel() * 2)
+        self.note("bf16", timed(call), found, expected, 2 * self.keys.numel() * 2)
         self.results["bf16"]["backend"] = "FlashAttention 3, paged"
 
     def bf16(self) -> None:

@@ -155,9 +155,9 @@ def resolve(
     hardware, count = counted_hardware(hardware, count)
     if count is not None and hardware is None:
         raise click.UsageError("--count goes with --hardware.")
-    asked = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
+    request = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
     with find_or_start() as hold:
-        found = hold.client.post("/v1/presets/resolve", ResolvedPreset, asked)
+        found = hold.client.post("/v1/presets/resolve", ResolvedPreset, request)
     lines = _setting_lines(found)
     for finding in found.findings:
         lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
@@ -187,8 +187,8 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
             page = hold.client.get("/v1/presets", PresetPage)
             faults += page.faults
             for item in page.presets:
-                asked = ResolvePreset(preset=item.preset.id)
-                found = hold.client.post("/v1/presets/resolve", ResolvedPreset, asked)
+                request = ResolvePreset(preset=item.preset.id)
+                found = hold.client.post("/v1/presets/resolve", ResolvedPreset, request)
                 faults += [_conflict(conflict.by, conflict.message) for conflict in found.conflicts]
     wrong = [fault for fault in faults if strict or fault.severity is Severity.ERROR]
     count = len(texts) if files else len(page.presets)
@@ -242,9 +242,9 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
 @command
 def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) -> Exit | None:
     """Take in an exported FILE (`-` is stdin); nothing is overwritten unasked."""
-    asked = ImportPreset.model_validate({"text": _read(file), "id": new_id, "replace": replace})
+    request = ImportPreset.model_validate({"text": _read(file), "id": new_id, "replace": replace})
     with find_or_start() as hold:
-        found = hold.client.post("/v1/presets/import", ImportedPreset, asked)
+        found = hold.client.post("/v1/presets/import", ImportedPreset, request)
     lines = [
         f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
     ]
@@ -266,8 +266,8 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
             out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
             return Exit.USAGE
         path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
-        seen = _seen(hold.client, path) if replace else None
-        saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=seen))
+        digest = _current_digest(hold.client, path) if replace else None
+        saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=digest))
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
     return None
 
@@ -283,7 +283,7 @@ def remove(out: Output, preset: str) -> Exit | None:
     return None
 
 
-def _seen(client: ControlClient, path: str) -> str | None:
+def _current_digest(client: ControlClient, path: str) -> str | None:
     """Return the digest of the file to be replaced; None when there is none."""
     try:
         return client.get(f"{path}/file", PresetFile).digest
@@ -358,8 +358,8 @@ def _card_lines(detail: PresetDetail) -> list[str]:
 def _measured(one: Evidence) -> str:
     value = "" if one.value is None else f": {one.value:g} {one.unit}".rstrip()
     conditions = f"; {one.conditions}" if one.conditions else ""
-    who = "measured by the project" if one.by == "us" else "reported by others"
-    return f"{who}: {one.metric}{value} ({one.machine}, {one.pin}{conditions}; {one.source})"
+    source = "measured by the project" if one.by == "us" else "reported by others"
+    return f"{source}: {one.metric}{value} ({one.machine}, {one.pin}{conditions}; {one.source})"
 
 
 def _setting_lines(found: ResolvedPreset) -> list[str]:

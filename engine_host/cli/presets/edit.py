@@ -100,8 +100,8 @@ def _check_name(name: str) -> None:
 
 def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None:
     """Raise HostError(setting_invalid) when a text does not set this, so that nothing can be taken out."""
-    asked = EditPreset(text=text, changes=(PresetChange(path=_path(name), remove=True),))
-    if client.post("/v1/presets/edit", EditedPreset, asked).text == text:
+    request = EditPreset(text=text, changes=(PresetChange(path=_path(name), remove=True),))
+    if client.post("/v1/presets/edit", EditedPreset, request).text == text:
         raise HostError(
             Reason.SETTING_INVALID,
             f"{name} is not set in {preset}. Nothing was saved.",
@@ -119,8 +119,8 @@ def _apply(
     changes: tuple[PresetChange, ...],
     dry_run: bool,
 ) -> Exit | None:
-    asked = EditPreset(text=text, changes=changes)
-    changed = client.post("/v1/presets/edit", EditedPreset, asked).text
+    request = EditPreset(text=text, changes=changes)
+    changed = client.post("/v1/presets/edit", EditedPreset, request).text
     checked = client.post("/v1/presets/lint", PresetLint, LintPreset(text=changed, id=preset))
     if checked.preset is None:
         faults = [fault.model_dump(mode="json") for fault in checked.faults]
@@ -140,16 +140,16 @@ def _path(name: str) -> tuple[str, ...]:
     return ("settings", name) if name in Overrides.model_fields else tuple(name.split("."))
 
 
-def _change(given: str) -> PresetChange:
-    name, equals, value = given.partition("=")
+def _change(assignment: str) -> PresetChange:
+    name, equals, value = assignment.partition("=")
     if not equals or not all(_path(name)):
-        raise click.UsageError(f"Give NAME=VALUE, such as context=8192; not {given!r}.")
+        raise click.UsageError(f"Give NAME=VALUE, such as context=8192; not {assignment!r}.")
     return PresetChange(path=_path(name), value=_value(value))
 
 
-def _value(given: str) -> Any:
+def _value(text: str) -> Any:
     """A number, true, false, null or a JSON list as such; every other text as it is."""
     try:
-        return json.loads(given)
+        return json.loads(text)
     except ValueError:
-        return given
+        return text

@@ -26,8 +26,8 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     """Say which presets would work, what works best first, and what is missing to start each."""
     hardware, count = counted_hardware(hardware, count)
     with find_or_start() as hold:
-        asked = JudgePresets(hardware=hardware, count=count)
-        page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, asked)
+        request = JudgePresets(hardware=hardware, count=count)
+        page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, request)
     shown = [one for one in page.verdicts if every or one.verdict in _MAY_WORK]
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]

@@ -33,58 +33,60 @@ _STOP = 30.0
 
 
 @dataclass(frozen=True)
-class Wish:
+class StartOptions:
     """Options of a start: with `about` the plan is printed before it, below the text that `about` returns.
 
-    `asks` puts a question to the model when it is up.
+    `ask_demo` puts a question to the model when it is up.
     """
 
     dry_run: bool = False
     detach: bool = False
     replace: bool = False
     about: Callable[[ControlClient], str] | None = None
-    asks: bool = False
+    ask_demo: bool = False
 
 
-def start(out: Output, wish: Wish, request_of: Callable[[ControlClient], LaunchRequest]) -> Exit | None:
+def start(
+    out: Output, options: StartOptions, request_of: Callable[[ControlClient], LaunchRequest]
+) -> Exit | None:
     """Plan a start, carry it out and follow it until Ctrl+C or its end. Raises HostError.
 
     Starts a host when none runs, and then ends it again; one that ran before is left as it was.
     """
-    detach = wish.detach and not wish.dry_run
+    detach = options.detach and not options.dry_run
     with signals(), find_or_start(daemon=detach) as hold, ExitStack() as ends:
         try:
             plan = _planned(hold.client, request_of(hold.client))
-            shown = plan_lines(plan if wish.replace else _asking_to_replace(plan))
-            if wish.about is not None and not out.as_json:
-                shown = [wish.about(hold.client), *shown]
-            if wish.dry_run:
+            shown = plan_lines(plan if options.replace else _with_replace_hint(plan))
+            if options.about is not None and not out.as_json:
+                shown = [options.about(hold.client), *shown]
+            if options.dry_run:
                 out.result(plan, shown)
                 return exit_of(plan)
-            if not wish.replace:
-                _refuse_second(hold, plan, detach=detach)
-            if wish.about is None:
+            if not options.replace:
+                _refuse_second_engine(hold, plan, detach=detach)
+            if options.about is None:
                 # The first error is what the start is refused with: it is said there, once.
                 stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
-                told = [finding for finding in plan.findings if finding is not stopping]
-                shown = [f"{finding.severity.value}: {finding.message}" for finding in told]
+                noted = [finding for finding in plan.findings if finding is not stopping]
+                shown = [f"{finding.severity.value}: {finding.message}" for finding in noted]
             elif out.as_json:
                 out.record(plan)
             for line in shown:
                 out.note(line)
             if detach:
-                ends.enter_context(_handed_over(out, hold))
+                ends.enter_context(_detached_host(out, hold))
             began = time.monotonic()
-            asked = StartRequest(plan=plan.id, replace=wish.replace)
-            started = hold.client.post("/v1/engines", Engine, asked)
+            request = StartRequest(plan=plan.id, replace=options.replace)
+            started = hold.client.post("/v1/engines", Engine, request)
             started = _until_ready(hold.client, started, out)
             host = hold.client.get("/v1/host", HostInfo)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
-            answer = _ask_demo(out, hold.client, host, started) if wish.asks else None
+            answer = _ask_demo(out, hold.client, host, started) if options.ask_demo else None
         except HostError as error:
             if not detach:
                 raise
-            raise _with_what_runs(hold, error) from error
+            raise _with_running_engines(hold, error) from error
         _announce(out, host, started, answer, detached=detach)
         return None if detach else _serve(out, hold, started)
 
@@ -98,20 +100,20 @@ def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
         raise with_near_names(client, named, request.model or request.preset or "") from error
 
 
-def _asking_to_replace(plan: LaunchPlan) -> LaunchPlan:
+def _with_replace_hint(plan: LaunchPlan) -> LaunchPlan:
     """The plan as it is shown without --replace: nothing that runs would be stopped."""
     fix = Fix(text="See what runs, and what it does.", command="sndr status")
-    said = "{} runs now: only --replace starts this, and stops it first."
+    template = "{} runs now: only --replace starts this, and stops it first."
     found = [
         one
         if one.id != "replaces"
-        else one.model_copy(update={"message": said.format(one.evidence["name"]), "fix": fix})
+        else one.model_copy(update={"message": template.format(one.evidence["name"]), "fix": fix})
         for one in plan.findings
     ]
     return plan.model_copy(update={"findings": tuple(found)})
 
 
-def _refuse_second(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
+def _refuse_second_engine(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
     """Raise HostError(conflict) when an engine runs that this start would end."""
     running = _running(hold.client)
     if not running:
@@ -122,26 +124,26 @@ def _refuse_second(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
     url = hold.client.get("/v1/host", HostInfo).endpoint.url
     if hold.started_here:
         # A kept engine of an earlier host: nobody can reach it when this command has ended.
-        where, talk = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
+        where, hint = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
     else:
-        where, talk = f"It answers at {url}", "Ask it with `sndr chat`"
+        where, hint = f"It answers at {url}", "Ask it with `sndr chat`"
     raise HostError(
         Reason.CONFLICT,
         f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
         cause=f"{where}; starting {plan.name} would end it.",
-        fix=Fix(text=f"{talk}, or put {plan.name} in its place.", command=command),
+        fix=Fix(text=f"{hint}, or put {plan.name} in its place.", command=command),
         evidence={"engine": other.id, "name": other.name, "endpoint": url},
     )
 
 
 def _running(client: ControlClient) -> list[Engine]:
     """The engines that serve or are about to; one that is being stopped is no more in the way."""
-    leaving = {*GONE, EngineState.DRAINING, EngineState.STOPPING}
-    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in leaving]
+    ending = {*GONE, EngineState.DRAINING, EngineState.STOPPING}
+    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in ending]
 
 
 @contextmanager
-def _handed_over(out: Output, hold: HostHold) -> Iterator[None]:
+def _detached_host(out: Output, hold: HostHold) -> Iterator[None]:
     """A host that would end with somebody's window stays; given back when the start fails."""
     host = hold.client.get("/v1/host", HostInfo)
     if not host.ends_with_window:
@@ -159,7 +161,7 @@ def _handed_over(out: Output, hold: HostHold) -> Iterator[None]:
         raise
 
 
-def _with_what_runs(hold: HostHold, error: HostError) -> HostError:
+def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
     """The same failure, saying what goes on: after --detach nobody is there to end it.
 
     A host that was started for this alone, and now has no engine, is ended again.
@@ -222,13 +224,13 @@ def signals() -> Iterator[None]:
 def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
     """Wait for the engine and say its stages. Raises HostError with the engine's problem; Ctrl+C stops it."""
     assert client.version is not None
-    said: set[str] = set()
+    printed: set[str] = set()
     try:
         for event in client.events(client.version.seq):
             if isinstance(event, EngineStageEvent) and event.engine == engine.id:
                 stage = event.stage
-                if stage.ended_at is not None and stage.name not in said:
-                    said.add(stage.name)
+                if stage.ended_at is not None and stage.name not in printed:
+                    printed.add(stage.name)
                     took = duration(stage.ended_at - stage.started_at)
                     out.note(f"  {stage.name}  {stage.detail + '  ' if stage.detail else ''}{took}")
                 if out.as_json:

@@ -23,7 +23,7 @@ _ROUNDS = 4
 class HostHold:
     """A client of the host, and the host's process when this program started it.
 
-    Left without `let_go`, a host that was started here is ended; one that ran before is left alone.
+    Left without `keep_running`, a host that was started here is ended; one that ran before is left alone.
     """
 
     def __init__(
@@ -43,13 +43,13 @@ class HostHold:
         """True if the host lives for this command alone."""
         return self._process is not None
 
-    def let_go(self) -> None:
+    def keep_running(self) -> None:
         """Leave a host that was started here running."""
         if self._process is not None and self._process.stdin is not None:
             self._process.stdin.close()
         self._process = None
 
-    def _leave(self, process: "subprocess.Popen[bytes]") -> None:
+    def _close_stdin(self, process: "subprocess.Popen[bytes]") -> None:
         if process.stdin is not None:
             process.stdin.close()
         # Not ours to wait for: the system collects it when this program has ended.
@@ -67,7 +67,7 @@ class HostHold:
                     ours = found.pid == process.pid
                     if ours and not found.ends_with_window:
                         # `--detach` in another terminal: what was promised there holds.
-                        self._leave(process)
+                        self._close_stdin(process)
                         return
                     if ours:
                         fresh.quit()
@@ -174,8 +174,8 @@ def _wait(
 
 def _died(code: int, answer: IO[bytes]) -> HostError:
     answer.seek(0)
-    said = answer.read().decode(errors="replace").strip()
-    for line in reversed(said.splitlines()):
+    output = answer.read().decode(errors="replace").strip()
+    for line in reversed(output.splitlines()):
         try:
             return HostError.from_problem(ErrorAnswer.model_validate(json.loads(line)).error)
         except (ValueError, ValidationError):
@@ -183,7 +183,7 @@ def _died(code: int, answer: IO[bytes]) -> HostError:
     return HostError(
         Reason.HOST_GONE,
         f"The engine host ended while it started (exit code {code}).",
-        cause=said.splitlines()[-1] if said else "",
+        cause=output.splitlines()[-1] if output else "",
         fix=Fix(text="Start it in the foreground to see what it does.", command="sndr serve"),
-        evidence={"output": said[-4000:]},
+        evidence={"output": output[-4000:]},
     )

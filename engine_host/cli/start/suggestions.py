@@ -8,24 +8,24 @@ from engine_host.protocol.models import ModelPage
 from engine_host.protocol.presets import PresetPage
 
 
-def with_near_names(client: ControlClient, error: HostError, wanted: str) -> HostError:
+def with_near_names(client: ControlClient, error: HostError, typed: str) -> HostError:
     """The same error with the presets and models whose names are near; any other error as it is."""
     problem = error.problem
-    absent = problem.reason is Reason.MODEL_FILE_MISSING and problem.evidence.get("wanted") == wanted
-    if not absent and not (problem.reason is Reason.NOT_FOUND and problem.evidence.get("preset") == wanted):
+    absent = problem.reason is Reason.MODEL_FILE_MISSING and problem.evidence.get("wanted") == typed
+    if not absent and not (problem.reason is Reason.NOT_FOUND and problem.evidence.get("preset") == typed):
         return error
     presets = {item.preset.id for item in client.get("/v1/presets", PresetPage).presets}
-    if wanted in presets:
-        return _with(error, Fix(text="Start the preset.", command=f"sndr launch {wanted}"))
+    if typed in presets:
+        return _with_fix(error, Fix(text="Start the preset.", command=f"sndr launch {typed}"))
     listed = client.get("/v1/models", ModelPage).models
-    near = near_names(wanted, presets.union(model.id for model in listed), 3)
-    if not near or any(wanted in {model.id, model.name} for model in listed):
+    near = near_names(typed, presets.union(model.id for model in listed), 3)
+    if not near or any(typed in {model.id, model.name} for model in listed):
         return error
     named = [f"{'the preset' if name in presets else 'the model'} {name}" for name in near]
     first = near[0]
     verb = "launch" if first in presets else "run"
-    return _with(error, Fix(text=f"Did you mean {' or '.join(named)}?", command=f"sndr {verb} {first}"))
+    return _with_fix(error, Fix(text=f"Did you mean {' or '.join(named)}?", command=f"sndr {verb} {first}"))
 
 
-def _with(error: HostError, fix: Fix) -> HostError:
+def _with_fix(error: HostError, fix: Fix) -> HostError:
     return HostError.from_problem(error.problem.model_copy(update={"fix": fix}))

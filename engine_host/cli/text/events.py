@@ -24,8 +24,8 @@ def summary(event: dict[str, Any]) -> str:
         case "engine.request":
             request = event["request"]
             tokens = request.get("generated_tokens")
-            told = f"{tokens} tokens" if tokens is not None else ""
-            return f"{request['id']} {request['model']} {request['state']} {told}".rstrip()
+            details = f"{tokens} tokens" if tokens is not None else ""
+            return f"{request['id']} {request['model']} {request['state']} {details}".rstrip()
         case "telemetry.sample":
             return "  ".join(f"{name}={value:g}" for name, value in event["sample"]["values"].items())
         case "job.step" | "job.done":
@@ -60,8 +60,8 @@ def summary(event: dict[str, Any]) -> str:
             return f"older events are gone; the newest is {event['latest']}"
         case "missed":
             return f"{event['first']} to {event['last']} were not sent"
-    told = "  ".join(f"{name}={_brief(value)}" for name, value in event.items() if name not in _HIDDEN)
-    return told if len(told) <= _LONGEST else f"{told[: _LONGEST - 1]}…"
+    details = "  ".join(f"{name}={_brief(value)}" for name, value in event.items() if name not in _HIDDEN)
+    return details if len(details) <= _LONGEST else f"{details[: _LONGEST - 1]}…"
 
 
 def _job(job: dict[str, Any]) -> str:
@@ -77,7 +77,7 @@ def _job(job: dict[str, Any]) -> str:
 
 def _readings(engine: str, readings: dict[str, Any]) -> str:
     """Format an engine's readings, as far as they were measured."""
-    told = [
+    values = [
         f"{readings[name]:,.{digits}f} {unit}"
         for name, digits, unit in (
             ("slots_busy", 0, "streams busy"),
@@ -88,7 +88,7 @@ def _readings(engine: str, readings: dict[str, Any]) -> str:
         )
         if readings.get(name) is not None
     ]
-    return f"{engine} {', '.join(told)}".rstrip()
+    return f"{engine} {', '.join(values)}".rstrip()
 
 
 def _patches(patches: dict[str, Any]) -> str:

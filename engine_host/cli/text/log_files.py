@@ -32,9 +32,9 @@ def lines_of_files(folders: Folders, source: str | None, level: str, count: int)
     cannot be read has no lines.
     """
     files = log_files(folders)
-    wanted = list(files)[:2] if source is None else [source]
+    selected = list(files)[:2] if source is None else [source]
     lines: list[LogLine] = []
-    for name in wanted:
+    for name in selected:
         if name in files:
             lines += _tail(name, files[name], Severity(level), count)
     return LogPage(seq=0, lines=tuple(lines), sources=tuple(files))

@@ -97,11 +97,11 @@ def _selector(deployment: Deployment) -> dict[str, str]:
     return {_LABEL: deployment.name}
 
 
-def _claim(deployment: Deployment, what: str, gib: int) -> dict[str, Any]:
+def _claim(deployment: Deployment, name: str, gib: int) -> dict[str, Any]:
     return {
         "apiVersion": "v1",
         "kind": "PersistentVolumeClaim",
-        "metadata": _metadata(deployment, f"-{what}"),
+        "metadata": _metadata(deployment, f"-{name}"),
         "spec": {"accessModes": ["ReadWriteOnce"], "resources": {"requests": {"storage": f"{gib}Gi"}}},
     }
 

@@ -221,8 +221,8 @@ def _environment(deployment: Deployment) -> str:
 
 def _checks(deployment: Deployment) -> str:
     missing = f"{deployment.program[0]} is not here; install {deployment.engine.value} {deployment.version}"
-    said = shell(f"{missing}, or name its program in SNDR_ENGINE", {})
-    parts = [_ENGINE_CHECK.format(missing=said)]
+    message = shell(f"{missing}, or name its program in SNDR_ENGINE", {})
+    parts = [_ENGINE_CHECK.format(missing=message)]
     for one in deployment.downloads:
         missing = f"the model {one.file} is not there; ./download.sh fetches it"
         file = shell(f"{Root.MODELS}/{one.file}", _ROOTS)
