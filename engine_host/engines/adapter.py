@@ -1,30 +1,15 @@
 """The interface of an engine adapter, as the manager uses it."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
 from typing import Protocol
 
 import httpx
 
+from engine_host.engines.readiness import READ_SECONDS
+from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan
-
-
-@dataclass(frozen=True)
-class StageChange:
-    """A stage that the engine's own output announced; `buffers` are bytes as it printed them."""
-
-    name: str
-    detail: str = ""
-    buffers: Mapping[str, int] = field(default_factory=dict)
-
-
-class StageReader(Protocol):
-    """Reads the stages of one start off the engine's log lines."""
-
-    def feed(self, line: str) -> StageChange | None:
-        """The stage that this line announces, if any."""
 
 
 class Adapter(Protocol):
@@ -50,6 +35,11 @@ class Adapter(Protocol):
 
     async def healthy(self, client: httpx.AsyncClient) -> bool:
         """Return True if the engine can answer; False while it loads or does not listen yet."""
+        try:
+            answer = await client.get("/health", timeout=READ_SECONDS)
+        except httpx.TransportError:
+            return False
+        return answer.status_code == httpx.codes.OK
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
         """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""

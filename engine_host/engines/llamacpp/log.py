@@ -4,15 +4,21 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.adapter import StageChange
+from engine_host.engines.exit_rules import ExitRule, explain_lines
 from engine_host.engines.llamacpp.build.toolchain import processor_has_amx
+from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 WEIGHTS = "Weights"
 CONTEXT = "Context and KV"
 WARM_UP = "Warm-up"
 SERVING = "Serving"
-_ORDER = (WEIGHTS, CONTEXT, WARM_UP, SERVING)
+_STAGES = (
+    (WEIGHTS, re.compile(r"load_tensors: loading model tensors|load_model: loading model '")),
+    (CONTEXT, re.compile(r"llama_context: constructing llama_context")),
+    (WARM_UP, re.compile(r"warming up the model")),
+    (SERVING, re.compile(r"(?=.*(?:llama_server|init:|main:)).*listening on ")),
+)
 
 # "0.00.022.984 I llama_kv_cache:        CPU KV buffer size =     0.53 MiB"
 _BUFFER = re.compile(
@@ -28,32 +34,27 @@ _ROTATION = re.compile(r"(?:attn_rot|n_rot)_(?P<which>[kv])\s*=\s*(?P<size>\d+)"
 _DRAFT = ("creating MTP draft context", "loading draft model")
 
 
-class LlamaCppStageReader:
-    """Reads the stages of one start off llama-server's log lines; they only ever go forward.
+class LlamaCppStageReader(StageReader):
+    """Reads the stages of one start off llama-server's log lines.
 
     `buffers` are bytes as the server printed them (it rounds to a hundredth of a MiB), by device and use;
     those of a draft model or MTP context start with "draft ". `facts` holds what it said of its KV cache.
     """
 
+    stages = _STAGES
+
     def __init__(self) -> None:
-        self.buffers: dict[str, int] = {}
+        super().__init__()
         self.facts: dict[str, str] = {}
-        self._stage = -1
         self._draft = False
 
-    def feed(self, line: str) -> StageChange | None:
-        """The stage that this line announces, with the buffers known so far; or new buffers of this one."""
+    def measure(self, line: str) -> bool:
+        """Note the buffers that a line tells, and what it says of the KV cache."""
         if any(words in line for words in _DRAFT):
             self._draft = True
         changed = self._buffer(line)
         self._fact(line)
-        name, detail = _stage_of(line)
-        if name is not None and _ORDER.index(name) > self._stage:
-            self._stage = _ORDER.index(name)
-            return StageChange(name, detail, dict(self.buffers))
-        if changed and self._stage >= 0:
-            return StageChange(_ORDER[self._stage], self._detail(), dict(self.buffers))
-        return None
+        return changed
 
     def _buffer(self, line: str) -> bool:
         found = _BUFFER.search(line)
@@ -80,7 +81,8 @@ class LlamaCppStageReader:
                 "no" if rotation["size"] == "0" else "yes"
             )
 
-    def _detail(self) -> str:
+    def detail(self) -> str:
+        """The types and cells of the KV cache."""
         if "cells" not in self.facts:
             return ""
         k, v = self.facts["K"], self.facts["V"]
@@ -88,29 +90,13 @@ class LlamaCppStageReader:
         return f"KV {k if k == v else f'{k}/{v}'}{rotated}, {self.facts['cells']} cells a stream"
 
 
-def _stage_of(line: str) -> tuple[str | None, str]:
-    if "load_tensors: loading model tensors" in line or "load_model: loading model '" in line:
-        return WEIGHTS, ""
-    if "llama_context: constructing llama_context" in line:
-        return CONTEXT, ""
-    if "warming up the model" in line:
-        return WARM_UP, ""
-    if "listening on " in line and ("llama_server" in line or "init:" in line or "main:" in line):
-        return SERVING, ""
-    return None, ""
-
-
 def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str) -> Problem:
     """Why llama-server ended by itself, from its exit code (None: unknown) and the end of its log."""
+    if (problem := explain_lines(lines, _RULES, model, server, code)) is not None:
+        return problem
     evidence: dict[str, object] = {"exit_code": code}
     if code is not None and code > 128:
         code = 128 - code
-    for line in lines:
-        problem = _explain_line(line, model, server)
-        if problem is not None:
-            return problem.model_copy(
-                update={"evidence": {**problem.evidence, **evidence, "line": line.strip()[:400]}}
-            )
     if code in (-signal.SIGILL, -signal.SIGSEGV, -signal.SIGFPE, -signal.SIGBUS):
         return _crash(code, evidence)
     if code == -signal.SIGKILL:
@@ -159,71 +145,51 @@ def _crash(code: int, evidence: dict[str, object]) -> Problem:
     )
 
 
-def _explain_line(line: str, model: str, server: str) -> Problem | None:
-    for pattern, reason, message, cause, fix in _RULES:
-        if found := pattern.search(line):
-            named = {"model": model, "server": server, **found.groupdict()}
-            return Problem(
-                reason=reason,
-                message=message.format(**named),
-                cause=cause.format(**named),
-                fix=Fix(text=fix.format(**named)),
-                evidence={key: value for key, value in found.groupdict().items() if value},
-            )
-    return None
-
-
-def _rule(
-    pattern: str, reason: Reason, message: str, cause: str, fix: str
-) -> tuple[re.Pattern[str], Reason, str, str, str]:
-    return re.compile(pattern), reason, message, cause, fix
-
-
 # Each was seen on llama-server 0c1e57098; the first line of the log that matches one explains the end.
 _RULES = (
-    _rule(
+    ExitRule(
         r"cannot open shared object file|error while loading shared libraries: (?P<library>\S+?):",
         Reason.ENGINE_UNUSABLE,
-        "The server {server} misses a library.",
+        "The server {version} misses a library.",
         "It was built on another system, or a driver was removed.",
         "Build it again, or choose another server.",
     ),
-    _rule(
+    ExitRule(
         r"invalid argument: (?P<flag>\S+)",
         Reason.FLAG_UNSUPPORTED,
         "The server does not know the argument {flag}.",
         "It is another version than the one that the plan was made for.",
         "Remove the argument, or choose another server.",
     ),
-    _rule(
+    ExitRule(
         r"Unsupported cache type: (?P<kv_type>\S+)",
         Reason.KV_TYPE_UNSUPPORTED,
         "The server cannot keep the KV cache as {kv_type}.",
         "",
         "Choose one of the types that it offers.",
     ),
-    _rule(
+    ExitRule(
         r"error while handling argument \"(?P<flag>[^\"]+)\": (?P<said>.*)",
         Reason.SETTING_INVALID,
         "The server refused {flag}: {said}.",
         "",
         "Correct the setting.",
     ),
-    _rule(
+    ExitRule(
         r"failed to open GGUF file .*\((?P<said>[^)]*)\)",
         Reason.MODEL_FILE_MISSING,
         "The engine cannot open {model}: {said}.",
         "The file was moved, or its disk is not attached.",
         "Rescan the model folders, or choose another model.",
     ),
-    _rule(
+    ExitRule(
         r"invalid magic characters|failed to read magic",
         Reason.NOT_GGUF,
         "{model} is not a GGUF file.",
         "",
         "Choose a file in GGUF format.",
     ),
-    _rule(
+    ExitRule(
         r"data is not within the file bounds|failed to read (?:key-value pairs|tensor (?:info|data))|"
         r"gguf_init\w*: failed to read",
         Reason.GGUF_TRUNCATED,
@@ -231,21 +197,21 @@ _RULES = (
         "The download or the copy did not finish.",
         "Fetch the file again.",
     ),
-    _rule(
+    ExitRule(
         r"unknown model architecture: '(?P<architecture>[^']*)'",
         Reason.MODEL_ARCHITECTURE_UNKNOWN,
         "This server does not know the architecture {architecture}.",
         "The model is newer than the server, or needs a fork of llama.cpp.",
         "Update the server, or choose one that knows it.",
     ),
-    _rule(
+    ExitRule(
         r"unsupported (?:GGUF )?version|GGUFv\d+ is no longer supported|is larger than the current maximum",
         Reason.GGUF_TOO_NEW,
         "{model} is in a version of GGUF that this server does not read.",
         "",
         "Update the server, or fetch a current conversion.",
     ),
-    _rule(
+    ExitRule(
         r"insufficient memory|failed to allocate .*buffer|unable to allocate|out of memory|bad_alloc|"
         r"failed to allocate compute|not enough (?:memory|VRAM)",
         Reason.OUT_OF_MEMORY,
@@ -253,21 +219,21 @@ _RULES = (
         "Weights, KV cache and compute buffers together are larger than what is free.",
         "Choose a smaller context, fewer streams, a smaller KV type or fewer layers on the GPU.",
     ),
-    _rule(
+    ExitRule(
         r"failed to create MTP context",
         Reason.SETTING_INVALID,
         "{model} has no MTP layer that this server can draft with.",
         "The file was converted without it, or its architecture has none.",
         "Switch speculation off, or use an n-gram kind.",
     ),
-    _rule(
+    ExitRule(
         r"couldn't bind HTTP server socket, hostname: (?P<address>[^,]+)",
         Reason.PORT_IN_USE,
         "The engine could not listen on {address}.",
         "Another process listens there, or an old socket file is in the way.",
         "Stop the other process, and start again.",
     ),
-    _rule(
+    ExitRule(
         r"error loading model vocabulary: (?P<said>.*)|error loading model hyperparameters: (?P<said2>.*)|"
         r"missing tensor '(?P<tensor>[^']*)'|wrong (?:number of tensors|shape)",
         Reason.MODEL_FILE_DAMAGED,

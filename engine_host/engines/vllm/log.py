@@ -4,7 +4,8 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.adapter import StageChange
+from engine_host.engines.exit_rules import ExitRule, explain_lines
+from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 CONFIGURE = "Configuration"
@@ -46,32 +47,17 @@ _DEAD = re.compile(
 _PREFIX = re.compile(r"^(?:\(\w[^)]*\) )?(?:[A-Z]+ \d\d-\d\d [\d:]+ \[[^]]*\] ?)?")
 
 
-class VllmStageReader:
-    """Reads the stages of one start off vLLM's log lines; each begins once, in the order that vLLM has.
+class VllmStageReader(StageReader):
+    """Reads the stages of one start off vLLM's log lines.
 
     On the CPU compilation precedes the memory figures, on a GPU it runs inside the memory profile.
     `buffers` are bytes as vLLM printed them (it rounds to a hundredth of a GiB).
     """
 
-    def __init__(self) -> None:
-        self.buffers: dict[str, int] = {}
-        self._seen: list[str] = []
+    stages = _STAGES
 
-    def feed(self, line: str) -> StageChange | None:
-        """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
-        changed = self._size(line)
-        for name, pattern in _STAGES:
-            found = pattern.search(line)
-            if found is None or name in self._seen or SERVING in self._seen:
-                continue
-            self._seen.append(name)
-            detail = found.groupdict().get("detail") or ""
-            return StageChange(name, detail, dict(self.buffers))
-        if changed and self._seen:
-            return StageChange(self._seen[-1], "", dict(self.buffers))
-        return None
-
-    def _size(self, line: str) -> bool:
+    def measure(self, line: str) -> bool:
+        """Note the sizes that a line tells."""
         found = _GIB.search(line)
         if found is None:
             return False
@@ -91,18 +77,9 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     evidence: dict[str, object] = {"exit_code": code}
     below = any(_DEAD.search(line) for line in lines)
     candidates = [line for line in lines if not (below and line.startswith("(APIServer"))]
-    for line in candidates:
-        text = _PREFIX.sub("", line)
-        for pattern, reason, message, cause, fix in _RULES:
-            if found := pattern.search(text):
-                named = {"model": model, "version": version, **found.groupdict(default="")}
-                return Problem(
-                    reason=reason,
-                    message=message.format(**named),
-                    cause=cause.format(**named),
-                    fix=Fix(text=fix.format(**named)),
-                    evidence={**evidence, "line": text.strip()[:400]},
-                )
+    texts = (_PREFIX.sub("", line) for line in candidates)
+    if (problem := explain_lines(texts, _RULES, model, version, code)) is not None:
+        return problem
     own_message = next((own for line in candidates if (own := _own_error(line))), None)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
@@ -152,22 +129,16 @@ def _own_error(line: str) -> str | None:
     return f"{found['type']}: {found['said'][:300]}"
 
 
-def _rule(
-    pattern: str, reason: Reason, message: str, cause: str, fix: str
-) -> tuple[re.Pattern[str], Reason, str, str, str]:
-    return re.compile(pattern), reason, message, cause, fix
-
-
 # Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
 _RULES = (
-    _rule(
+    ExitRule(
         r"(?:vllm|main\.py)(?: serve)?: error: unrecognized arguments: (?P<flag>.*)",
         Reason.FLAG_UNSUPPORTED,
         "vLLM {version} does not know the argument {flag}.",
         "It is another version than the one that the argument is from.",
         "Remove the argument, or choose another environment.",
     ),
-    _rule(
+    ExitRule(
         r"(?:vllm|main\.py)(?: serve)?: error: (?!argument )(?P<said>.*)|"
         r"error: argument (?P<argument>[^:]+): (?P<what>.*)",
         Reason.SETTING_INVALID,
@@ -175,7 +146,7 @@ _RULES = (
         "",
         "Correct the setting.",
     ),
-    _rule(
+    ExitRule(
         r"OutOfMemoryError: (?P<said>.*)|CUDA out of memory|DefaultCPUAllocator: can't allocate memory|"
         r"std::bad_alloc|MemoryError",
         Reason.OUT_OF_MEMORY,
@@ -183,7 +154,7 @@ _RULES = (
         "Weights, KV cache, activations and graphs together are larger than what is free.",
         "Choose a smaller context, fewer streams, a smaller share of the memory or a smaller model.",
     ),
-    _rule(
+    ExitRule(
         r"No available memory for the cache blocks|is less than desired GPU memory utilization|"
         r"larger than the available KV cache memory|KV cache is needed, which is larger",
         Reason.OUT_OF_MEMORY,
@@ -191,7 +162,7 @@ _RULES = (
         "Weights and activations take what vLLM may use, or another process holds the memory.",
         "Choose a smaller context, or a larger share of the memory; stop what else runs there.",
     ),
-    _rule(
+    ExitRule(
         r"Model architectures \[(?P<architecture>[^]]*)\] (?:are not supported|failed to be inspected)|"
         r"does not recognize this architecture",
         Reason.MODEL_ARCHITECTURE_UNKNOWN,
@@ -199,14 +170,14 @@ _RULES = (
         "The model is newer than this vLLM, or a package that it needs is missing.",
         "Choose another environment or another model.",
     ),
-    _rule(
+    ExitRule(
         r"SafetensorError: (?P<said>.*)|HeaderTooLarge|MetadataIncompleteBuffer|InvalidHeaderDeserialization",
         Reason.MODEL_FILE_DAMAGED,
         "A weight file of {model} is damaged: {said}.",
         "The download or the copy did not finish.",
         "Fetch the file again.",
     ),
-    _rule(
+    ExitRule(
         r"(?:Cannot find any model weights|No model weights found|Can't load tokenizer|"
         r"Can't load the configuration|is not a valid (?:repo|JSON)|"
         r"No such file or directory: '(?P<path>[^']*)')",
@@ -215,14 +186,14 @@ _RULES = (
         "The folder is not a complete model.",
         "Fetch the missing file, or choose another model.",
     ),
-    _rule(
+    ExitRule(
         r"Address already in use",
         Reason.PORT_IN_USE,
         "vLLM could not listen on its socket.",
         "Another process listens there, or an old socket file is in the way.",
         "Start it again.",
     ),
-    _rule(
+    ExitRule(
         r"(?:CUDA driver version is insufficient|no CUDA-capable device|Found no NVIDIA driver|"
         r"Failed to infer device type|libcuda\.so\.1)",
         Reason.ENGINE_UNUSABLE,

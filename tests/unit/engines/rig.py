@@ -14,10 +14,11 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
-from engine_host.engines.adapter import StageChange
+from engine_host.engines.adapter import Adapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.stage_reader import StageChange, StageReader
 from engine_host.protocol.engines import Engine, EngineState, Readings, Verification
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, EventBase
@@ -30,14 +31,14 @@ OUTLIVING: list[EngineProcess] = []
 FAKE_ENGINE = Path(__file__).with_name("fake_engine.py")
 
 
-class FakeStages:
+class FakeStages(StageReader):
     """Reads `stage NAME` lines."""
 
     def feed(self, line: str) -> StageChange | None:
         return StageChange(line[6:], buffers={"weights": 7}) if line.startswith("stage ") else None
 
 
-class FakeAdapter:
+class FakeAdapter(Adapter):
     """The other half of `fake_engine.py`."""
 
     name = "fake"
@@ -52,12 +53,6 @@ class FakeAdapter:
 
     def is_noise(self, line: str) -> bool:
         return line == "noise"
-
-    async def healthy(self, client: httpx.AsyncClient) -> bool:
-        try:
-            return (await client.get("/health")).is_success
-        except httpx.TransportError:
-            return False
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
         if self.defect:

@@ -8,7 +8,8 @@ import httpx
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.engines.llamacpp.status import parse_metrics, read_status, readings, verify_ready
+from engine_host.engines.llamacpp.status import read_status, readings, verify_ready
+from engine_host.engines.metrics import Metrics
 from engine_host.protocol.errors import Reason
 
 METRICS = """\
@@ -35,7 +36,7 @@ BUSY = {
 
 
 def test_readings() -> None:
-    now = readings(parse_metrics(METRICS), [IDLE, BUSY, {**IDLE, "n_prompt_tokens": 30}], 5.0)
+    now = readings(Metrics(METRICS, "llamacpp:"), [IDLE, BUSY, {**IDLE, "n_prompt_tokens": 30}], 5.0)
     assert (now.slots_total, now.slots_busy, now.slots_reading, now.requests_waiting) == (3, 1, 0, 2)
     assert now.prefill_rate == 1443.5
     assert (now.kv_tokens, now.kv_capacity) == (130, 3072)
@@ -46,18 +47,18 @@ def test_readings() -> None:
 
 
 def test_what_is_not_measured_is_none() -> None:
-    now = readings({}, None, 5.0)
+    now = readings(Metrics("", "llamacpp:"), None, 5.0)
     assert set(now.model_dump(exclude={"at"}).values()) == {None, ()}
-    quiet = readings(parse_metrics(METRICS), [IDLE], 5.0)
+    quiet = readings(Metrics(METRICS, "llamacpp:"), [IDLE], 5.0)
     assert quiet.draft_tokens_total is None
     assert quiet.acceptance_length is None
     assert quiet.kv_tokens == 0, "an empty slot holds nothing: that is measured"
 
 
 def test_odd_metrics_do_not_break_it() -> None:
-    odd = parse_metrics('llamacpp:tokens_predicted_total inf\nllamacpp:x abc\nllamacpp:y{a="b"} 3\n')
-    assert odd["y"] == 3
-    none = parse_metrics("llamacpp:prompt_tokens_seconds 0\n")
+    odd = Metrics('llamacpp:tokens_predicted_total inf\nx 1\nllamacpp:y{a="b"} 3\n', "llamacpp:")
+    assert odd.total("y") == 3
+    none = Metrics("llamacpp:prompt_tokens_seconds 0\n", "llamacpp:")
     assert readings(none, [], 5.0).prefill_rate is None, "no prompt since it was last asked"
     assert readings(odd, [], 5.0).generated_tokens_total is None
 

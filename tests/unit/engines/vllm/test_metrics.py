@@ -2,7 +2,8 @@
 
 import pytest
 
-from engine_host.engines.vllm.metrics import below, quantile, readings
+from engine_host.engines.metrics import below, quantile
+from engine_host.engines.vllm.metrics import readings
 
 METRICS = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.

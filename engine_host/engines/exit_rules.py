@@ -1,0 +1,38 @@
+"""Why an engine ended, by a table of what it says in its log."""
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from engine_host.protocol.errors import Fix, Problem, Reason
+
+
+@dataclass(frozen=True)
+class ExitRule:
+    """What a line that matches means; the sentences name groups of the pattern, `model` and `version`."""
+
+    pattern: str
+    reason: Reason
+    message: str
+    cause: str
+    fix: str
+
+
+def explain_lines(
+    lines: Iterable[str], rules: Sequence[ExitRule], model: str, version: str, code: int | None
+) -> Problem | None:
+    """The end as the first line says it that matches a rule."""
+    for line in lines:
+        for rule in rules:
+            if found := re.search(rule.pattern, line):
+                groups = found.groupdict(default="")
+                named = {"model": model, "version": version, **groups}
+                told = {name: value for name, value in groups.items() if value}
+                return Problem(
+                    reason=rule.reason,
+                    message=rule.message.format(**named),
+                    cause=rule.cause.format(**named),
+                    fix=Fix(text=rule.fix.format(**named)),
+                    evidence={**told, "exit_code": code, "line": line.strip()[:400]},
+                )
+    return None

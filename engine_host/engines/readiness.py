@@ -1,0 +1,110 @@
+"""The proof that a started engine answers as its plan says: it lists its model, generates, and drafts."""
+
+import asyncio
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+
+from engine_host.core.errors import HostError
+from engine_host.engines.metrics import Metrics
+from engine_host.protocol.engines import Verification
+from engine_host.protocol.errors import Reason
+
+READ_SECONDS = 5.0
+# Repeats itself, so that an n-gram drafter finds something to draft.
+_WORDS = "one two three four five six seven eight " * 12
+_TOKENS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """How an engine is asked; `completion` is what its request has beyond everybody's.
+
+    `speculation` is what drafts, empty when nothing does, and an engine that `must_draft` and does not is
+    not ready. Its counter is asked for `tries` times.
+    """
+
+    alias: str
+    metrics_prefix: str
+    seconds: float
+    embeddings: bool
+    completion: Mapping[str, Any]
+    speculation: str = ""
+    must_draft: bool = False
+    tries: int = 1
+
+
+async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: float) -> Verification:
+    """Prove that the engine lists the model, generates, and drafts if it should.
+
+    A drafter that found nothing to draft in the probe and need not leaves `speculation_moved` None. Raises
+    HostError(engine_not_ready), and httpx.HTTPError when the connection breaks: only who holds the process
+    can say whether it ended, and why.
+    """
+    try:
+        listed = await client.get("/v1/models", timeout=READ_SECONDS)
+        ids = [model.get("id") for model in listed.json().get("data", [])]
+        if probe.alias not in ids:
+            message = f"It lists {', '.join(map(str, ids)) or 'no model'}, not {probe.alias}."
+            raise _not_ready(message, {"listed": ids})
+        before = await _drafted(client, probe) if probe.speculation else None
+        await _answers(client, probe)
+        moved = await _drafts(client, probe, before) if probe.speculation else None
+    except (ValueError, AttributeError) as error:
+        raise _not_ready(f"It did not answer: {error}.", {"error": repr(error)}) from error
+    return Verification(
+        model_listed=True,
+        token_generated=True,
+        speculation_moved=moved,
+        ready_after=round(time.time() - started_at, 3),
+    )
+
+
+async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
+    body: dict[str, Any] = {"model": probe.alias}
+    if probe.embeddings:
+        path, body["input"] = "/v1/embeddings", "one two three"
+    else:
+        path = "/v1/completions"
+        body |= {"prompt": _WORDS, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
+        body |= probe.completion
+    answer = await client.post(path, json=body, timeout=probe.seconds)
+    content = answer.json()
+    tokens = int(content.get("usage", {}).get("completion_tokens", 0))
+    if not answer.is_success or not (content.get("data") if probe.embeddings else tokens > 0):
+        message = "It gave no embedding." if probe.embeddings else "It generated no token."
+        raise _not_ready(message, {"status": answer.status_code, "answer": content})
+
+
+async def _drafted(client: httpx.AsyncClient, probe: Probe) -> float | None:
+    answer = await client.get("/metrics", timeout=READ_SECONDS)
+    if not answer.is_success:
+        return None
+    return Metrics(answer.text, probe.metrics_prefix).total("spec_decode_num_drafts_total")
+
+
+async def _drafts(client: httpx.AsyncClient, probe: Probe, before: float | None) -> bool | None:
+    for _ in range(probe.tries):
+        now = await _drafted(client, probe)
+        if now is not None and now > (before or 0):
+            return True
+        if probe.tries > 1:
+            await asyncio.sleep(0.05)
+    if not probe.must_draft:
+        return None
+    raise _not_ready(
+        f"Speculation ({probe.speculation}) is on, but nothing was drafted.",
+        {"speculation": probe.speculation, "drafts_before": before, "drafts_after": now},
+    )
+
+
+def _not_ready(detail: str, evidence: dict[str, Any]) -> HostError:
+    return HostError(
+        Reason.ENGINE_NOT_READY,
+        f"The engine started but is not ready. {detail}",
+        fix="Read its log; start it again, with another build of the engine or without patches.",
+        evidence=evidence,
+    )

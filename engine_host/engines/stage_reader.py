@@ -1,0 +1,47 @@
+"""Stages of a start, read off an engine's log by a table of patterns."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+
+@dataclass(frozen=True)
+class StageChange:
+    """A stage that the engine's own output announced; `buffers` are bytes as it printed them."""
+
+    name: str
+    detail: str = ""
+    buffers: Mapping[str, int] = field(default_factory=dict)
+
+
+class StageReader:
+    """Reads the stages of one start; each begins once, and none after the last of the table.
+
+    A pattern may have a group `detail`. `buffers` are bytes by the engine's name for them.
+    """
+
+    stages: ClassVar[Sequence[tuple[str, re.Pattern[str]]]]
+
+    def __init__(self) -> None:
+        self.buffers: dict[str, int] = {}
+        self._seen: list[str] = []
+
+    def feed(self, line: str) -> StageChange | None:
+        """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
+        changed = self.measure(line)
+        for name, pattern in self.stages if self.stages[-1][0] not in self._seen else ():
+            if name not in self._seen and (found := pattern.search(line)) is not None:
+                self._seen.append(name)
+                return StageChange(name, found.groupdict().get("detail") or "", dict(self.buffers))
+        if changed and self._seen:
+            return StageChange(self._seen[-1], self.detail(), dict(self.buffers))
+        return None
+
+    def measure(self, line: str) -> bool:
+        """Note the sizes that a line tells; True where one changed."""
+        raise NotImplementedError
+
+    def detail(self) -> str:
+        """What is known of the sizes, in words."""
+        return ""
