@@ -43,7 +43,7 @@ KeyPath = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file says; `lines` has the line of every key and list item, by its path."""
+    """The content of a file; `lines` has the line of every key and list item, by its path."""
 
     text: str
     data: dict[str, Any]

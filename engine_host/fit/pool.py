@@ -1,4 +1,4 @@
-"""How vLLM cuts its KV cache: groups of layers that draw blocks from one pool, as 0.26 and 0.32 count them.
+"""vLLM's KV cache as groups of layers that draw blocks from one pool, as 0.26 and 0.32 count them.
 
 Layers of one kind are split into groups of equally many (kv_cache_utils.get_kv_cache_groups); a block of the
 pool is a page in each layer of a group, so that a stream takes blocks for every group by itself.
@@ -54,7 +54,7 @@ class Pool:
 
     @property
     def layers(self) -> int:
-        """How many layers have a page in one block."""
+        """The number of layers that have a page in one block."""
         return sum(layers for layers, _ in self.pages)
 
     @property
@@ -76,15 +76,15 @@ class Pool:
         return sum(group.blocks(context) for group in self.groups)
 
     def blocks(self, size: int) -> int:
-        """How many blocks this many bytes hold."""
+        """Return the number of blocks in so many bytes."""
         return size // self.block_bytes
 
     def tokens(self, size: int, context: int) -> int:
-        """What vLLM logs as the size of the cache: streams of this length, times the length."""
+        """Return the size of the cache as vLLM logs it: streams of this length, times the length."""
         return int(self.blocks(size) / self.stream_blocks(context) * context)
 
     def streams(self, size: int, context: int) -> int:
-        """How many streams of this length fit."""
+        """Return the number of streams of this length that fit."""
         return self.blocks(size) // self.stream_blocks(context)
 
     def longest(self, size: int, streams: int, limit: int) -> int:
@@ -101,7 +101,7 @@ class Pool:
 
 @dataclass(frozen=True, slots=True)
 class _Cut:
-    """What is known of a start before its layers are grouped."""
+    """The facts about a start before its layers are grouped."""
 
     shape: ModelShape
     kv_cache_dtype: str

@@ -1,4 +1,4 @@
-"""Who may import whom: docs/ARCHITECTURE.md in one table, enforced.
+"""The import rule of docs/ARCHITECTURE.md in one table, enforced.
 
 An exception stands here with its reason; one that is not needed any more fails too.
 """
@@ -45,14 +45,14 @@ LARGE_FOLDERS = {"engine_host/protocol", "engine_host/overlay/inject"}
 
 
 def rank(package: str) -> tuple[int, ...]:
-    """How high a package of the host stands."""
+    """Return the layer of a package of the host."""
     if package in SUBJECTS:
         return HOST.index("SUBJECTS"), SUBJECTS.index(package)
     return (HOST.index(package),)
 
 
 def allowed(name: str, module: str) -> bool:
-    """Whether a file may import a module of ours."""
+    """Return True if a file may import a module of ours."""
     own, target = name.removesuffix(".py").split("/"), module.split(".")
     if name in STARTS or len(target) == 1 or (own[0] == target[0] and own[1] == target[1]):
         return True
@@ -82,7 +82,7 @@ def imports(name: str) -> frozenset[str]:
 
 
 def ours(name: str) -> Iterator[str]:
-    """What a file imports of this project."""
+    """Return the modules of this project that a file imports."""
     return (module for module in imports(name) if module.split(".")[0] in {"engine_host", "sndr_gui"})
 
 

@@ -25,7 +25,7 @@ def locked(name: str) -> dict[str, list[tuple[str, str]]]:
 
 
 def wanted(*extras: str) -> list[Requirement]:
-    """What pyproject.toml asks for."""
+    """Return the requirements in pyproject.toml."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     lines = list(project["project"]["dependencies"])
     for extra in extras:

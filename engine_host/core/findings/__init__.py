@@ -1,1 +1,1 @@
-"""What checks say: one table of sentences, and the findings that are made of them."""
+"""The findings of checks: one table of sentences, and the values that are filled into them."""

@@ -1,4 +1,4 @@
-"""What is worth knowing of a start that is written down."""
+"""Findings about a rendered start."""
 
 from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
 

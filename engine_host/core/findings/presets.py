@@ -1,4 +1,4 @@
-"""What checks of a preset, its engine and its weights say."""
+"""Findings of the checks of a preset, its engine and its weights."""
 
 from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
 from engine_host.protocol.errors import Reason

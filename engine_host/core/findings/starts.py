@@ -1,4 +1,4 @@
-"""What checks of the machine and of a start say."""
+"""Findings of the checks of the machine and of a start."""
 
 from engine_host.core.findings.text import ERROR, INFO, WARNING, Text
 from engine_host.protocol.errors import Reason

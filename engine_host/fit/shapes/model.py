@@ -151,7 +151,7 @@ class ModelShape:
         return self.layers.count(kind)
 
     def cached(self, kind: Layer) -> int:
-        """How many layers of one kind keep a cache of their own."""
+        """Return the number of layers of one kind that keep a cache of their own."""
         return self.layers[: len(self.layers) - self.shared_kv].count(kind)
 
 

@@ -1,4 +1,4 @@
-"""How recorded kernels become shares of a step; recording needs a GPU."""
+"""Recorded kernels become shares of a step; recording needs a GPU."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""How answers are compared; the engine that gives them needs a GPU."""
+"""Answers are compared token by token; the engine that gives them needs a GPU."""
 
 from engine_host.bench.gpu.vllm_answers import compare, prompts
 

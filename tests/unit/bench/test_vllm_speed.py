@@ -1,4 +1,4 @@
-"""How steps of an engine become a speed; the engine itself needs a GPU."""
+"""Steps of an engine become a speed; the engine itself needs a GPU."""
 
 import argparse
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What is wrong in a file is said with its line, and never hides what is right."""
+"""Faults of a file are reported with their line, and never hide valid entries."""
 
 import os
 from pathlib import Path

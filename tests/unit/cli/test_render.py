@@ -19,7 +19,7 @@ PRESET = "qwen3.6-27b-k8v4-2x24"
 
 @pytest.fixture
 def answer(host: FakeHost) -> Rendering:
-    """What the host answers: a start of vLLM with an overlay."""
+    """Return the host's answer: a start of vLLM with an overlay."""
     made = rendered(wanted_of(PRESET), RenderTarget.DOCKER)
     host.answers["POST /v1/render"] = (200, made.model_dump(mode="json"))
     host.answers["GET /v1/presets"] = (200, {"seq": 0, "presets": []})
@@ -27,7 +27,7 @@ def answer(host: FakeHost) -> Rendering:
 
 
 def body(host: FakeHost) -> Any:
-    """What was asked last."""
+    """Return the body of the last request."""
     return host.asked[-1][2]
 
 

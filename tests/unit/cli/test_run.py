@@ -152,7 +152,7 @@ OWNED = {**HOST, "ends_with_window": True, "owner": "the window that started it"
 
 
 def stays(host: FakeHost) -> list[bool]:
-    """What the host was told of staying, in order."""
+    """Return the requests to stay that the host got, in order."""
     return [body["stays"] for call, _, body in host.asked if call == "POST /v1/host/stay"]
 
 

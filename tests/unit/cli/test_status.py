@@ -86,7 +86,7 @@ def test_an_engine_that_failed_names_its_log_and_how_to_start_it_again(host: Fak
 
 
 def write_logs(home: Path) -> None:
-    """What a host and one engine left."""
+    """Write the log files of a host and one engine."""
     logs = Folders.resolve().logs
     assert logs.is_relative_to(home)
     (logs / "engines").mkdir(parents=True)

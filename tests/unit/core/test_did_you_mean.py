@@ -1,4 +1,4 @@
-"""What somebody may have meant by a name that nothing has."""
+"""Suggestions for a name that nothing has."""
 
 from engine_host.core.did_you_mean import near_names, same_numbers
 

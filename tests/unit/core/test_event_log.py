@@ -153,7 +153,7 @@ def test_a_reader_hears_of_every_number_exactly_once(size: int, steps: list[str]
 
 
 def _place(heard: list[EventBase], after: int, latest: int) -> int:
-    """How far a reader is; below zero when a reset is sure to come."""
+    """Return a reader's position; below zero when a reset is sure to come."""
     for event in reversed(heard):
         if isinstance(event, ResetEvent):
             return event.latest

@@ -14,7 +14,7 @@ from tests.unit.asynchronous import run, until
 
 
 class Published(list[EventBase]):
-    """What was published."""
+    """The published events."""
 
     def texts(self) -> list[str]:
         return [line.text for event in self if isinstance(event, LogLineEvent) for line in event.lines]

@@ -1,4 +1,4 @@
-"""Where files are kept, and that the run folder is private."""
+"""The folders of the program, and the privacy of its run folder."""
 
 import os
 import stat

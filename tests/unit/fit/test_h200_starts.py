@@ -1,4 +1,4 @@
-"""What is predicted for vLLM 0.26 on an H200 against what it reserved there (h200_starts.json)."""
+"""The prediction for vLLM 0.26 on an H200 against the memory that it reserved there (h200_starts.json)."""
 
 import json
 from itertools import product

@@ -47,7 +47,7 @@ HYBRID: dict[str, Any] = {
 
 
 def groups(pool: Pool, kind: Layer) -> int:
-    """How many groups of one kind of layer there are."""
+    """Return the number of groups of one kind of layer."""
     found = pool.of(kind)
     return 0 if found is None else found.count
 

@@ -130,7 +130,7 @@ def test_compute_buffers_of_the_prebuilt_server(asked: dict[str, Any], printed: 
 def test_compute_buffers_of_many_streams_and_long_contexts(
     context: int, streams: int, prebuilt: float, built: float | None
 ) -> None:
-    """What the servers 11549 and 0c1e570 print for the demo model."""
+    """The servers 11549 and 0c1e570 print these figures for the demo model."""
     for printed, server in ((prebuilt, ServerChoice.PREBUILT), (built, ServerChoice.BUILT)):
         if printed is not None:
             asked = start(context=context, streams=streams, server=server)

@@ -1,4 +1,4 @@
-"""How the tests of the endpoint ask a gateway in front of a FAKE engine, and read its errors."""
+"""Requests to a gateway in front of a FAKE engine, and its errors."""
 
 import asyncio
 from typing import Any
@@ -25,7 +25,7 @@ def ask(world: Any, method: str, path: str, prepare: Any = None, **request: Any)
 
 
 def preflight(world: Any, prepare: Any, headers: dict[str, str]) -> httpx.Response:
-    """What a browser is told before a page's request; it has no body, and so no id."""
+    """Return the answer to a browser's preflight request; it has no body, and so no id."""
 
     async def go() -> httpx.Response:
         async with world() as made, httpx.AsyncClient(base_url=made.url) as client:

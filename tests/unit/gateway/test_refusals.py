@@ -1,4 +1,4 @@
-"""What an engine's error means is found out by asking it again, where its own words leave that open."""
+"""An ambiguous error of an engine is explained by asking it again."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""Which files of a machine are the weights that the catalogue means: by place, name, size and hash."""
+"""Files of a machine are matched with the catalogue's weights: by place, name, size and hash."""
 
 from pathlib import Path
 from typing import Any

@@ -90,7 +90,7 @@ vllm = ">=0.26,<0.33"
 
 @dataclass(frozen=True)
 class Ran:
-    """What a process did, and every line of every ledger in order of time."""
+    """The output of a process, and every line of every ledger in order of time."""
 
     returncode: int
     stdout: str
@@ -170,7 +170,7 @@ class FakeVllm:
         return write_bundle(self.patches, VERSION, self.root / "cache")
 
     def environment(self, **variables: str) -> dict[str, str]:
-        """What a process gets: the bundle and the package by PYTHONPATH."""
+        """Return the environment of a process: the bundle and the package by PYTHONPATH."""
         plain = {
             name: value
             for name, value in os.environ.items()

@@ -53,7 +53,7 @@ class FakeNvml:
         return call
 
     def answer(self, name: str, *arguments: Any) -> Any:
-        """What the call gives."""
+        """Return the answer of the call."""
         return {
             "nvmlInit": None,
             "nvmlShutdown": None,
@@ -191,7 +191,7 @@ class TellingLock:
 def during_a_read(
     nvml: SlowNvml, act: Callable[[Gpus], T], check: Callable[[], object] = lambda: None
 ) -> tuple[GpuReading, T]:
-    """What a read gives that the driver holds, and what is done on another thread meanwhile.
+    """Return a read that the driver holds, and the result of an act on another thread meanwhile.
 
     The driver is let go once the other came to the lock, or was done without coming to it.
     """

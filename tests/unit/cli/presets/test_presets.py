@@ -28,7 +28,7 @@ def services(tmp_path: Path) -> PresetOperations:
 
 
 def said(answer: Any) -> tuple[int, Any]:
-    """What a coroutine of the services gives, as an answer of the host."""
+    """Return the result of a service's coroutine, as an answer of the host."""
     return 200, asyncio.run(answer).model_dump(mode="json")
 
 

@@ -1,4 +1,4 @@
-"""What the targets are told, word for word."""
+"""The files of every target, word for word."""
 
 from tests.unit.deploy.targets.golden import FOLDER, REWRITE, golden_files
 

@@ -1,4 +1,4 @@
-"""What llama-server's log says: stages, buffers, and why it ended."""
+"""llama-server's log is parsed: stages, buffers, and the reason of its end."""
 
 import pytest
 

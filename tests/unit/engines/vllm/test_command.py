@@ -34,7 +34,7 @@ def build(
 
 
 def value(argv: list[str], flag: str) -> str:
-    """What follows a flag."""
+    """Return the argument after a flag."""
     return argv[argv.index(flag) + 1]
 
 

@@ -1,4 +1,4 @@
-"""Which wheel a folder or a page offers is decided by its tags, not by how its name begins."""
+"""The wheel that a folder or a page offers is decided by its tags, not by the beginning of its name."""
 
 import functools
 import http.server

@@ -1,4 +1,4 @@
-"""Who may ask the endpoint: names of the host, pages of browsers, and keys."""
+"""Access to the endpoint: names of the host, pages of browsers, and keys."""
 
 import json
 from typing import Any

@@ -1,4 +1,4 @@
-"""Where the endpoint listens."""
+"""The address and the port of the endpoint."""
 
 import os
 import socket

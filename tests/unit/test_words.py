@@ -1,0 +1,48 @@
+"""Docstrings say what a thing is or does in a sentence; none begins like the title of an essay."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+TITLES = {"what", "whether", "which", "where", "who", "whose", "how"}
+# Packages that still have such docstrings. The list only gets shorter.
+UNFINISHED = {
+    "engine_host/api",
+    "engine_host/client",
+    "engine_host/daemon",
+    "engine_host/deploy",
+    "engine_host/launch",
+    "engine_host/operations",
+    "engine_host/protocol",
+    "sndr_gui/host",
+    "sndr_gui/models",
+}
+FINISHED = sorted(
+    package
+    for top in ("engine_host", "sndr_gui")
+    for folder in (ROOT / top).iterdir()
+    if any(folder.rglob("*.py")) and (package := folder.relative_to(ROOT).as_posix()) not in UNFINISHED
+)
+
+
+def docstrings(file: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and the text of every docstring of a file."""
+    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node)
+            if text:
+                yield node.body[0].lineno, text
+
+
+@pytest.mark.parametrize("package", FINISHED)
+def test_no_docstring_begins_with_a_question_word(package: str) -> None:
+    found = [
+        f"{file.relative_to(ROOT)}:{line}: {text.splitlines()[0]}"
+        for file in sorted((ROOT / package).rglob("*.py"))
+        for line, text in docstrings(file)
+        if text.split()[0].strip(",:").lower() in TITLES
+    ]
+    assert not found, "write “Return the …”, “Parse …” or name the thing:\n" + "\n".join(found)
