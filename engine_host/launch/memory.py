@@ -9,6 +9,7 @@ from engine_host.fit.estimate import Estimate, estimate, largest_context
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape
 from engine_host.fit.shapes.model import ModelShape, read_shape
+from engine_host.fit.shapes.quantization import read_quantization
 from engine_host.fit.shapes.tensors import WeightBytes, formula_weights
 from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
 from engine_host.launch.resolution import Resolution
@@ -94,12 +95,13 @@ def _llamacpp(
 def vllm_model(info: CheckpointInfo) -> Model | None:
     """The model by its numbers; None where its config is silent, or of a kind that is not known here."""
     try:
-        shape = read_shape(read_json(info.path / CONFIG))
+        config = read_json(info.path / CONFIG)
+        shape = read_shape(config)
+        weights = formula_weights(shape, None, read_quantization(config)) if info.shape else _whole(info.size)
     except HostError as error:
         if error.reason in _NOT_KNOWN:
             return None
         raise
-    weights = formula_weights(shape) if info.shape else _whole(info.size)
     return Model(info.path.name, info.format, shape, weights, info.context)
 
 

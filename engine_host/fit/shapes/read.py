@@ -8,6 +8,7 @@ from engine_host.core.errors import HostError
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape, unknown_of
 from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
+from engine_host.fit.shapes.quantization import Quantization, read_quantization
 from engine_host.fit.shapes.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
 from engine_host.fit.start import Model
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
@@ -42,7 +43,7 @@ def model_of(info: GgufInfo | CheckpointInfo, name: str, bits: float | None = No
         name,
         info.format,
         shape,
-        checkpoint_weights(info, shape, bits),
+        checkpoint_weights(info, shape, bits, _quantization(config, bits) if info.shape else None),
         info.context,
         info.quantization,
         info.architecture,
@@ -67,7 +68,7 @@ def model_of_config(
     Raises HostError(unsupported) that names what the config does not say.
     """
     shape = read_shape(config)
-    weights = formula_weights(shape, bits)
+    weights = formula_weights(shape, bits, _quantization(config, bits) if size is None else None)
     if size is not None:
         weights = _scaled(weights, size, basis)
     architectures = config.get("architectures")
@@ -110,6 +111,11 @@ def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
         basis=basis,
         drafting_tables=round(weights.drafting_tables * factor),
     )
+
+
+def _quantization(config: Mapping[str, Any], bits: float | None) -> Quantization | None:
+    """What the config says of bits, where nobody else does."""
+    return None if bits is not None else read_quantization(config)
 
 
 def _unknown(config: Mapping[str, Any]) -> tuple[str, ...]:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.model import ModelShape
-from engine_host.fit.shapes.weights import experts_chosen, weights_of
+from engine_host.fit.shapes.quantization import Quantization
+from engine_host.fit.shapes.weights import experts_chosen, matrices, weights_of
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.gguf_format import read_header
@@ -59,13 +60,18 @@ class WeightBytes:
         return head + self.body + round(self.experts * experts_chosen(shape, streams))
 
 
-def checkpoint_weights(info: CheckpointInfo, shape: ModelShape, bits: float | None = None) -> WeightBytes:
+def checkpoint_weights(
+    info: CheckpointInfo,
+    shape: ModelShape,
+    bits: float | None = None,
+    quantization: Quantization | None = None,
+) -> WeightBytes:
     """The weights of a checkpoint: by its tensors, or by the formulas where it has none.
 
     Raises HostError with the reasons of `read_shard`.
     """
     if info.shape:
-        return formula_weights(shape, bits)
+        return formula_weights(shape, bits, quantization)
     tensors = (
         (tensor.name, tensor.elements * _bits(tensor.dtype) // 8)
         for part in info.parts
@@ -81,10 +87,12 @@ def gguf_weights(info: GgufInfo) -> WeightBytes:
     return _grouped(tensors, info.layers)
 
 
-def formula_weights(shape: ModelShape, bits: float | None = None) -> WeightBytes:
-    """The weights of a shape without files, at `bits` a weight (None: the type of its config).
+def formula_weights(
+    shape: ModelShape, bits: float | None = None, quantization: Quantization | None = None
+) -> WeightBytes:
+    """The weights of a shape without files, at `bits` a weight (None: as its config says).
 
-    A quantised model keeps its embedding and its head in 16 bits.
+    A quantised model keeps its embedding and its head in 16 bits, unless its config names the head.
     """
     found = weights_of(shape)
     element = shape.element if bits is None else bits / 8
@@ -93,12 +101,20 @@ def formula_weights(shape: ModelShape, bits: float | None = None) -> WeightBytes
     if shape.experts is not None:
         experts = shape.experts.layers * shape.experts.count * 3 * shape.hidden * shape.experts.width
     body = found.attention + found.gated_delta + found.feed_forward - experts
+    saved = dict.fromkeys(("body", "experts", "drafting"), 0.0)
+    head = 0.0 if shape.tied else table
+    if quantization is not None and bits is None:
+        for matrix in matrices(shape):
+            if (few := quantization.bits(matrix.name)) is not None:
+                saved[matrix.part] += matrix.weights * (element - few / 8)
+        if (few := quantization.bits("lm_head")) is not None:
+            head *= few / 8 / element
     return WeightBytes(
         embedding=round(table),
-        head=0 if shape.tied else round(table),
-        body=round(body * element),
-        experts=round(experts * element),
-        drafting=round(found.drafting * element),
+        head=round(head),
+        body=round(body * element - saved["body"]),
+        experts=round(experts * element - saved["experts"]),
+        drafting=round(found.drafting * element - saved["drafting"]),
         vision=0,
         basis=Basis.FORMULA,
     )

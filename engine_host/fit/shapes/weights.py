@@ -1,8 +1,9 @@
 """Count the weights of a shape, part by part; for a model without files, or to split one over GPUs."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
-from engine_host.fit.shapes.model import Latent, Layer, ModelShape
+from engine_host.fit.shapes.model import RECURRENT, Latent, Layer, ModelShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +45,75 @@ def weights_of(shape: ModelShape) -> Weights:
     # One row of the embedding's table is read, and the whole of the head's.
     read = table + attention + delta + mixtures * used + dense
     return Weights(embedding, attention, delta, feed_forward, drafting, total, read)
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """A linear layer by its module's name, and how many weights it has; `part` is of the model's bytes."""
+
+    name: str
+    weights: int
+    part: str = "body"
+
+
+def matrices(shape: ModelShape) -> Iterator[Matrix]:
+    """Every linear layer that a quantisation may name; norms, convolutions and routers are not among them."""
+    first_mixture = len(shape.layers) - (shape.experts.layers if shape.experts else 0)
+    interval = len(shape.layers) // shape.experts.layers if shape.experts and shape.experts.layers else 0
+    for place, kind in enumerate(shape.layers):
+        name = f"layers.{place}"
+        if kind in RECURRENT:
+            yield from _mixer(shape, name, kind)
+        else:
+            yield from _projections(shape.full if kind is Layer.FULL else shape, name, "body")
+        mixture = (place + 1) % interval == 0 if interval > 1 else place >= first_mixture
+        yield from _fed_forward(shape, name, "body", mixture=mixture and shape.experts is not None)
+    for place in range(shape.mtp_layers):
+        name = f"mtp.layers.{place}"
+        yield from _projections(shape, name, "drafting")
+        yield from _fed_forward(shape, name, "drafting", mixture=shape.experts is not None)
+
+
+def _projections(shape: ModelShape, layer: str, part: str) -> Iterator[Matrix]:
+    name = f"{layer}.self_attn"
+    if shape.latent is not None and shape.latent.nope_dim:
+        # Its projections are quantised together or not at all.
+        yield Matrix(f"{name}.o_proj", _attention(shape), part)
+        return
+    queries = shape.heads * shape.head_dim
+    keys = shape.kv_heads * shape.head_dim
+    yield Matrix(f"{name}.q_proj", shape.hidden * queries * (2 if shape.output_gate else 1), part)
+    yield Matrix(f"{name}.k_proj", shape.hidden * keys, part)
+    yield Matrix(f"{name}.v_proj", shape.hidden * keys, part)
+    yield Matrix(f"{name}.o_proj", shape.hidden * queries, part)
+
+
+def _mixer(shape: ModelShape, layer: str, kind: Layer) -> Iterator[Matrix]:
+    if kind is Layer.MAMBA and (mamba := shape.mamba) is not None:
+        inner = mamba.heads * mamba.head_dim
+        entry = 2 * inner + 2 * mamba.groups * mamba.state + mamba.heads
+        yield Matrix(f"{layer}.mamba.in_proj", shape.hidden * entry)
+        yield Matrix(f"{layer}.mamba.out_proj", shape.hidden * inner)
+    if kind is Layer.GATED_DELTA and (delta := shape.gated_delta) is not None:
+        values = delta.value_heads * delta.value_dim
+        yield Matrix(f"{layer}.linear_attn.in_proj_qkv", shape.hidden * delta.conv_width)
+        yield Matrix(f"{layer}.linear_attn.in_proj_z", shape.hidden * values)
+        yield Matrix(f"{layer}.linear_attn.out_proj", shape.hidden * values)
+
+
+def _fed_forward(shape: ModelShape, layer: str, part: str, *, mixture: bool) -> Iterator[Matrix]:
+    experts = shape.experts
+    names = ("gate_proj", "up_proj", "down_proj")
+    if experts is None or not mixture:
+        yield from (Matrix(f"{layer}.mlp.{name}", shape.hidden * shape.feed_forward, part) for name in names)
+        return
+    # One expert stands for all: a list that leaves some alone leaves all.
+    number = experts.count * shape.hidden * experts.width
+    place = "experts" if part == "body" else part
+    yield from (Matrix(f"{layer}.mlp.experts.0.{name}", number, place) for name in names)
+    if experts.shared_width:
+        shared = shape.hidden * experts.shared_width
+        yield from (Matrix(f"{layer}.mlp.shared_experts.{name}", shared, part) for name in names)
 
 
 def experts_chosen(shape: ModelShape, streams: int) -> float:
