@@ -94,7 +94,6 @@ class Header:
     lengths: dict[str, int]
     tensors: tuple[Tensor, ...]
     data_start: int
-    expected_size: int
     file_size: int
 
 
@@ -339,4 +338,4 @@ def _read(source: _Source, start: bytes) -> Header:
                 "missing": expected - source.size,
             },
         )
-    return Header(version, values, lengths, tensors, data_start, expected, source.size)
+    return Header(version, values, lengths, tensors, data_start, source.size)

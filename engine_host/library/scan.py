@@ -49,7 +49,6 @@ class FoundModel:
     found_in: str
     name: str
     size: int
-    modified_ns: int
 
 
 def other_programs(
@@ -99,7 +98,7 @@ def find_models(places: Iterable[Place], stop: Callable[[], bool] = lambda: Fals
                 continue
             seen.add((info.st_dev, info.st_ino))
             size = _weights(path) if stat.S_ISDIR(info.st_mode) else info.st_size
-            found.append(FoundModel(path, place.origin, place.label, name, size, info.st_mtime_ns))
+            found.append(FoundModel(path, place.origin, place.label, name, size))
     return tuple(found)
 
 

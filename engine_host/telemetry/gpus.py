@@ -97,17 +97,6 @@ class Gpus:
             self._last = GpuReading(absence=self._absence(failure), detail=str(failure), driver=self._driver)
         return self._last
 
-    def memory_by_process(self) -> dict[int, int]:
-        """Bytes of GPU memory by process id, over all GPUs; a process the driver does not tell is absent."""
-        found: dict[int, int] = {}
-        with self._lock:
-            for card in self._cards or ():
-                for pid, used in self._processes(card).items():
-                    # In a container the driver lists the process but not what it uses.
-                    if used is not None:
-                        found[pid] = found.get(pid, 0) + used
-        return found
-
     def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
         """Read all GPUs, each with the processes that hold memory of it, the most first."""
         with self._lock:

@@ -43,12 +43,6 @@ class HostHold:
         """True if the host lives for this command alone."""
         return self._process is not None
 
-    def keep_running(self) -> None:
-        """Leave a host that was started here running."""
-        if self._process is not None and self._process.stdin is not None:
-            self._process.stdin.close()
-        self._process = None
-
     def _close_stdin(self, process: "subprocess.Popen[bytes]") -> None:
         if process.stdin is not None:
             process.stdin.close()

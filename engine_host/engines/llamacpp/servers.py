@@ -68,21 +68,6 @@ class ServerCapabilities:
         """The kind of the server: built here, prebuilt, or the user's own."""
         return self.command.choice
 
-    @property
-    def has_slots(self) -> bool:
-        """True if `/slots` can be switched on."""
-        return "--slots" in self.flags
-
-    @property
-    def has_metrics(self) -> bool:
-        """True if `/metrics` can be switched on."""
-        return "--metrics" in self.flags
-
-    @property
-    def has_jinja(self) -> bool:
-        """True if chat templates are run as Jinja, which tool calls need."""
-        return "--jinja" in self.flags
-
     def info(self) -> ServerInfo:
         """The same for the window."""
         return ServerInfo(

@@ -152,11 +152,6 @@ def _memory_part(part: FitPart) -> MemoryPart:
     return MemoryPart(part.name, part.size, part.low, part.high, colour, SOURCES[part.source], part.note)
 
 
-def verdict_words(verdict: Verdict) -> tuple[str, str]:
-    """Return a verdict in words, and its tone."""
-    return VERDICTS[verdict]
-
-
 def summary(report: FitReport | None) -> str:
     """Return the answer in one line: needed, usable and free memory of the fullest device."""
     devices = device_memories(report)

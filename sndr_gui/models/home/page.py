@@ -47,12 +47,6 @@ STATE_WORDS = {
 }
 # The stage in which vLLM says how long it took by its own clock, which began with another stage.
 _SERVING = "Serving"
-STATE_TONES = {
-    EngineState.READY: "good",
-    EngineState.BUSY: "good",
-    EngineState.FAILED: "bad",
-    EngineState.UNLOADED: "muted",
-}
 
 
 @dataclass(frozen=True)

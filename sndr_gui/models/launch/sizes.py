@@ -87,11 +87,6 @@ def stream_steps(*exact: int | None) -> tuple[int, ...]:
     return tuple(sorted({*_STREAMS, *(value for value in exact if value and value <= MOST_STREAMS)}))
 
 
-def kv_field(engine: EngineKind) -> str:
-    """The setting that names the KV type."""
-    return "kv_cache_dtype" if engine is VLLM else "kv_type_k"
-
-
 def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | None) -> FitRequest:
     """The question to fit: what was set, and for a model what its plan says of the rest.
 

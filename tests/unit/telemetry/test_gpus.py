@@ -85,7 +85,6 @@ def test_a_gpu_is_read_whole() -> None:
     assert (first.name, first.memory_total, first.memory_used) == ("RTX 3090", 24 << 30, 1 << 30)
     assert (first.utilization, first.temperature, first.power) == (0.25, 41, 30.5)
     assert first.compute_capability == "8.6"
-    assert gpus.memory_by_process() == {7: 200}
 
 
 def test_each_gpu_says_who_holds_it_the_most_first() -> None:
@@ -138,7 +137,6 @@ def test_the_reason_names_the_call(call: str, error: Exception, absence: GpuAbse
 def test_no_gpu_and_no_package() -> None:
     assert Gpus(FakeNvml(cards=0)).read().absence is GpuAbsence.NO_DEVICE
     assert Gpus(None).read().absence is GpuAbsence.NO_DRIVER
-    assert Gpus(None).memory_by_process() == {}
 
 
 def test_a_driver_that_comes_back_is_found_again() -> None:
