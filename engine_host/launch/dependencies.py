@@ -9,7 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.preflight.machine import MachineState
-from engine_host.launch.requested import PresetStart
+from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason

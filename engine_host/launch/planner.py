@@ -21,7 +21,7 @@ from engine_host.launch.plans.llamacpp import LlamaCppPlans
 from engine_host.launch.plans.vllm import CHECKPOINTS, VllmPlans
 from engine_host.launch.preflight.machine import ports
 from engine_host.launch.preflight.preset import other_versions
-from engine_host.launch.requested import PresetStart
+from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest

@@ -18,11 +18,16 @@ from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.preflight import llamacpp as preflight
 from engine_host.launch.preflight.preset import without_gpu
 from engine_host.launch.replacing import changes, memory_of, replaced
-from engine_host.launch.requested import PresetStart, RequestedSettings, requested_settings
-from engine_host.launch.resolution import Resolution
+from engine_host.launch.resolution import (
+    PresetStart,
+    RequestedSettings,
+    Resolution,
+    requested_settings,
+)
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
-from engine_host.protocol.engine_settings.table import foreign_to
+from engine_host.protocol.engine_settings.row import LLAMA_CPP
+from engine_host.protocol.engine_settings.table import SETTINGS, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice
@@ -34,7 +39,6 @@ from engine_host.protocol.plans import (
     ServerChoice,
 )
 
-_USUAL_CONTEXT = 8192
 # llama_context pads a stream's context to this many tokens (llama-context.cpp).
 _CONTEXT_STEP = 256
 # Of the free memory; other programs need some of it again.
@@ -128,42 +132,28 @@ class LlamaCppPlans:
             resolved.set("server", server.choice.value, Layer.USER)
         if request.server is not ServerChoice.AUTO:
             resolved.set("server", server.choice.value, Layer.OVERRIDE)
+        resolved.add_settings(LLAMA_CPP, requested)
         for name in ("kv_type_k", "kv_type_v"):
-            resolved.set(name, "f16", Layer.ENGINE, "llama.cpp's default")
-            if kind := getattr(requested.overrides, name):
-                requested.set(resolved, name, kv_label(kind, info.head_dim, server))
-        resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
-        if info.context and info.context < _USUAL_CONTEXT:
+            if resolved.is_requested(name):
+                resolved.replace(name, resolved[name], kv_label(resolved[name], info.head_dim, server))
+        if info.context and info.context < SETTINGS["context"].default:
             resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
         resolved.set_given("context", user.context, Layer.USER)
-        requested.set(resolved, "context")
         context = int(resolved["context"])
         if context % _CONTEXT_STEP:
             rounded = context + _CONTEXT_STEP - context % _CONTEXT_STEP
-            resolved.set("context", rounded, resolved.layer("context"), f"llama.cpp rounds {context} up")
-        resolved.set("streams", EngineSettings().streams, Layer.ENGINE, "answered in parallel")
+            resolved.replace("context", rounded, f"llama.cpp rounds {context} up")
         if self._dependencies.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
-        requested.set(resolved, "streams")
         resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
         resolved.set_given("threads", user.threads, Layer.USER)
-        requested.set(resolved, "threads")
-        resolved.set("gpu_layers", None, Layer.ENGINE, "the server decides")
-        requested.set(resolved, "gpu_layers")
-        resolved.set("flash_attention", "auto", Layer.ENGINE, "the server decides")
-        requested.set(resolved, "flash_attention")
         why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
         resolved.set("speculation", "off", Layer.ENGINE, why)
-        requested.set(resolved, "speculation")
-        resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-        requested.set(resolved, "draft_tokens")
         self._limit_streams(resolved, info, server, shape)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-        requested.set(resolved, "embeddings")
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)
-        requested.set(resolved, "extra_arguments", value=list(requested.overrides.extra_arguments))
         return resolved
 
     def _limit_streams(
@@ -180,9 +170,9 @@ class LlamaCppPlans:
             if needs is None or needs.needed <= free * _MEMORY_SHARE:
                 break
             streams //= 2
-        if streams != resolved["streams"]:
+        if streams != resolved["streams"] and resolved.layer("streams") in {Layer.ENGINE, Layer.HARDWARE}:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
-            resolved.set("streams", streams, Layer.HARDWARE, why)
+            resolved.limit("streams", streams, why)
 
 
 def _shape(preset: PresetStart | None, request: LaunchRequest) -> ModelShape | None:

@@ -33,8 +33,12 @@ from engine_host.launch.preflight.machine import (
 )
 from engine_host.launch.preflight.vllm import drafter_missing, findings
 from engine_host.launch.replacing import changes, memory_of, replaced
-from engine_host.launch.requested import PresetStart, RequestedSettings, requested_settings
-from engine_host.launch.resolution import Resolution
+from engine_host.launch.resolution import (
+    PresetStart,
+    RequestedSettings,
+    Resolution,
+    requested_settings,
+)
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.engine_settings.table import foreign_to

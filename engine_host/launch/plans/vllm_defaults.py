@@ -12,21 +12,17 @@ from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight.machine import MachineState, free_vram
-from engine_host.launch.requested import RequestedSettings
-from engine_host.launch.resolution import Resolution
+from engine_host.launch.resolution import RequestedSettings, Resolution
 from engine_host.library.checkpoint import CheckpointInfo
-from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engine_settings.row import VLLM
+from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import LaunchRequest, Layer
 
-_USUAL_CONTEXT = 8192
-# As presets/engines/vllm.yaml tells it, which presets are resolved over.
-_STREAMS = 16
 _CPU_STREAMS = 8
 _METHODS = ("off", "mtp", "ngram", "ngram_gpu")
-# vLLM's own share of a GPU's memory, and what it must find free at its start.
-_GPU_SHARE = 0.9
+# Of a GPU's memory: what vLLM must find free at its start beside its share.
 _GPU_SLACK = 0.02
 # What a template writes around a tool call, and the parser that reads it back.
 _TOOL_PARSERS = (
@@ -70,24 +66,20 @@ def resolve(
     resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
     if request.installation is not None:
         resolved.set("installation", environment.id, Layer.OVERRIDE)
-    _capacity(resolved, info, environment, settings, requested)
-    resolved.set("kv_cache_dtype", "auto", Layer.ENGINE, "the type of the weights")
-    requested.set(resolved, "kv_cache_dtype")
-    resolved.set("dtype", "auto", Layer.ENGINE, "as the model says")
-    requested.set(resolved, "dtype")
-    _speculation(resolved, info, environment, requested)
-    _compilation(resolved, environment, requested)
-    _parsers(resolved, info, requested)
+    resolved.add_settings(VLLM, requested)
+    _capacity(resolved, info, environment, settings)
+    _speculation(resolved, info, environment)
+    if environment.build == "cpu":
+        why = "compiling takes a minute or more on a processor and gains little"
+        resolved.set("eager", True, Layer.HARDWARE, why)
+    _parsers(resolved, info)
     resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-    requested.set(resolved, "embeddings")
     why = "there are no weights: its speed is real, its text is not" if info.shape else "it has weights"
     resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
-    requested.set(resolved, "dummy_weights")
-    _memory(resolved, info, environment, machine, requested)
+    _memory(resolved, info, environment, machine)
     resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
     if request.keep:
         resolved.set("keep", True, Layer.OVERRIDE)
-    requested.set(resolved, "extra_arguments", value=list(requested.overrides.extra_arguments))
     return resolved
 
 
@@ -101,40 +93,21 @@ def breaks_prefix_caching(info: CheckpointInfo, speculation: str, build: str) ->
 
 
 def _capacity(
-    resolved: Resolution,
-    info: CheckpointInfo,
-    environment: Environment,
-    settings: SettingsFile,
-    requested: RequestedSettings,
+    resolved: Resolution, info: CheckpointInfo, environment: Environment, settings: SettingsFile
 ) -> None:
     user: EngineSettings = settings.current.engine
-    resolved.set("context", _USUAL_CONTEXT, Layer.ENGINE, "enough for a chat; raise it for agents")
-    if info.context and info.context <= _USUAL_CONTEXT:
+    if info.context and info.context <= SETTINGS["context"].default:
         resolved.set("context", info.context, Layer.MODEL, "the model was trained for no more")
     resolved.set_given("context", user.context, Layer.USER)
-    requested.set(resolved, "context")
-    resolved.set("streams", _STREAMS, Layer.ENGINE, "answered in parallel, batched by vLLM")
     if environment.build == "cpu":
         resolved.set("streams", _CPU_STREAMS, Layer.HARDWARE, "more make a processor no faster")
     if settings.is_set("engine.streams"):
         resolved.set("streams", user.streams, Layer.USER)
-    requested.set(resolved, "streams")
-    resolved.set("batched_tokens", None, Layer.ENGINE, "vLLM decides")
-    requested.set(resolved, "batched_tokens")
 
 
-def _speculation(
-    resolved: Resolution, info: CheckpointInfo, environment: Environment, requested: RequestedSettings
-) -> None:
-    resolved.set("speculation", "off", Layer.ENGINE, "measure what it gains on your prompts")
-    if requested.overrides.speculation in {"none", ""}:
-        requested.set(resolved, "speculation", value="off")
-    else:
-        requested.set(resolved, "speculation")
-    resolved.set("draft_tokens", 3, Layer.ENGINE, "tokens drafted a step when speculation is on")
-    requested.set(resolved, "draft_tokens")
-    resolved.set("prefix_caching", None, Layer.ENGINE, "vLLM decides")
-    requested.set(resolved, "prefix_caching")
+def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Environment) -> None:
+    if resolved["speculation"] in {"none", ""}:
+        resolved.replace("speculation", "off")
     breaks = breaks_prefix_caching(info, str(resolved["speculation"]), environment.build)
     # A profile means prefix caching in general; only a person means it here.
     meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
@@ -143,20 +116,8 @@ def _speculation(
         resolved.limit("prefix_caching", False, why)
 
 
-def _compilation(resolved: Resolution, environment: Environment, requested: RequestedSettings) -> None:
-    if environment.build == "cpu":
-        why = "compiling takes a minute or more on a processor and gains little"
-        resolved.set("eager", True, Layer.HARDWARE, why)
-    else:
-        resolved.set("eager", False, Layer.ENGINE, "compiled code and CUDA graphs decode faster")
-    requested.set(resolved, "eager")
-    why = "faster; with it an answer does not depend on other requests, nor on drafts"
-    resolved.set("batch_invariant", False, Layer.ENGINE, why)
-    requested.set(resolved, "batch_invariant")
-
-
-def _parsers(resolved: Resolution, info: CheckpointInfo, requested: RequestedSettings) -> None:
-    """Parsers by what the model's own template writes; `off` switches one off."""
+def _parsers(resolved: Resolution, info: CheckpointInfo) -> None:
+    """Set parsers by what the model's own template writes; `off` switches one off."""
     template = info.chat_template if info.tokenizer else ""
     parser = next((name for marks, name in _TOOL_PARSERS if all(mark in template for mark in marks)), None)
     why = "what the chat template writes around a call" if parser else "the chat template has no known form"
@@ -167,39 +128,26 @@ def _parsers(resolved: Resolution, info: CheckpointInfo, requested: RequestedSet
     why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
     resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
     for name in ("tool_parser", "reasoning_parser"):
-        given = getattr(requested.overrides, name)
-        requested.set(resolved, name, value="off" if given in {"none", ""} else given)
+        if resolved[name] in {"none", ""}:
+            resolved.replace(name, "off")
 
 
-def _memory(
-    resolved: Resolution,
-    info: CheckpointInfo,
-    environment: Environment,
-    machine: Machine,
-    requested: RequestedSettings,
-) -> None:
-    resolved.set("tensor_parallel", 1, Layer.ENGINE, "one GPU" if environment.build == "cuda" else "")
-    requested.set(resolved, "tensor_parallel")
+def _memory(resolved: Resolution, info: CheckpointInfo, environment: Environment, machine: Machine) -> None:
     if environment.build == "cpu":
+        resolved.remove("gpu_memory")
         gib, why = _cpu_kv_cache(resolved, info, machine.free_memory)
         resolved.set("kv_cache_gib", gib, Layer.HARDWARE, why)
-        if (given := requested.overrides.kv_cache_gib) is not None:
-            whole = requested_cache(given, cpu=True) // GIB
-            requested.set(
-                resolved, "kv_cache_gib", "" if whole == given else "vLLM takes whole GiB on the CPU", whole
-            )
+        given = resolved["kv_cache_gib"]
+        whole = requested_cache(given, cpu=True) // GIB
+        resolved.replace("kv_cache_gib", whole, "" if whole == given else "vLLM takes whole GiB on the CPU")
         return
-    resolved.set("kv_cache_gib", None, Layer.ENGINE, "what its share of the VRAM leaves")
-    requested.set(resolved, "kv_cache_gib")
-    resolved.set("gpu_memory", _GPU_SHARE, Layer.ENGINE, "vLLM's usual share of the VRAM")
-    wanted = machine.chosen(int(resolved["tensor_parallel"]))
-    shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in wanted if gpu.memory_total)
+    gpus = machine.chosen(int(resolved["tensor_parallel"]))
+    shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in gpus if gpu.memory_total)
     share = math.floor((min(shares, default=1.0) - _GPU_SLACK) * 100) / 100
     # An engine that is stopped first gives back what it holds; in a container nobody can say how much.
     known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
-    if known and 0 < share < _GPU_SHARE:
+    if known and 0 < share < SETTINGS["gpu_memory"].default:
         resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
-    requested.set(resolved, "gpu_memory")
 
 
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from engine_host.catalog.resolve import require
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.launch.requested import PresetStart
+from engine_host.launch.resolution import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.fit import ENGINES, not_started, other_engine
 from engine_host.operations.presets.verify import PresetVerifyOperations

@@ -168,6 +168,7 @@ class Overrides(Command):
         EngineSetting(
             "KV cache, GiB",
             "size of the KV cache in GiB",
+            why="what its share of the VRAM leaves",
             unit="GiB",
             vllm=Argument("--kv-cache-memory-bytes"),
             build="cpu",

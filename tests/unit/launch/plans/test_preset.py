@@ -16,7 +16,7 @@ from engine_host.launch.dependencies import PatchFacts, PlanPatches
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
-from engine_host.launch.requested import PresetStart
+from engine_host.launch.resolution import PresetStart
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason

@@ -15,7 +15,7 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
-from engine_host.launch.requested import PresetStart
+from engine_host.launch.resolution import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.verify import PresetVerifyOperations
