@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import qasync
 from PySide6.QtWidgets import QApplication
 
-from engine_host.protocol import EngineState
+from engine_host.protocol.engines import EngineState
 from sndr_gui.host.connection import Link
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.paths import Folders

@@ -11,63 +11,49 @@ from urllib.parse import quote
 import httpx
 from pydantic import ValidationError
 
-from engine_host.protocol import (
-    EVENT,
-    PROTOCOL_MAJOR,
-    Action,
+from engine_host.protocol.base import PROTOCOL_MAJOR, Version, Wire
+from engine_host.protocol.engines import (
     Backend,
-    BisectRequest,
+    Engine,
+    EnginePage,
+    InstallationPage,
+    Request,
+    RequestPage,
+    ServerBuild,
+    ServerPage,
+)
+from engine_host.protocol.errors import Action, ErrorAnswer, Problem, Reason
+from engine_host.protocol.events import EVENT, Event
+from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.jobs import Job, JobPage
+from engine_host.protocol.logs import LogPage
+from engine_host.protocol.models import ModelPage
+from engine_host.protocol.patches import EnginePatches, PatchDetail, PatchPage, PlannedPatches, SwitchPatches
+from engine_host.protocol.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.presets import (
     CatalogPage,
     EditedPreset,
     EditPreset,
-    Engine,
-    EnginePage,
-    EnginePatches,
-    ErrorAnswer,
-    Event,
     ExportedPreset,
-    FitReport,
-    FitRequest,
-    HostInfo,
     ImportedPreset,
     ImportPreset,
-    InstallationPage,
-    Job,
-    JobPage,
-    LaunchPlan,
-    LaunchRequest,
+    JudgePresets,
     LintPreset,
-    LogPage,
-    ModelPage,
-    PatchDetail,
-    PatchPage,
-    PlannedPatches,
     PresetChange,
     PresetDetail,
     PresetFile,
     PresetForm,
     PresetLint,
     PresetPage,
-    Problem,
-    Reason,
-    Request,
-    RequestPage,
+    PresetVerdicts,
     ResolvedPreset,
     ResolvePreset,
     SavedPreset,
     SavePreset,
-    ServerBuild,
-    ServerPage,
-    SettingPage,
-    SettingsChange,
-    StartRequest,
-    SwitchPatches,
-    TelemetryPage,
-    Version,
-    Wire,
 )
-from engine_host.protocol.fit import HubModel, HubPage, MeasuredPage, ReadFromHub
-from engine_host.protocol.presets import JudgePresets, PresetVerdicts
+from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.telemetry import TelemetryPage
 from sndr_gui.host.errors import HostGone, HostMismatch, HostRefused, HostUnreachable
 from sndr_gui.host.local_http import LocalTransport
 from sndr_gui.host.sse import SseMessage, messages

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from engine_host.protocol import Problem
+    from engine_host.protocol.errors import Problem
 
 
 class HostError(Exception):

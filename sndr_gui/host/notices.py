@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from PySide6.QtCore import QObject, Signal
 
 if TYPE_CHECKING:
-    from engine_host.protocol import Problem
+    from engine_host.protocol.errors import Problem
 
 
 @dataclass(frozen=True)

@@ -6,32 +6,21 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
+from engine_host.protocol.engines import (
     Engine,
     EnginePage,
-    EnginePatches,
     EngineState,
-    Event,
-    Finding,
-    HostInfo,
-    Job,
-    JobKind,
-    JobPage,
-    ModelPage,
-    ProcessPatches,
     Request,
     RequestPage,
     RequestState,
-    Sample,
     ServerPage,
-    Setting,
-    SettingPage,
 )
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EngineRequestEvent,
     EngineStageEvent,
     EngineStateEvent,
+    Event,
     FindingEvent,
     HeartbeatEvent,
     HostStateEvent,
@@ -50,6 +39,13 @@ from engine_host.protocol.events import (
     SettingsChangedEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.jobs import Job, JobKind, JobPage
+from engine_host.protocol.models import ModelPage
+from engine_host.protocol.patches import EnginePatches, ProcessPatches
+from engine_host.protocol.plans import Finding, Setting
+from engine_host.protocol.settings import SettingPage
+from engine_host.protocol.telemetry import Sample
 
 RECENT_REQUESTS = 200
 LIVE_STATES = frozenset(

@@ -12,7 +12,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import Engine, EngineState, Problem
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.errors import Problem
 from sndr_gui.host.client import problem_from_openai
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

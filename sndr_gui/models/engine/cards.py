@@ -8,7 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
-from engine_host.protocol import Engine, EngineKind, Latency, Readings, Request, RequestState
+from engine_host.protocol.engines import Engine, Latency, Readings, Request, RequestState
+from engine_host.protocol.plans import EngineKind
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.trends import Points

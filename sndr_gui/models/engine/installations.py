@@ -7,7 +7,9 @@ from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, Installation, InstallationPage, Job, JobKind, JobState, Problem
+from engine_host.protocol.engines import Engine, Installation, InstallationPage
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.jobs import Job, JobKind, JobState
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

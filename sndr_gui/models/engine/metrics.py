@@ -8,7 +8,7 @@ from statistics import median
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, EngineState, Request
+from engine_host.protocol.engines import Engine, EngineState, Request
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.trends import Points, Trends

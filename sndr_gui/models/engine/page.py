@@ -6,7 +6,10 @@ import shlex
 import time
 from dataclasses import dataclass
 
-from engine_host.protocol import Engine, EngineKind, EnginePatches, EngineState, Problem, Readings
+from engine_host.protocol.engines import Engine, EngineState, Readings
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.patches import EnginePatches
+from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import LIVE_STATES

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, Sample
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError
 from sndr_gui.host.session import Session

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from engine_host.protocol import EngineKind, FitRequest
-from engine_host.protocol.fit import Change, FitGpu
+from engine_host.protocol.fit import Change, FitGpu, FitRequest
+from engine_host.protocol.plans import EngineKind
 
 _GIB = 2**30
 # Settings that the question and the command line name alike.

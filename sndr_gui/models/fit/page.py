@@ -7,18 +7,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
-    CatalogPage,
-    FitReport,
-    HardwareEntry,
-    ModelEntry,
-    ModelFile,
-    PresetItem,
-    PresetPage,
-    Problem,
-    Reason,
-)
-from engine_host.protocol.fit import Change, HubPage, Measured, MeasuredPage, ReadFromHub, Verdict
+from engine_host.protocol.catalog import HardwareEntry, ModelEntry
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.fit import Change, FitReport, HubPage, Measured, MeasuredPage, ReadFromHub, Verdict
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.presets import CatalogPage, PresetItem, PresetPage
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

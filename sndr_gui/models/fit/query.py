@@ -6,7 +6,8 @@ import asyncio
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import FitReport, FitRequest, Problem
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.fit import FitReport, FitRequest
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.models.window.throttle import Throttle

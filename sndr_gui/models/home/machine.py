@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import Gpu, HostInfo, InstallationPage, ServerPage
+from engine_host.protocol.engines import InstallationPage, ServerPage
+from engine_host.protocol.host import Gpu, HostInfo
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -5,22 +5,11 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine_host.protocol import (
-    Backend,
-    Endpoint,
-    Engine,
-    EngineKind,
-    EngineState,
-    Job,
-    JobKind,
-    JobState,
-    Problem,
-    Reach,
-    ServerChoice,
-    ServerInfo,
-    ServerPage,
-    StageTime,
-)
+from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage, StageTime
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.host import Endpoint, Reach
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.plans import EngineKind, ServerChoice
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.protocol import EngineKind, LaunchRequest, Overrides, PatchChoice, ServerChoice
 from engine_host.protocol.engine_settings.row import EngineSetting
-from engine_host.protocol.engine_settings.table import settings_of
+from engine_host.protocol.engine_settings.table import Overrides, settings_of
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 from sndr_gui.models.launch.subject import VLLM, Subject
 
 _OFF = ("off", "none")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import ModelFile, ModelOrigin
+from engine_host.protocol.models import ModelFile, ModelOrigin
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

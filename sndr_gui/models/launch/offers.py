@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.protocol import FitReport, LaunchPlan, ServerChoice, ServerInfo, ServerPage
 from engine_host.protocol.engine_settings.row import EngineSetting
-from engine_host.protocol.fit import KvChoice, Verdict
+from engine_host.protocol.engines import ServerInfo, ServerPage
+from engine_host.protocol.fit import FitReport, KvChoice, Verdict
+from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
 from sndr_gui.models.home.page import SERVER_NAMES

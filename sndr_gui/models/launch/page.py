@@ -9,16 +9,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import (
-    EngineKind,
-    Fix,
-    Installation,
-    LaunchPlan,
-    PlannedPatches,
-    Problem,
-    Reason,
-)
 from engine_host.protocol.engine_settings.row import EngineSetting
+from engine_host.protocol.engines import Installation
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.plans import EngineKind, LaunchPlan
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

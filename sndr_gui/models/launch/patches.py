@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from engine_host.protocol import PatchDecision, PatchReason, PlannedPatches
+from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from sndr_gui.kit import formats
 from sndr_gui.models.patches.page import reason_words
 

@@ -6,8 +6,9 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import PlannedPatches, PresetDetail, PresetEngine, PresetPage, ResolvePreset
-from engine_host.protocol.presets import JudgePresets, PresetVerdicts
+from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.patches import PlannedPatches
+from engine_host.protocol.presets import JudgePresets, PresetDetail, PresetPage, PresetVerdicts, ResolvePreset
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import PurePath
 
-from engine_host.protocol import LaunchPlan, ResolvedPreset
+from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.presets import ResolvedPreset
 
 
 @dataclass(frozen=True)

@@ -6,8 +6,8 @@ import shlex
 from collections.abc import Mapping
 from typing import Any
 
-from engine_host.protocol import EngineKind, FitRequest, LaunchPlan, ServerChoice
-from engine_host.protocol.fit import Change, memory_of_patches
+from engine_host.protocol.fit import Change, FitRequest, memory_of_patches
+from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
 from sndr_gui.models.launch.form import Form
 from sndr_gui.models.launch.subject import VLLM, Subject
 

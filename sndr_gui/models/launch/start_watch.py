@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Engine, EngineState
+from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.state import HostState
 from sndr_gui.models.home.page import StageRow, stage_rows
 from sndr_gui.models.window.actions import Actions

@@ -5,15 +5,11 @@ from __future__ import annotations
 import shlex
 from dataclasses import dataclass, field
 
-from engine_host.protocol import (
-    EngineKind,
-    ModelEntry,
-    ModelFile,
-    PresetEngine,
-    PresetItem,
-    Problem,
-    Reason,
-)
+from engine_host.protocol.catalog import ModelEntry, PresetEngine
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.presets import PresetItem
 
 LLAMA_CPP, VLLM = EngineKind.LLAMA_CPP, EngineKind.VLLM
 _ENGINES = {PresetEngine.LLAMA_CPP: LLAMA_CPP, PresetEngine.VLLM: VLLM}

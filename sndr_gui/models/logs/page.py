@@ -9,7 +9,8 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import LogLine, Severity
+from engine_host.protocol.base import Severity
+from engine_host.protocol.logs import LogLine
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 

@@ -6,7 +6,8 @@ import time
 
 from PySide6.QtCore import Signal
 
-from engine_host.protocol import Request, RequestState, Sample, TelemetryPage
+from engine_host.protocol.engines import Request, RequestState
+from engine_host.protocol.telemetry import Sample, TelemetryPage
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS

@@ -8,18 +8,10 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
-    BisectCheck,
-    BisectRequest,
-    BisectResult,
-    Engine,
-    EngineKind,
-    Job,
-    JobKind,
-    JobState,
-    LaunchRequest,
-    PatchPage,
-)
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.patches import BisectCheck, PatchPage
+from engine_host.protocol.plans import BisectRequest, BisectResult, EngineKind, LaunchRequest
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError
 from sndr_gui.host.session import Session

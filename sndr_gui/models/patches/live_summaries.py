@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
-from engine_host.protocol import EngineKind
+from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 

@@ -7,11 +7,9 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
-    Engine,
-    EngineKind,
+from engine_host.protocol.engines import Engine, Installation
+from engine_host.protocol.patches import (
     EnginePatches,
-    Installation,
     Patch,
     PatchDetail,
     PatchOutcome,
@@ -22,6 +20,7 @@ from engine_host.protocol import (
     ProcessRole,
     SwitchPatches,
 )
+from engine_host.protocol.plans import EngineKind
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats

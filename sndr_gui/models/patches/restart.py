@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.protocol import Engine, EngineState
+from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
 

@@ -10,19 +10,18 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.presets import (
     CatalogFault,
     EntryOrigin,
     PresetChange,
     PresetFile,
     PresetLint,
-    Problem,
-    Reason,
     ResolvedPreset,
     ResolvedSetting,
     SavedPreset,
     SetBy,
-    Severity,
 )
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from engine_host.protocol import CatalogPage, PresetForm, PresetItem
+from engine_host.protocol.presets import CatalogPage, PresetForm, PresetItem
 
 Path = tuple[str, ...]
 _ALTERNATIVES = re.compile(r"\^\(([\w.|-]+)\)\$")

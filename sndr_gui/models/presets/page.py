@@ -11,7 +11,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.presets import (
     CatalogFault,
     CatalogPage,
     EntryOrigin,
@@ -20,8 +21,6 @@ from engine_host.protocol import (
     PresetForm,
     PresetItem,
     PresetPage,
-    Problem,
-    Reason,
 )
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused

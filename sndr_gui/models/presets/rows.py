@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from engine_host.protocol import PresetItem, PresetStatus, Severity, Workload
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import PresetStatus, Workload
 from engine_host.protocol.fit import Verdict
-from engine_host.protocol.presets import EntryOrigin, PresetVerdict
+from engine_host.protocol.presets import EntryOrigin, PresetItem, PresetVerdict
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column
 from sndr_gui.models.fit.device_memory import VERDICTS

@@ -10,7 +10,8 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import Layer, Problem, ServerChoice, Setting
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.plans import Layer, ServerChoice, Setting
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

@@ -6,22 +6,12 @@ from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.protocol import (
-    Backend,
-    Engine,
-    EngineKind,
-    Finding,
-    JobKind,
-    LaunchPlan,
-    LaunchRequest,
-    Layer,
-    ModelFile,
-    ModelOrigin,
-    Overrides,
-    Problem,
-    Reason,
-    ServerChoice,
-)
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engines import Backend, Engine
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.jobs import JobKind
+from engine_host.protocol.models import ModelFile, ModelOrigin
+from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest, Layer, ServerChoice
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session

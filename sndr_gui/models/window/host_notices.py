@@ -2,8 +2,9 @@
 
 from PySide6.QtCore import QObject
 
-from engine_host.protocol import Finding, Job, JobKind, JobState
 from engine_host.protocol.events import NoticeEvent
+from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.plans import Finding
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats

@@ -6,7 +6,7 @@ from functools import partial
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.protocol import Engine
+from engine_host.protocol.engines import Engine
 from sndr_gui.host.session import Session
 from sndr_gui.models.window.actions import Actions
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from engine_host.protocol import Installation
+from engine_host.protocol.engines import Installation
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel, about, command, title_of

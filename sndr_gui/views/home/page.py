@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QHBoxLayout, QWidget
 
-from engine_host.protocol import Problem
+from engine_host.protocol.errors import Problem
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel

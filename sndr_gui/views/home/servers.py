@@ -2,7 +2,7 @@
 
 from PySide6.QtWidgets import QGridLayout, QPushButton
 
-from engine_host.protocol import Backend
+from engine_host.protocol.engines import Backend
 from sndr_gui.models.home.page import HomeModel, ServerRow
 from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.widgets.fields import ChoiceBox

@@ -9,9 +9,8 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol import Evidence, PresetDetail, PresetEntry, Variant
-from engine_host.protocol.catalog import NotFor
-from engine_host.protocol.presets import EntryOrigin
+from engine_host.protocol.catalog import Evidence, NotFor, PresetEntry, Variant
+from engine_host.protocol.presets import EntryOrigin, PresetDetail
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel

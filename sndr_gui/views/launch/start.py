@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QSizePolicy, QWidget
 
-from engine_host.protocol import EngineState
+from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel

@@ -5,7 +5,7 @@ import shlex
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QDialog, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.protocol import BisectCheck
+from engine_host.protocol.patches import BisectCheck
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.views.engine.stages import JobView

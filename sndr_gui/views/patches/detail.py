@@ -8,7 +8,7 @@ from PySide6.QtCore import QUrl
 from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
-from engine_host.protocol import Patch, PatchEvidence, PatchOperation, PatchResult
+from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.engine.installations import command
 from sndr_gui.models.patches.page import PatchesModel, reason_words

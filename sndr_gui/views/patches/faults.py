@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
 
-from engine_host.protocol import PatchFault
+from engine_host.protocol.patches import PatchFault
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import button, column, row, scrolling, text
 from sndr_gui.views.widgets.problems import ProblemBox

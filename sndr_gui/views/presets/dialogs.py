@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
 
-from engine_host.protocol import Severity
+from engine_host.protocol.base import Severity
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.page import PendingImport, PresetsModel
 from sndr_gui.views.widgets.copying import CopyField

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol import Finding, Fix, Problem
+from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.plans import Finding
 from sndr_gui.kit import formats
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.parts import IconLabel, button, clear, restyle, row, set_text, text

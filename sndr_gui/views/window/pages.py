@@ -7,7 +7,8 @@ from functools import partial
 
 from PySide6.QtCore import QObject
 
-from engine_host.protocol import EngineState, EntryOrigin
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.host.session import Session
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.models.chat.page import ChatModel

@@ -10,7 +10,8 @@ from PySide6.QtGui import QGuiApplication
 from PySide6.QtTest import QTest
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import EngineState, Problem, Reason
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Problem, Reason
 from sndr_gui.views.chat.page import ChatView
 from sndr_gui.views.chat.rich_text import MessageText
 from tests.views.conftest import Stage

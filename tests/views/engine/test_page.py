@@ -8,22 +8,15 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QAbstractButton, QComboBox, QLabel
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import (
-    EngineState,
-    Layer,
-    PatchOutcome,
-    PatchResult,
-    ProcessRole,
-    RequestState,
-    Setting,
-    StageTime,
-)
+from engine_host.protocol.engines import EngineState, RequestState, StageTime
 from engine_host.protocol.events import (
     EngineRequestEvent,
     EngineStageEvent,
     PatchResultEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.patches import PatchOutcome, PatchResult, ProcessRole
+from engine_host.protocol.plans import Layer, Setting
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.engine.page import EngineView
 from sndr_gui.views.logs.page import LogsView

@@ -21,36 +21,28 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from engine_host.protocol import (
+from engine_host.protocol.base import Version
+from engine_host.protocol.engines import (
     Engine,
     EnginePage,
-    EnginePatches,
     EngineState,
-    FitReport,
-    FitRequest,
-    HostInfo,
     InstallationPage,
-    Job,
-    JobKind,
-    JobPage,
-    JobState,
-    LaunchPlan,
-    LogLine,
-    LogPage,
-    ModelPage,
-    PatchDetail,
-    PatchPage,
-    PresetPage,
-    Problem,
     RequestPage,
     ServerPage,
-    SettingPage,
-    TelemetryPage,
-    Version,
 )
-from engine_host.protocol import Request as EngineRequest
+from engine_host.protocol.engines import Request as EngineRequest
+from engine_host.protocol.errors import Problem
 from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
-from engine_host.protocol.presets import PresetVerdicts
+from engine_host.protocol.fit import FitReport, FitRequest
+from engine_host.protocol.host import HostInfo
+from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
+from engine_host.protocol.logs import LogLine, LogPage
+from engine_host.protocol.models import ModelPage
+from engine_host.protocol.patches import EnginePatches, PatchDetail, PatchPage
+from engine_host.protocol.plans import LaunchPlan
+from engine_host.protocol.presets import PresetPage, PresetVerdicts
+from engine_host.protocol.settings import SettingPage
+from engine_host.protocol.telemetry import TelemetryPage
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples

@@ -5,18 +5,8 @@ import time
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine_host.protocol import (
-    EngineState,
-    Fix,
-    JobKind,
-    JobState,
-    Problem,
-    Reason,
-    RequestState,
-    ServerChoice,
-    SpeedComparison,
-    SpeedRow,
-)
+from engine_host.protocol.engines import EngineState, RequestState, SpeedComparison, SpeedRow
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import (
     EngineRequestEvent,
     EngineStageEvent,
@@ -24,6 +14,8 @@ from engine_host.protocol.events import (
     ServersChangedEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.home.page import HomeView
 from sndr_gui.views.logs.page import LogsView

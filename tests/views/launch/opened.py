@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from engine_host.protocol import Gpu, InstallationPage
+from engine_host.protocol.engines import InstallationPage
+from engine_host.protocol.host import Gpu
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples

@@ -5,8 +5,10 @@ import time
 
 import pytest
 
-from engine_host.protocol import EngineState, PresetPage, Problem, Reason
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import PresetsChangedEvent, TelemetryEvent
+from engine_host.protocol.presets import PresetPage
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.models.fit import memory_watch
 from sndr_gui.views.launch.page import LaunchView

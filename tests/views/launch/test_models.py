@@ -6,7 +6,9 @@ from PySide6.QtWidgets import QPushButton
 from pytestqt.qtbot import QtBot
 
 from engine_host.engines.llamacpp.servers import build_fix
-from engine_host.protocol import Action, Finding, Fix, Problem, Reason, Severity
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Action, Fix, Problem, Reason
+from engine_host.protocol.plans import Finding
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from engine_host.protocol import Problem, Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, PatchesChangedEvent, SettingsChangedEvent
 from sndr_gui.host.client import HostClient
 from sndr_gui.models.launch.page import ListKind

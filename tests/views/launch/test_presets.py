@@ -6,8 +6,9 @@ from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QApplication, QWidget
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import PresetPage, Problem, Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import PresetsChangedEvent
+from engine_host.protocol.presets import PresetPage
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage

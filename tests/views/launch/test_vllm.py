@@ -5,8 +5,10 @@ from typing import Any
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine_host.protocol import EngineState, InstallationPage, JobState, Problem, Reason, Verification
+from engine_host.protocol.engines import EngineState, InstallationPage, Verification
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import JobDoneEvent, ServersChangedEvent
+from engine_host.protocol.jobs import JobState
 from sndr_gui.views.engine.installations import RemoveDialog
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage

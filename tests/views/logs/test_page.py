@@ -5,8 +5,9 @@ import time
 from PySide6.QtTest import QTest
 
 from engine_host.cli.status import logs
-from engine_host.protocol import LogLine, Severity
+from engine_host.protocol.base import Severity
 from engine_host.protocol.events import LogLineEvent, MissedEvent
+from engine_host.protocol.logs import LogLine
 from sndr_gui.views.logs.page import LogsView
 from tests.views.conftest import Stage
 

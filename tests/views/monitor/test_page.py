@@ -6,7 +6,7 @@ import time
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine_host.protocol import EngineState, RequestState
+from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.connection import Phase

@@ -7,22 +7,8 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QMenu, QPushButton
 
-from engine_host.protocol import (
-    BisectResult,
-    BisectTrial,
-    BisectVerdict,
-    EngineState,
-    InstallationPage,
-    JobKind,
-    JobState,
-    PatchFault,
-    PatchOutcome,
-    PatchResult,
-    Problem,
-    ProcessRole,
-    Reason,
-    RequestState,
-)
+from engine_host.protocol.engines import EngineState, InstallationPage, RequestState
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import (
     EngineRequestEvent,
     JobDoneEvent,
@@ -30,6 +16,9 @@ from engine_host.protocol.events import (
     PatchResultEvent,
     ServersChangedEvent,
 )
+from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.patches import PatchFault, PatchOutcome, PatchResult, ProcessRole
+from engine_host.protocol.plans import BisectResult, BisectTrial, BisectVerdict
 from sndr_gui.views.patches.bisect import BisectDialog
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.page import PatchesView

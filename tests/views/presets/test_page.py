@@ -20,7 +20,8 @@ from PySide6.QtWidgets import (
     QWidget,
 )
 
-from engine_host.protocol import EntryOrigin, Reason
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.presets import EntryOrigin
 from sndr_gui.models.presets.drafts import Draft, Drafts
 from sndr_gui.views.presets.dialogs import CloseDialog, ImportDialog, SaveDialog
 from sndr_gui.views.presets.page import PresetsView

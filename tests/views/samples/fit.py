@@ -2,18 +2,21 @@
 
 from typing import Any
 
-from engine_host.protocol import EngineKind, FitReport, FitRequest, Severity
+from engine_host.protocol.base import Severity
 from engine_host.protocol.fit import (
     Advice,
     Change,
     CurvePoint,
     DeviceFit,
     FitPart,
+    FitReport,
+    FitRequest,
     KvChoice,
     PartSource,
     Roofline,
     Verdict,
 )
+from engine_host.protocol.plans import EngineKind
 
 GIB = 2**30
 MIB = 2**20

@@ -4,28 +4,27 @@ import json
 import time
 from typing import Any
 
-from engine_host.protocol import (
-    AppliesTo,
-    Endpoint,
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import (
     Engine,
-    EnginePatches,
     EngineState,
-    Finding,
-    Fix,
-    GpuAbsence,
-    HostInfo,
     Installation,
     InstallationPage,
-    Job,
-    JobKind,
-    JobState,
-    JobStep,
-    LaunchPlan,
-    Layer,
-    LogLine,
-    ModelFile,
-    ModelOrigin,
-    ModelPage,
+    Readings,
+    Request,
+    RequestState,
+    ServerInfo,
+    ServerPage,
+    StageTime,
+)
+from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
+from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
+from engine_host.protocol.logs import LogLine
+from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
+from engine_host.protocol.patches import (
+    AppliesTo,
+    EnginePatches,
     Patch,
     PatchDecision,
     PatchDetail,
@@ -37,25 +36,13 @@ from engine_host.protocol import (
     PatchReason,
     PatchResult,
     PlannedPatches,
-    Problem,
     ProcessPatches,
     ProcessRole,
-    Reach,
-    Readings,
-    Reason,
-    Request,
-    RequestState,
     Risk,
-    Series,
-    ServerChoice,
-    ServerInfo,
-    ServerPage,
-    Setting,
-    SettingPage,
-    Severity,
-    StageTime,
-    TelemetryPage,
 )
+from engine_host.protocol.plans import Finding, LaunchPlan, Layer, ServerChoice, Setting
+from engine_host.protocol.settings import SettingPage
+from engine_host.protocol.telemetry import Series, TelemetryPage
 
 GIB = 2**30
 

@@ -2,32 +2,36 @@
 
 from typing import Any
 
-from engine_host.protocol import (
+from engine_host.protocol.base import Severity
+from engine_host.protocol.catalog import (
     Card,
     Evidence,
-    Finding,
-    Fix,
     ModelEntry,
     Needs,
-    PatchChoice,
-    PresetDetail,
+    NotFor,
     PresetEngine,
     PresetEntry,
-    PresetItem,
-    PresetPage,
     PresetStatus,
     ProfileEntry,
-    Reason,
-    ResolvedPreset,
-    Severity,
+    Source,
     Task,
     Variant,
     Workload,
 )
-from engine_host.protocol.catalog import NotFor, Source
 from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import Verdict
-from engine_host.protocol.presets import EntryOrigin, PresetVerdict, PresetVerdicts
+from engine_host.protocol.patches import PatchChoice
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.presets import (
+    EntryOrigin,
+    PresetDetail,
+    PresetItem,
+    PresetPage,
+    PresetVerdict,
+    PresetVerdicts,
+    ResolvedPreset,
+)
 
 GIB = 2**30
 

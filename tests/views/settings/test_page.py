@@ -7,7 +7,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QCheckBox, QComboBox, QLineEdit
 
-from engine_host.protocol import Problem, Reason
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import SettingsChangedEvent
 from sndr_gui.views.settings.page import SettingsView
 from tests.views.conftest import Stage

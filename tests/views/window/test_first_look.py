@@ -4,7 +4,7 @@ import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 
-from engine_host.protocol import EngineState
+from engine_host.protocol.engines import EngineState
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.chat.page import ChatView
 from sndr_gui.views.home.page import HomeView

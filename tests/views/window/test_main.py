@@ -25,7 +25,8 @@ from PySide6.QtWidgets import (
 )
 from pytestqt.qtbot import QtBot
 
-from engine_host.protocol import EngineState, JobKind, JobState, RequestState, Severity
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import (
     EngineRequestEvent,
     HostStateEvent,
@@ -33,6 +34,7 @@ from engine_host.protocol.events import (
     NoticeEvent,
     TelemetryEvent,
 )
+from engine_host.protocol.jobs import JobKind, JobState
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.client import USER_AGENT
 from sndr_gui.host.connection import Phase

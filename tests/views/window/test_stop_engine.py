@@ -5,7 +5,7 @@ from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
 from PySide6.QtWidgets import QPushButton
 
-from engine_host.protocol import EngineState, RequestState
+from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples

@@ -11,7 +11,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.presets.catalog import PresetOperations
-from engine_host.protocol import ImportPreset, LintPreset, Reason, ResolvePreset, SavePreset
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
 from sndr_gui.host.client import HostClient
 from sndr_gui.host.errors import HostRefused
 from tests.unit.cli.fake_host import TOKEN, FakeHost, fake_host

@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine_host.protocol import Engine, EngineState, Latency, Readings, Request, RequestState
+from engine_host.protocol.engines import Engine, EngineState, Latency, Readings, Request, RequestState
 from sndr_gui.models.engine import cards as engine_cards
 from sndr_gui.models.engine.cards import Speculation
 from tests.views.samples import engines as engine_samples

@@ -1,7 +1,6 @@
 """What this machine has, in words: who holds a GPU, and engines that are here or not."""
 
-from engine_host.protocol import Gpu
-from engine_host.protocol.host import GpuHolder
+from engine_host.protocol.host import Gpu, GpuHolder
 from sndr_gui.models.home.machine import engine_parts, gpu_part
 from tests.views.samples import host as samples
 

@@ -8,7 +8,7 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.presets.catalog import PresetOperations
-from engine_host.protocol import CatalogPage, PresetForm, PresetPage
+from engine_host.protocol.presets import CatalogPage, PresetForm, PresetPage
 from sndr_gui.models.presets.form import (
     FormField,
     fields_of,

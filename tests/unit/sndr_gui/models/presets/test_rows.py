@@ -2,8 +2,7 @@
 
 from dataclasses import replace
 
-from engine_host.protocol import PresetStatus, Workload
-from engine_host.protocol.catalog import Evidence
+from engine_host.protocol.catalog import Evidence, PresetStatus, Workload
 from engine_host.protocol.fit import Verdict
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.presets.rows import (

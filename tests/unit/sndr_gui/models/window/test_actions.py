@@ -1,16 +1,8 @@
 """What "start it again" asks for: the same model in the same engine, with what was given for that start."""
 
-from engine_host.protocol import (
-    EngineKind,
-    EngineState,
-    Layer,
-    PatchChoice,
-    PatchDecision,
-    PatchReason,
-    PlannedPatches,
-    ServerChoice,
-    Setting,
-)
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason, PlannedPatches
+from engine_host.protocol.plans import EngineKind, Layer, ServerChoice, Setting
 from sndr_gui.models.window.actions import request_of
 from tests.plan_samples import engine_of, vllm_plan
 
