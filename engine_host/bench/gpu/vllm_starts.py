@@ -2,11 +2,12 @@
 
 usage: python engine_host/bench/gpu/vllm_starts.py [--out FILE] [--log FILE] [--seconds N] [STARTS.json]
 
-It needs a GPU and vLLM 0.26, no weights and no network: models are config.json files of
+It needs a GPU and vLLM 0.26 or 0.32, no weights and no network: models are config.json files of
 tests/unit/fit/shapes, loaded with `--load-format dummy`. STARTS.json is a list of starts as in `planned()`,
-which is used without it. Each start is a process of its own, whose engine core runs in that process; it ends
-when its KV cache is allocated and, where CUDA graphs are on, when they are captured. One JSON line is
-written for each start as it ends, so that a run that is cut short keeps what it has.
+which is used without it; or a file with such a list under "starts" (tests/unit/fit/predicted_starts.json),
+of which those on one GPU are made. Each start is a process of its own, whose engine core runs in that
+process; it ends when its KV cache is allocated and, where CUDA graphs are on, when they are captured. One
+JSON line is written for each start as it ends, so that a run that is cut short keeps what it has.
 
 Sizes are bytes and vLLM's own figures (`gpu_worker.Worker`), beside what torch and the driver say.
 """
@@ -83,6 +84,8 @@ def engine_arguments(start: Start, folder: Path) -> dict[str, Any]:
     }
     if "text_config" in json.loads((folder / "config.json").read_text(encoding="utf-8")):
         arguments["language_model_only"] = True
+    if convert := start.get("pooling"):
+        arguments |= {"runner": "pooling", "convert": convert}
     if drafts := start.get("speculation"):
         arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": drafts}
     return arguments
@@ -307,6 +310,9 @@ def main() -> None:
         _child(json.loads(args.one[0]), Path(args.one[1]), args.log)
     deadline = time.monotonic() + args.seconds
     plan = json.loads(args.starts.read_text(encoding="utf-8")) if args.starts else list(planned())
+    if isinstance(plan, dict):
+        # The engine core runs in this process, where there is one GPU.
+        plan = [start for start in plan["starts"] if start.get("tensor_parallel", 1) == 1]
     for module in ("vllm.v1.worker.gpu_worker", "vllm.v1.engine.core", "vllm.entrypoints.llm"):
         importlib.import_module(module)
     forks = can_fork()

@@ -137,6 +137,8 @@ class ModelShape:
     global_kv_heads: int | None = None
     global_head_dim: int | None = None
     shared_kv: int = 0
+    # Numbers of the table that gives each layer an input of its own (Gemma 3n and 4's small ones).
+    layer_tables: int = 0
 
     @property
     def full(self) -> "ModelShape":
@@ -193,6 +195,7 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
         global_head_dim=_count(text, "global_head_dim") if uneven else None,
         shared_kv=_count(text, "num_kv_shared_layers") or 0,
+        layer_tables=_layer_tables(text, len(layers)),
     )
 
 
@@ -203,7 +206,11 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
             raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(unknown)}")
         if len(kinds) != number:
             raise _unknown("layer_types", f"it lists {len(kinds)} layers, and there are {number}")
-        return tuple(_LAYERS[str(kind)] for kind in kinds)
+        found = tuple(_LAYERS[str(kind)] for kind in kinds)
+        if "mamba_n_heads" in text:
+            # Granite's word for them is that of gated-delta layers.
+            return tuple(Layer.MAMBA if kind is Layer.GATED_DELTA else kind for kind in found)
+        return found
     if interval := _count(text, "full_attention_interval"):
         return tuple(
             Layer.FULL if (place + 1) % interval == 0 else Layer.GATED_DELTA for place in range(number)
@@ -218,6 +225,11 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
     # Else every layer is alike: with a window when there is one that is in use.
     windowed = _count(text, "sliding_window") and text.get("use_sliding_window", kind not in _WINDOW_OFF)
     return (Layer.SLIDING if windowed else Layer.FULL,) * number
+
+
+def _layer_tables(text: Mapping[str, Any], layers: int) -> int:
+    rows, width = (_count(text, f"{name}_size_per_layer_input") for name in ("vocab", "hidden"))
+    return layers * rows * width if rows and width else 0
 
 
 def _mamba(text: Mapping[str, Any]) -> Mamba:

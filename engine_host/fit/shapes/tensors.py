@@ -109,8 +109,12 @@ def formula_weights(
                 saved[matrix.part] += matrix.weights * (element - few / 8)
         if (few := quantization.bits("lm_head")) is not None:
             head *= few / 8 / element
+    embedding = table
+    if shape.layer_tables:
+        # Rows of these are read, and the whole of the table that is also the head.
+        embedding, head = head + shape.layer_tables * shape.element, table
     return WeightBytes(
-        embedding=round(table),
+        embedding=round(embedding),
         head=round(head),
         body=round(body * element - saved["body"]),
         experts=round(experts * element - saved["experts"]),

@@ -36,7 +36,7 @@ def weights_of(shape: ModelShape) -> Weights:
     delta += shape.count(Layer.MAMBA) * (_mamba(shape) + norms)
     feed_forward = mixtures * full + dense
     table = shape.vocabulary * shape.hidden
-    embedding = table * (1 if shape.tied else 2) + shape.hidden
+    embedding = table * (1 if shape.tied else 2) + shape.hidden + shape.layer_tables
     # A drafting layer: two norms at its entry, both projected to one width, a whole layer, a norm at its end.
     drafting = shape.mtp_layers * (
         3 * shape.hidden + 2 * shape.hidden * shape.hidden + _attention(shape) + norms + full

@@ -45,3 +45,25 @@ def test_a_mixture_reads_only_what_a_token_uses() -> None:
     found = weights_of(read_shape(config))
     assert found.total == pytest.approx(30.5e9, rel=0.01)
     assert found.read + 151_936 * 2048 == pytest.approx(3.3e9, rel=0.03)
+
+
+def test_latent_attention_and_a_first_layer_without_a_mixture() -> None:
+    """DeepSeek-V2-Lite: 15,706,484,224, as its files hold."""
+    config = {
+        "model_type": "deepseek_v2",
+        "num_hidden_layers": 27,
+        "hidden_size": 2048,
+        "intermediate_size": 10_944,
+        "num_attention_heads": 16,
+        "vocab_size": 102_400,
+        "kv_lora_rank": 512,
+        "qk_rope_head_dim": 64,
+        "qk_nope_head_dim": 128,
+        "v_head_dim": 128,
+        "n_routed_experts": 64,
+        "n_shared_experts": 2,
+        "num_experts_per_tok": 6,
+        "moe_intermediate_size": 1408,
+        "first_k_dense_replace": 1,
+    }
+    assert weights_of(read_shape(config)).total == 15_706_484_224
