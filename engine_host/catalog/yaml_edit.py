@@ -8,7 +8,8 @@ from typing import Any
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 from ruamel.yaml.nodes import CollectionNode, MappingNode, Node
 
-from engine_host.catalog.yaml_file import compose, dotted, invalid, parse, round_trip
+from engine_host.catalog.yaml_file import dotted, invalid, parse
+from engine_host.catalog.yaml_nodes import compose, round_trip
 
 # A value is one line, however long.
 _WIDTH = 1 << 20
