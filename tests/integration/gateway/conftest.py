@@ -46,12 +46,12 @@ RealMaker = Callable[..., contextlib.AbstractAsyncContextManager[Real]]
 def random_model(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Shape], Path]:
     """Random-weight models, one file a shape."""
     folder = tmp_path_factory.mktemp("models")
-    made: dict[Shape, Path] = {}
+    served: dict[Shape, Path] = {}
 
     def model(shape: Shape = SMALL) -> Path:
-        if shape not in made:
-            made[shape] = write_random_model(folder / f"random-{len(made)}.gguf", shape)
-        return made[shape]
+        if shape not in served:
+            served[shape] = write_random_model(folder / f"random-{len(served)}.gguf", shape)
+        return served[shape]
 
     return model
 

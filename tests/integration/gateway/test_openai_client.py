@@ -39,7 +39,7 @@ def client(url: str) -> openai.AsyncOpenAI:
 
 def test_models_chat_and_usage(real: Any) -> None:
     async def go() -> None:
-        async with real() as made, client(made.url) as ai:
+        async with real() as served, client(served.url) as ai:
             models = [model async for model in ai.models.list()]
             assert [model.id for model in models] == ["random"]
             assert (await ai.models.retrieve("random")).owned_by == "llamacpp"
@@ -62,7 +62,7 @@ def test_models_chat_and_usage(real: Any) -> None:
             assert chunks[-1].choices == []
             assert chunks[-1].usage is not None
             assert chunks[-1].usage.completion_tokens == 20
-            request = made.gateway.request_log.requests("e1")[0]
+            request = served.gateway.request_log.requests("e1")[0]
             assert request.state is RequestState.DONE
             assert (request.generated_tokens, request.finish) == (20, "length")
             assert request.ttft is not None
@@ -75,7 +75,7 @@ def test_models_chat_and_usage(real: Any) -> None:
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
     async def go() -> None:
-        async with real() as made, client(made.url) as ai:
+        async with real() as served, client(served.url) as ai:
             answer: Any = await ai.completions.create(
                 model="random",
                 prompt="def add(a, b):\n    ",
@@ -92,9 +92,9 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
                 assert answer.usage.completion_tokens == 12
                 text = answer.choices[0].text
             assert text
-            assert made.gateway.request_log.requests()[0].generated_tokens == 12
+            assert served.gateway.request_log.requests()[0].generated_tokens == 12
             # The engine saw both sides of the gap: a suffix that was dropped would leave it shorter.
-            prompt = made.gateway.request_log.requests()[0].prompt_tokens
+            prompt = served.gateway.request_log.requests()[0].prompt_tokens
             assert prompt > len("def add")
 
     asyncio.run(go())
@@ -102,7 +102,7 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
 
 def test_a_tool_call_in_a_stream(real: Any) -> None:
     async def go() -> None:
-        async with real() as made, client(made.url) as ai:
+        async with real() as served, client(served.url) as ai:
             stream = await ai.chat.completions.create(
                 model="random",
                 messages=MESSAGES,
@@ -125,14 +125,14 @@ def test_a_tool_call_in_a_stream(real: Any) -> None:
             assert name == "weather"
             assert set(json.loads(arguments)) == {"rain"}
             assert finish == "tool_calls"
-            assert made.gateway.request_log.requests()[0].finish == "tool_calls"
+            assert served.gateway.request_log.requests()[0].finish == "tool_calls"
 
     asyncio.run(go())
 
 
 def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
     async def go() -> None:
-        async with real() as made, client(made.url) as ai:
+        async with real() as served, client(served.url) as ai:
             firsts: list[float] = []
             ends: list[float] = []
 
@@ -144,17 +144,17 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
                     stream=True,
                     extra_body=ENDLESS,
                 )
-                seen = False
+                received = False
                 async for chunk in answer.parse():
-                    if not seen and chunk.choices and chunk.choices[0].delta.content:
+                    if not received and chunk.choices and chunk.choices[0].delta.content:
                         firsts.append(time.monotonic())
-                        seen = True
+                        received = True
                 ends.append(time.monotonic())
                 return answer.headers.get("x-sndr-waiting", "")
 
             tasks = [asyncio.create_task(ask(number)) for number in range(8)]
             async with asyncio.timeout(30):
-                while made.gateway.request_log.active("e1") < 8:  # noqa: ASYNC110
+                while served.gateway.request_log.active("e1") < 8:  # noqa: ASYNC110
                     await asyncio.sleep(0.001)
             ninth = asyncio.create_task(ask(9))
             waited = await asyncio.gather(*tasks)
@@ -162,24 +162,24 @@ def test_eight_streams_run_in_parallel_and_the_ninth_waits(real: Any) -> None:
             assert waited == [""] * 8
             assert await ninth == "1"
             assert firsts[8] > min(ends)
-            assert all(request.generated_tokens == 300 for request in made.gateway.request_log.requests())
+            assert all(request.generated_tokens == 300 for request in served.gateway.request_log.requests())
 
     asyncio.run(go())
 
 
 def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
     async def go() -> None:
-        async with real(slots=1, context=8192) as made, client(made.url) as ai:
+        async with real(slots=1, context=8192) as served, client(served.url) as ai:
 
             async def generated() -> int:
                 found = re.search(
-                    rb"^llamacpp:tokens_predicted_total (\d+)", await made.get("/metrics"), re.M
+                    rb"^llamacpp:tokens_predicted_total (\d+)", await served.get("/metrics"), re.M
                 )
                 assert found is not None
                 return int(found[1])
 
             async def busy() -> bool:
-                return any(slot["is_processing"] for slot in json.loads(await made.get("/slots")))
+                return any(slot["is_processing"] for slot in json.loads(await served.get("/slots")))
 
             async def leave() -> float:
                 """Seconds from leaving in mid-stream until the engine's slot is free."""
@@ -202,15 +202,15 @@ def test_leaving_stops_the_engine_within_100_ms(real: Any) -> None:
             at_once = await generated()
             await asyncio.sleep(0.2)
             assert await generated() == at_once
-            assert all(r.state is RequestState.CANCELLED for r in made.gateway.request_log.requests())
-            assert made.gateway.request_log.active("e1") == 0
+            assert all(r.state is RequestState.CANCELLED for r in served.gateway.request_log.requests())
+            assert served.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
 
 def test_errors_become_the_clients_own(real: Any) -> None:
     async def go() -> None:
-        async with real(slots=1) as made, client(made.url) as ai:
+        async with real(slots=1) as served, client(served.url) as ai:
             with pytest.raises(openai.NotFoundError, match="Running now: random") as missing:
                 await ai.chat.completions.create(model="gpt-4", messages=MESSAGES)
             assert missing.value.code == "model_not_found"
@@ -247,7 +247,7 @@ def test_what_the_engine_cannot_read_is_the_clients_mistake(
     real: Any, asked: dict[str, Any], words: str, stream: bool
 ) -> None:
     async def go() -> None:
-        async with real(slots=1) as made, client(made.url) as ai:
+        async with real(slots=1) as served, client(served.url) as ai:
             with pytest.raises(openai.BadRequestError, match=words):
                 await ai.chat.completions.create(
                     **{"model": "random", "messages": MESSAGES, "stream": stream, **asked}
@@ -262,7 +262,7 @@ def test_a_completions_log_probabilities_have_the_form_of_completions(
     real: Any, top: int, stream: bool
 ) -> None:
     async def go() -> None:
-        async with real(slots=1) as made, client(made.url) as ai:
+        async with real(slots=1) as served, client(served.url) as ai:
             asked: Any = {"model": "random", "prompt": "a b", "max_tokens": 6, "temperature": 0}
             asked["logprobs"] = top
             if stream:
@@ -287,7 +287,7 @@ def test_a_completions_log_probabilities_have_the_form_of_completions(
 
 def test_echo_is_refused_and_not_left_out(real: Any) -> None:
     async def go() -> None:
-        async with real(slots=1) as made, client(made.url) as ai:
+        async with real(slots=1) as served, client(served.url) as ai:
             with pytest.raises(openai.BadRequestError, match="does not repeat the prompt") as echo:
                 await ai.completions.create(model="random", prompt="a", echo=True)
             assert (echo.value.code, echo.value.param) == ("unsupported", "echo")
@@ -299,7 +299,7 @@ def test_echo_is_refused_and_not_left_out(real: Any) -> None:
 
 def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
     async def go() -> None:
-        async with real(slots=1, context=8192) as made, client(made.url) as ai:
+        async with real(slots=1, context=8192) as served, client(served.url) as ai:
             stream = await ai.chat.completions.create(
                 model="random", messages=MESSAGES, max_tokens=7000, stream=True, extra_body=ENDLESS
             )
@@ -308,18 +308,18 @@ def test_a_crash_in_mid_stream_raises_in_the_client(real: Any) -> None:
                 async for chunk in stream:
                     if chunk.choices[0].delta.content:
                         with contextlib.suppress(ProcessLookupError):
-                            os.kill(made.server.pid, signal.SIGKILL)
+                            os.kill(served.server.pid, signal.SIGKILL)
 
             with pytest.raises(openai.APIError, match="ended before the answer was complete"):
                 await read()
-            assert made.gateway.request_log.requests()[0].state is RequestState.FAILED
+            assert served.gateway.request_log.requests()[0].state is RequestState.FAILED
 
     asyncio.run(go())
 
 
 def test_embeddings_of_an_engine_started_for_them(real: Any) -> None:
     async def go() -> None:
-        async with real(slots=1, embeddings=True) as made, client(made.url) as ai:
+        async with real(slots=1, embeddings=True) as served, client(served.url) as ai:
             answer = await ai.embeddings.create(model="random", input=["one", "two"], encoding_format="float")
             assert len(answer.data) == 2
             assert len(answer.data[0].embedding) == 256

@@ -28,12 +28,12 @@ def test_nothing_is_asked_of_the_hub_but_on_request(monkeypatch: pytest.MonkeyPa
                 assert problem.fix.command == "sndr fit org/name --online"
                 page = HubPage.model_validate_json((await opened.client.get("/v1/fit/hub")).text)
                 assert (page.endpoint, page.models) == (served.endpoint, ())
-                assert served.asked == []
+                assert served.requests == []
 
                 answer = await opened.client.post("/v1/fit/hub", json={"repository": "org/name"})
                 read = HubModel.model_validate_json(answer.text)
                 assert (read.model, read.size) == (f"org/name@{COMMIT}", 9_000_000)
-                asked = len(served.asked)
+                requests = len(served.requests)
                 for name in ("org/name", read.model):
                     body = {"model": name, "hardware": "2x rtx-3090", "context": 1024}
                     answer = await opened.client.post("/v1/fit", json=body)
@@ -41,7 +41,7 @@ def test_nothing_is_asked_of_the_hub_but_on_request(monkeypatch: pytest.MonkeyPa
                     assert report.model == f"org/name@{COMMIT[:8]}"
                     weights = sum(part.size for part in report.devices[0].parts if part.name == "weights")
                     assert 2 * weights == pytest.approx(9_000_000, rel=0.5)
-                assert len(served.asked) == asked
+                assert len(served.requests) == requests
                 page = HubPage.model_validate_json((await opened.client.get("/v1/fit/hub")).text)
                 assert page.models == (read,)
                 answer = await opened.client.post("/v1/fit/hub", json={"repository": "org/none"})

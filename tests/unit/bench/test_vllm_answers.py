@@ -13,8 +13,8 @@ def test_the_first_difference_counts_with_how_near_the_decision_was() -> None:
 
 
 def test_prompts_are_the_same_every_time() -> None:
-    asked = prompts()
-    assert asked == prompts()
-    assert len(asked) == 40
-    assert [len(prompt) for prompt in asked[:4]] == [1, 2, 3, 5]
-    assert all(3 <= token < 512 for prompt in asked for token in prompt)
+    first = prompts()
+    assert first == prompts()
+    assert len(first) == 40
+    assert [len(prompt) for prompt in first[:4]] == [1, 2, 3, 5]
+    assert all(3 <= token < 512 for prompt in first for token in prompt)

@@ -37,13 +37,13 @@ def test_each_value_names_its_layer_file_key_and_line(small: Small) -> None:
 LAYERS = ("engine", "hardware", "model", "profile", "preset", "file", "variation", "override")
 
 
-@pytest.mark.parametrize("said", [c for n in (1, 2, 8) for c in itertools.combinations(LAYERS, n)])
-def test_the_order_of_the_layers(small: Small, said: tuple[str, ...]) -> None:
+@pytest.mark.parametrize("layers", [c for n in (1, 2, 8) for c in itertools.combinations(LAYERS, n)])
+def test_the_order_of_the_layers(small: Small, layers: tuple[str, ...]) -> None:
     def value(layer: str) -> int:
         return 1024 + LAYERS.index(layer)
 
     def context(layer: str, indent: str, otherwise: str) -> str:
-        return f"{indent}context: {value(layer)}" if layer in said else f"{indent}{otherwise}"
+        return f"{indent}context: {value(layer)}" if layer in layers else f"{indent}{otherwise}"
 
     small.write("engines/vllm", ENGINE.replace("  context: 8192", context("engine", "  ", "eager: false")))
     small.write(
@@ -61,14 +61,16 @@ def test_the_order_of_the_layers(small: Small, said: tuple[str, ...]) -> None:
     )
     small.write_own("mine", VARIATION.replace("  context: 4096", context("variation", "  ", "eager: false")))
     user = UserValues(
-        "settings.toml", {"context": value("file")} if "file" in said else {}, {"context": "engine.context"}
+        "settings.toml",
+        {"context": value("file")} if "file" in layers else {},
+        {"context": "engine.context"},
     )
-    overrides = Overrides(context=value("override")) if "override" in said else None
+    overrides = Overrides(context=value("override")) if "override" in layers else None
     found = resolve(small.read(), "mine", Machine("card"), user, overrides)
-    strongest = max(said, key=LAYERS.index)
+    strongest = max(layers, key=LAYERS.index)
     context_of = setting(found, "context")
     assert context_of.value == value(strongest)
-    assert len(context_of.over) == len(said) - 1
+    assert len(context_of.over) == len(layers) - 1
     layer = {"file": Layer.USER, "variation": Layer.USER, "engine": Layer.ENGINE}.get(strongest)
     assert context_of.by.layer is (layer or Layer(strongest))
     if strongest == "file":
@@ -141,17 +143,20 @@ def test_the_way_out_of_a_conflict_can_be_pasted(small: Small) -> None:
 
 
 def test_more_context_than_the_model_was_trained_for(small: Small) -> None:
-    said = conflict(small, overrides=Overrides(context=40000))
-    assert "context is 40000 by the layer override" in said
-    assert "at most 32768" in said
-    assert "model (shipped/models/small.yaml, line 9)" in said
+    conflict_message = conflict(small, overrides=Overrides(context=40000))
+    assert "context is 40000 by the layer override" in conflict_message
+    assert "at most 32768" in conflict_message
+    assert "model (shipped/models/small.yaml, line 9)" in conflict_message
 
 
 def test_a_value_that_the_engine_does_not_know(small: Small) -> None:
     small.write("presets/small-one", PRESET.replace("  context: 16384", "  kv_cache_dtype: q4_0"))
-    said = conflict(small)
-    assert "kv_cache_dtype is q4_0 by the layer preset (shipped/presets/small-one.yaml, line 14)" in said
-    assert "only auto, fp8 is possible by the layer engine default" in said
+    conflict_message = conflict(small)
+    assert (
+        "kv_cache_dtype is q4_0 by the layer preset (shipped/presets/small-one.yaml, line 14)"
+        in conflict_message
+    )
+    assert "only auto, fp8 is possible by the layer engine default" in conflict_message
 
 
 def test_drafting_without_a_head_for_it(small: Small) -> None:
@@ -169,18 +174,18 @@ def test_heads_that_cannot_be_shared_and_gpus_that_are_not_there(small: Small) -
     small.write("presets/small-one", preset)
     assert "12 attention heads, which 8 GPUs cannot share" in conflict(small, machine=Machine("card", 8))
     small.write("presets/small-one", preset.replace("_parallel: 8", "_parallel: 4"))
-    said = conflict(small, machine=Machine("card", 2))
-    assert "tensor_parallel is 4" in said
-    assert "at most 2" in said
-    assert "hardware (shipped/hardware/card.yaml)" in said
+    conflict_message = conflict(small, machine=Machine("card", 2))
+    assert "tensor_parallel is 4" in conflict_message
+    assert "at most 2" in conflict_message
+    assert "hardware (shipped/hardware/card.yaml)" in conflict_message
 
 
 def test_two_ways_to_say_the_same_memory(small: Small) -> None:
     small.write("profiles/latency", PROFILE.replace("    batched_tokens: 2048", "    gpu_memory: 0.8"))
     small.write("presets/small-one", PRESET.replace("  context: 16384", "  kv_cache_gib: 4"))
-    said = conflict(small)
-    assert "profile (shipped/profiles/latency.yaml, line 10)" in said
-    assert "preset (shipped/presets/small-one.yaml, line 14)" in said
+    conflict_message = conflict(small)
+    assert "profile (shipped/profiles/latency.yaml, line 10)" in conflict_message
+    assert "preset (shipped/presets/small-one.yaml, line 14)" in conflict_message
     small.write("presets/small-one", PRESET.replace("  context: 16384", "  kv_cache_gib: 4\n  gpu_memory: ~"))
     assert not resolve(small.read(), "small-one").conflicts
 

@@ -125,9 +125,9 @@ TABLES = st.dictionaries(KEYS, st.one_of(VALUES, st.dictionaries(KEYS, VALUES, m
 @given(TABLES, KEYS, KEYS, VALUES)
 def test_says_afterwards_what_was_meant(table: dict[str, Any], outer: str, key: str, value: Any) -> None:
     text = "# before\n" + dump(table) + "# after\n" if table else ""
-    wanted = copy.deepcopy(table)
-    wanted[outer] = value
-    assert parse(set_value(text, (outer,), value, ""), "").data == wanted
+    expected = copy.deepcopy(table)
+    expected[outer] = value
+    assert parse(set_value(text, (outer,), value, ""), "").data == expected
     if isinstance(table.get(outer), dict):
         inner = copy.deepcopy(table)
         inner[outer][key] = value

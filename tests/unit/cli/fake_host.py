@@ -28,7 +28,7 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         folders.token.write_text(TOKEN, encoding="utf-8")
         super().__init__(str(folders.socket), _Handler)
         self.answers: dict[str, Any] = {"GET /v1/version": (200, VERSION)}
-        self.asked: list[tuple[str, dict[str, str], Any]] = []
+        self.received: list[tuple[str, dict[str, str], Any]] = []
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -51,7 +51,7 @@ class _Handler(BaseHTTPRequestHandler):
         length = int(self.headers.get("content-length") or 0)
         body = json.loads(self.rfile.read(length)) if length else None
         path = self.path.split("?")[0]
-        host.asked.append(
+        host.received.append(
             (f"{self.command} {self.path}", {k.lower(): v for k, v in self.headers.items()}, body)
         )
         if self.headers.get("authorization") != f"Bearer {TOKEN}":

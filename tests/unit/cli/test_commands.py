@@ -113,7 +113,7 @@ def test_command_carries_the_token_and_a_key_to_do_it_once(host: FakeHost, sndr:
     code, out, _ = sndr("stop", "--now")
     assert code == 0
     assert out == "demo (engine-1) is stopped.\n"
-    request, headers, _ = host.asked[-1]
+    request, headers, _ = host.received[-1]
     assert request == "DELETE /v1/engines/engine-1?now=true"
     assert headers["authorization"] == "Bearer the-token"
     assert len(headers["idempotency-key"]) >= 16
@@ -136,10 +136,10 @@ def test_dry_run_shows_the_plan_and_starts_nothing(host: FakeHost, sndr: Sndr) -
     code, out, _ = sndr("run", "demo", "--dry-run", "--streams", "2", "--kv-type", "q8_0")
     assert code == 0
     assert "llama-server -m /m/demo.gguf" in out
-    sent = host.asked[-1][2]
+    sent = host.received[-1][2]
     assert sent["overrides"]["streams"] == 2
     assert (sent["overrides"]["kv_type_k"], sent["overrides"]["kv_type_v"]) == ("q8_0", "q8_0")
-    assert not any(request == "POST /v1/engines" for request, _, _ in host.asked)
+    assert not any(request == "POST /v1/engines" for request, _, _ in host.received)
 
 
 def test_dry_run_of_a_plan_that_cannot_start_has_its_code(host: FakeHost, sndr: Sndr) -> None:
@@ -156,7 +156,7 @@ def test_run_sends_an_absolute_path(
     monkeypatch.chdir(tmp_path)
     host.answers["POST /v1/plans"] = (201, PLAN)
     sndr("run", "some.gguf", "--dry-run")
-    assert host.asked[-1][2]["model"] == str(tmp_path / "some.gguf")
+    assert host.received[-1][2]["model"] == str(tmp_path / "some.gguf")
 
 
 def test_stop_all_of_nothing_is_done(host: FakeHost, sndr: Sndr) -> None:
@@ -199,7 +199,7 @@ def test_chat_streams_and_reports_its_speed(host: FakeHost, sndr: Sndr) -> None:
     assert (code, out) == (0, "Hello\n")
     assert "TTFT" in err
     assert "2 tokens" in err
-    sent = host.asked[-1][2]
+    sent = host.received[-1][2]
     assert sent["messages"] == [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
     assert (sent["model"], sent["max_tokens"]) == ("demo", 9)
 
@@ -236,7 +236,7 @@ def test_raw_chat_completes_text(host: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("chat", "a", "--raw", "--model", "demo", "--json")
     assert code == 0
     assert json.loads(out)["text"] == " b"
-    assert host.asked[-1][2]["prompt"] == "a"
+    assert host.received[-1][2]["prompt"] == "a"
 
 
 def test_job_progress_and_result(host: FakeHost, sndr: Sndr) -> None:
@@ -316,7 +316,7 @@ def test_logs_of_one_source(host: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("logs", "host", "--level", "warning", "--lines", "5")
     assert code == 0
     assert "warning: Hm." in out
-    assert host.asked[-1][0] == "GET /v1/logs?source=host&severity=warning&limit=5"
+    assert host.received[-1][0] == "GET /v1/logs?source=host&severity=warning&limit=5"
 
 
 def test_settings_without_a_host_change_the_file(sndr: Sndr, home: Path) -> None:
@@ -385,7 +385,7 @@ def test_an_empty_message_is_not_sent(host: FakeHost, sndr: Sndr, text: str) -> 
     code, _, err = sndr("chat", "--model", "demo", text)
     assert code == 2
     assert "The message is empty" in err
-    assert not [request for request, _, _ in host.asked if request.startswith("POST")]
+    assert not [request for request, _, _ in host.received if request.startswith("POST")]
 
 
 @pytest.mark.parametrize(

@@ -48,15 +48,15 @@ def served(host: FakeHost) -> FakeHost:
     return host
 
 
-def asked(host: FakeHost, path: str) -> Any:
-    return next((body for line, _, body in reversed(host.asked) if line == f"POST {path}"), None)
+def received(host: FakeHost, path: str) -> Any:
+    return next((body for line, _, body in reversed(host.received) if line == f"POST {path}"), None)
 
 
 def test_gpus_by_their_figures(served: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("fit", "m", "--gpu", "24:1.5:936", "--gpu", "8")
     assert code == 0
     assert "fits" in out
-    first, second = asked(served, "/v1/fit")["gpus"]
+    first, second = received(served, "/v1/fit")["gpus"]
     assert (first["total"], first["taken"], first["bandwidth"]) == (24 << 30, 3 << 29, 936e9)
     assert (second["total"], second["taken"], second["bandwidth"]) == (8 << 30, 0, None)
 
@@ -82,7 +82,7 @@ def test_the_report_counts_in_words(served: FakeHost, sndr: Sndr) -> None:
     served.answers["POST /v1/fit"] = (200, none.model_dump(mode="json"))
     out_of_none = sndr("fit", "m", "--kv-cache-gib", "40")[1]
     assert "most streams of 8,192 tokens: none." in out_of_none
-    assert asked(served, "/v1/fit")["kv_cache_gib"] == 40
+    assert received(served, "/v1/fit")["kv_cache_gib"] == 40
     assert "context just begun, 4 tokens a step: one stream 51 tok/s, 8 streams together 1,051 tok/s." in out
     assert "at 8,192 tokens of context: one stream 40 tok/s, 8 streams together 300 tok/s." in out
     assert "Learnt from 1 start like it here: compute ×1.09" in out
@@ -149,7 +149,7 @@ def test_machines_that_contradict_each_other_or_nobody_has(
     code, _, err = sndr("fit", "m", *words)
     assert code == 2
     assert said in err
-    assert asked(served, "/v1/fit") is None
+    assert received(served, "/v1/fit") is None
 
 
 @pytest.mark.parametrize("figures", ["", "x", "24:1:2:3", "0", "-1", "24:-1"])
@@ -157,22 +157,22 @@ def test_figures_that_are_none_are_refused(served: FakeHost, sndr: Sndr, figures
     code, _, err = sndr("fit", "m", "--gpu", figures)
     assert code == 2
     assert "--gpu takes" in err
-    assert asked(served, "/v1/fit") is None
+    assert received(served, "/v1/fit") is None
 
 
 def test_the_hub_is_asked_with_online_alone(served: FakeHost, sndr: Sndr) -> None:
     assert sndr("fit", "org/name")[0] == 0
-    assert asked(served, "/v1/fit/hub") is None
+    assert received(served, "/v1/fit/hub") is None
     assert sndr("fit", "org/name@main", "--online", "--context", "4096")[0] == 0
-    assert asked(served, "/v1/fit/hub") == {"repository": "org/name", "revision": "main"}
-    question = asked(served, "/v1/fit")
+    assert received(served, "/v1/fit/hub") == {"repository": "org/name", "revision": "main"}
+    question = received(served, "/v1/fit")
     assert (question["model"], question["context"]) == (f"org/name@{COMMIT}", 4096)
 
 
 def test_more_than_there_is_cannot_be_taken(served: FakeHost, sndr: Sndr) -> None:
     code, _, err = sndr("fit", "m", "--gpu", "24:30")
     assert (code, "others cannot hold 30 of 24 GiB" in err) == (2, True)
-    assert asked(served, "/v1/fit") is None
+    assert received(served, "/v1/fit") is None
 
 
 @pytest.mark.parametrize(

@@ -86,8 +86,8 @@ def ready(host: FakeHost) -> FakeHost:
     return host
 
 
-def asked(host: FakeHost, request: str) -> Any:
-    return next(body for name, _, body in host.asked if name == request)
+def received(host: FakeHost, request: str) -> Any:
+    return next(body for name, _, body in host.received if name == request)
 
 
 def test_a_dry_run_shows_the_whole_plan(ready: FakeHost, sndr: Sndr) -> None:
@@ -121,11 +121,11 @@ def test_the_request_holds_what_was_given(ready: FakeHost, sndr: Sndr) -> None:
         "--without", "a", "--keep", "--dry-run",
     )  # fmt: skip
     assert code == 0
-    body = asked(ready, "POST /v1/plans")
+    body = received(ready, "POST /v1/plans")
     assert (body["preset"], body["model"], body["keep"]) == ("p", "/m/x.gguf", True)
     assert (body["overrides"]["context"], body["overrides"]["streams"]) == (4096, 3)
     assert body["patches"]["off"] == ["a"]
-    fit = asked(ready, "POST /v1/fit")
+    fit = received(ready, "POST /v1/fit")
     assert fit == {"preset": "p", "model": "/m/x.gguf", "context": 4096, "streams": 3}
 
 
@@ -143,7 +143,7 @@ def test_as_json_the_plan_is_the_first_value(ready: FakeHost, sndr: Sndr) -> Non
     first, *_, last = (json.loads(line) for line in out.splitlines())
     assert first["preset"] == "p"
     assert last["engine"]["id"] == "engine-1"
-    assert not any(request == "POST /v1/fit" for request, _, _ in ready.asked)
+    assert not any(request == "POST /v1/fit" for request, _, _ in ready.received)
 
 
 def test_what_runs_is_not_ended_unasked(ready: FakeHost, sndr: Sndr) -> None:
@@ -158,14 +158,14 @@ def test_what_runs_is_not_ended_unasked(ready: FakeHost, sndr: Sndr) -> None:
 def test_a_bad_override_starts_nothing(ready: FakeHost, sndr: Sndr) -> None:
     for words in (("--override", "contxt=1"), ("--override", "streams=0")):
         assert sndr("launch", "p", *words)[0] == 2
-    assert not ready.asked
+    assert not ready.received
 
 
 def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr) -> None:
     host.answers["POST /v1/presets/verdicts"] = (200, VERDICTS)
     code, out, _ = sndr("presets", "verdicts", "--hardware", "rtx-3090", "--count", "2")
     assert code == 0
-    assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
+    assert received(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
     assert "On 2 × RTX 3090:" in out
     assert "memory of each GPU, all streams" in out
     assert "75.6 tok/s" in out
@@ -187,7 +187,7 @@ def test_hardware_is_written_the_same_everywhere(host: FakeHost, sndr: Sndr) -> 
     host.answers["POST /v1/presets/verdicts"] = (200, VERDICTS)
     for words in (("2x rtx-3090",), ("2 x rtx-3090",), ("2×rtx-3090", "--count", "2")):
         assert sndr("presets", "verdicts", "--hardware", *words)[0] == 0
-        assert asked(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
+        assert received(host, "POST /v1/presets/verdicts") == {"hardware": "rtx-3090", "count": 2}
     page = {"seq": 0, "presets": []}
     host.answers["GET /v1/presets"] = (200, page)
     for command in (
@@ -200,7 +200,7 @@ def test_hardware_is_written_the_same_everywhere(host: FakeHost, sndr: Sndr) -> 
         assert code == 2
         assert "--hardware says 2 GPUs and --count says 4: give one of them." in err
         sndr(*command, "--hardware", "2x rtx-3090")
-        sent = host.asked[-1][2]
+        sent = host.received[-1][2]
         assert (sent["hardware"], sent["count"]) == ("rtx-3090", 2)
     assert "1 to 8 GPUs" in sndr("presets", "resolve", "p", "--hardware", "9x l4")[2]
     code, _, err = sndr("presets", "resolve", "p", "--count", "2")
@@ -248,7 +248,7 @@ def test_fit_asks_for_a_preset_with_nothing_but_what_was_given(host: FakeHost, s
     code, out, _ = sndr("fit", "--preset", "p", "--context", "4096", "--no-eager")
     assert code == 0
     assert out.startswith("p: m/q4 with llama.cpp")
-    body = asked(host, "POST /v1/fit")
+    body = received(host, "POST /v1/fit")
     assert body | {"engine": "auto", "grid": False} == {
         "preset": "p",
         "context": 4096,

@@ -67,7 +67,7 @@ def test_show_has_the_diff_the_evidence_and_the_verdict(host: FakeHost, sndr: Sn
     host.answers["GET /v1/patches/one"] = (200, DETAIL)
     code, out, _ = sndr("patches", "show", "one", "--vllm", "0.32.0-cpu")
     assert code == 0
-    assert host.asked[-1][0] == "GET /v1/patches/one?vllm=0.32.0-cpu"
+    assert host.received[-1][0] == "GET /v1/patches/one?vllm=0.32.0-cpu"
     for said in (
         "text vllm.a (vLLM <0.33)",
         "-old\n+new",
@@ -87,9 +87,13 @@ def test_a_path_is_meant_from_where_the_person_stands(
     page = {"seq": 0, "vllm": "0.32.0", "source": "a wheel", "checks": [APPLIES]}
     host.answers["GET /v1/patches"] = (200, {**PAGE, "faults": []})
     host.answers["GET /v1/patches/check"] = (200, page)
-    for given, asked in (("./venv", tmp_path / "venv"), ("a.whl", tmp_path / "a.whl"), ("0.32.0", "0.32.0")):
+    for given, received in (
+        ("./venv", tmp_path / "venv"),
+        ("a.whl", tmp_path / "a.whl"),
+        ("0.32.0", "0.32.0"),
+    ):
         assert sndr("patches", "check", "--vllm", given)[0] == 0
-        assert unquote(host.asked[-1][0]) == f"GET /v1/patches/check?vllm={asked}"
+        assert unquote(host.received[-1][0]) == f"GET /v1/patches/check?vllm={received}"
 
 
 def test_a_patch_that_is_not_there_is_said_as_the_host_says_it(host: FakeHost, sndr: Sndr) -> None:
@@ -154,7 +158,7 @@ def test_plan_asks_for_vllm_and_says_why_each_other_is_out(host: FakeHost, sndr:
     host.answers["POST /v1/patches/plan"] = (200, PLANNED)
     code, out, _ = sndr("patches", "plan", "demo", "--without", "kv")
     assert code == 0
-    sent = host.asked[-1][2]
+    sent = host.received[-1][2]
     assert (sent["engine"], sent["patches"]["off"]) == ("vllm", ["kv"])
     assert "1 patch, in this order:\n  one  (left out there: anchor drift)" in out
     assert "wrong_gpu" in out
@@ -165,8 +169,8 @@ def test_plan_of_a_preset_needs_no_model(host: FakeHost, sndr: Sndr) -> None:
     code, out, _ = sndr("patches", "plan", "--preset", "p", "--hardware", "rtx-3090", "--count", "2")
     assert code == 0
     assert "1 patch, in this order:" in out
-    asked = host.asked[-1][2]
-    assert (asked["preset"], asked["hardware"], asked["count"]) == ("p", "rtx-3090", 2)
+    received = host.received[-1][2]
+    assert (received["preset"], received["hardware"], received["count"]) == ("p", "rtx-3090", 2)
     for words in ((), ("model", "--preset", "p"), ("model", "--count", "2")):
         assert sndr("patches", "plan", *words)[0] == 2
 
@@ -187,7 +191,7 @@ def test_switch_sends_the_names_and_says_what_is_off(host: FakeHost, sndr: Sndr)
     host.answers["POST /v1/patches/switch"] = (200, PAGE)
     code, out, _ = sndr("patches", "switch", "off", "two", "kv")
     assert code == 0
-    assert host.asked[-1][2] == {"names": ["two", "kv"], "to": "off"}
+    assert host.received[-1][2] == {"names": ["two", "kv"], "to": "off"}
     assert out == "Off now: two. This holds from the next start.\n"
     assert sndr("patches", "switch", "sideways", "two")[0] == 2
     assert sndr("patches", "switch", "off")[0] == 2
@@ -258,7 +262,7 @@ def test_bisect_wants_one_way_to_judge(host: FakeHost, sndr: Sndr, words: tuple[
     code, _, err = sndr("patches", "bisect", "demo", *words)
     assert code == 2
     assert "either --check or a command" in err
-    assert host.asked == []
+    assert host.received == []
 
 
 def test_bisect_of_a_preset_has_its_command_after_the_options(host: FakeHost, sndr: Sndr) -> None:
@@ -274,7 +278,7 @@ def test_bisect_of_a_preset_has_its_command_after_the_options(host: FakeHost, sn
     }
     host.answers["POST /v1/patches/bisect"] = (202, job)
     assert sndr("patches", "bisect", "--preset", "p", "--", "curl", "-f")[0] == 0
-    body = next(body for name, _, body in host.asked if name == "POST /v1/patches/bisect")
+    body = next(body for name, _, body in host.received if name == "POST /v1/patches/bisect")
     assert (body["launch"]["preset"], body["launch"]["model"]) == ("p", "")
     assert body["check"]["command"] == ["curl", "-f"]
     assert sndr("patches", "bisect", "--check", "starts")[0] == 2

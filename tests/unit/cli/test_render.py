@@ -28,7 +28,7 @@ def answer(host: FakeHost) -> Rendering:
 
 def body(host: FakeHost) -> Any:
     """Return the body of the last request."""
-    return host.asked[-1][2]
+    return host.received[-1][2]
 
 
 def test_prints_the_first_file(host: FakeHost, sndr: Sndr, answer: Rendering) -> None:
@@ -54,10 +54,10 @@ def test_writes_all_files(host: FakeHost, sndr: Sndr, answer: Rendering, tmp_pat
     assert stat.S_IMODE((folder / "secrets.env").stat().st_mode) == 0o600
     assert f"Start: (cd '{folder}' && ./start.sh)" in out
     assert f"Check: (cd '{folder}' && bash -n start.sh)" in out
-    asked = body(host)
-    assert (asked["hardware"], asked["count"], asked["port"]) == ("l4", 2, 9000)
-    assert (asked["gpus"], asked["address"]) == (["GPU-aaaaaaaa-1"], "0.0.0.0")
-    assert asked["launch"]["overrides"]["context"] == 4096
+    received = body(host)
+    assert (received["hardware"], received["count"], received["port"]) == ("l4", 2, 9000)
+    assert (received["gpus"], received["address"]) == (["GPU-aaaaaaaa-1"], "0.0.0.0")
+    assert received["launch"]["overrides"]["context"] == 4096
 
 
 def test_json_names_the_folder(sndr: Sndr, answer: Rendering, tmp_path: Path) -> None:
@@ -137,7 +137,7 @@ def test_options_of_a_start_are_refused_with_a_target(
     assert code == 2
     assert " and ".join(flags) in err
     assert not (tmp_path / "out").exists()
-    assert not [name for name, _, _ in host.asked if name.startswith("POST")]
+    assert not [name for name, _, _ in host.received if name.startswith("POST")]
 
 
 def test_options_without_a_target_are_refused(host: FakeHost, sndr: Sndr) -> None:
@@ -220,7 +220,7 @@ def test_a_name_that_is_nothing_is_looked_for_among_presets_and_models(host: Fak
     )
 
     def absent() -> tuple[int, Any]:
-        launch = host.asked[-1][2].get("launch", host.asked[-1][2])
+        launch = host.received[-1][2].get("launch", host.received[-1][2])
         evidence = {"wanted": launch["model"]}
         problem = {"reason": "model_file_missing", "message": "There is none.", "evidence": evidence}
         return 404, {"error": problem}

@@ -72,7 +72,7 @@ def ready(host: FakeHost) -> FakeHost:
 
 
 def was_started(host: FakeHost) -> bool:
-    return any(request == "POST /v1/engines" for request, _, _ in host.asked)
+    return any(request == "POST /v1/engines" for request, _, _ in host.received)
 
 
 def test_a_second_model_is_refused_and_both_ways_on_are_named(ready: FakeHost, sndr: Sndr) -> None:
@@ -131,8 +131,8 @@ def test_a_dry_run_is_not_refused(ready: FakeHost, sndr: Sndr) -> None:
 
 
 def test_the_end_of_a_replaced_engine_says_by_what(ready: FakeHost, sndr: Sndr) -> None:
-    asked = iter([engines(), engines(OTHER)])
-    ready.answers["GET /v1/engines"] = lambda: next(asked)
+    received = iter([engines(), engines(OTHER)])
+    ready.answers["GET /v1/engines"] = lambda: next(received)
     gone = {"kind": "engine.state", "seq": 2, "engine": {**ENGINE, "state": "unloaded"}}
     ready.answers["GET /v1/events"] = [*READY, gone]
     code, _, err = sndr("run", "demo")
@@ -153,7 +153,7 @@ OWNED = {**HOST, "ends_with_window": True, "owner": "the window that started it"
 
 def stays(host: FakeHost) -> list[bool]:
     """Return the requests to stay that the host got, in order."""
-    return [body["stays"] for call, _, body in host.asked if call == "POST /v1/host/stay"]
+    return [body["stays"] for call, _, body in host.received if call == "POST /v1/host/stay"]
 
 
 def test_detached_means_that_a_window_leaves_its_host_here(ready: FakeHost, sndr: Sndr) -> None:
@@ -245,8 +245,8 @@ def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
     ready: FakeHost, sndr: Sndr, endpoint: tuple[str, list[str | None]]
 ) -> None:
     locked(ready, endpoint[0])
-    asked = iter([engines(), engines(ENGINE)])
-    ready.answers["GET /v1/engines"] = lambda: next(asked)
+    received = iter([engines(), engines(ENGINE)])
+    ready.answers["GET /v1/engines"] = lambda: next(received)
     code, _, err = sndr("run", "--demo", "--detach")
     assert code == 3
     assert "demo still runs: `sndr stop` ends it" in err
@@ -259,12 +259,12 @@ def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:
         *("--kv-cache-dtype", "fp8", "--speculation", "mtp", "--set", "eager=false"),
         *("--without", "a", "--without", "family.b", "--with", "c", "--only", "d"),
     )
-    (asked,) = [body for request, _, body in ready.asked if request == "POST /v1/plans"]
-    assert asked["model"] == "Org/Model", "a name of the Hugging Face cache is no path"
-    assert (asked["engine"], asked["installation"]) == ("vllm", "0.32.0-cpu")
-    overrides = {name: value for name, value in asked["overrides"].items() if value not in (None, [])}
+    (received,) = [body for request, _, body in ready.received if request == "POST /v1/plans"]
+    assert received["model"] == "Org/Model", "a name of the Hugging Face cache is no path"
+    assert (received["engine"], received["installation"]) == ("vllm", "0.32.0-cpu")
+    overrides = {name: value for name, value in received["overrides"].items() if value not in (None, [])}
     assert overrides == {"kv_cache_dtype": "fp8", "speculation": "mtp", "eager": False}
-    assert asked["patches"] == {"off": ["a", "family.b"], "on": ["c"], "only": ["d"]}
+    assert received["patches"] == {"off": ["a", "family.b"], "on": ["c"], "only": ["d"]}
 
 
 def test_why_a_start_is_refused_is_said_once(ready: FakeHost, sndr: Sndr) -> None:
@@ -275,7 +275,7 @@ def test_why_a_start_is_refused_is_said_once(ready: FakeHost, sndr: Sndr) -> Non
     ready.answers["POST /v1/engines"] = (422, {"error": {"reason": reason, "message": said}})
     code, _, err = sndr("run", "demo")
     assert (code, err.count(said), "It could be faster." in err) == (5, 1, True)
-    assert all(headers["user-agent"].startswith("sndr/") for _, headers, _ in ready.asked)
+    assert all(headers["user-agent"].startswith("sndr/") for _, headers, _ in ready.received)
 
 
 def test_the_demo_of_an_engine_is_the_form_that_it_reads(ready: FakeHost, sndr: Sndr) -> None:
@@ -287,8 +287,8 @@ def test_the_demo_of_an_engine_is_the_form_that_it_reads(ready: FakeHost, sndr: 
     listed["models"] = [gguf, {**gguf, "id": "demo-safetensors", "format": "safetensors"}]
     for engine, model in (("vllm", "demo-safetensors"), ("auto", "demo"), ("llama.cpp", "demo")):
         assert sndr("run", "--demo", "--engine", engine, "--dry-run")[0] == 0
-        asked = [body for request, _, body in ready.asked if request == "POST /v1/plans"]
-        assert asked[-1]["model"] == model
+        received = [body for request, _, body in ready.received if request == "POST /v1/plans"]
+        assert received[-1]["model"] == model
 
 
 def test_the_command_of_a_plan_can_be_pasted(ready: FakeHost, sndr: Sndr) -> None:
@@ -316,7 +316,7 @@ def test_a_setting_that_is_given_twice_is_refused(
 
 
 @pytest.mark.parametrize(
-    ("given", "setting", "asked", "option"),
+    ("given", "setting", "received", "option"),
     [
         (["--kv-type", "q9"], "kv_type_k", "q9", "--kv-type q9: "),
         (["--set", "kv_type_k=q9"], "kv_type_k", "q9", "--set kv_type_k=q9: "),
@@ -334,14 +334,14 @@ def test_a_value_that_an_engine_does_not_know_is_a_wrong_option(
     words: list[str],
     given: list[str],
     setting: str,
-    asked: object,
+    received: object,
     option: str,
 ) -> None:
     problem = {
         "reason": "setting_invalid",
         "message": "The server does not know it.",
         "cause": "It offers this, that.",
-        "evidence": {"setting": setting, "asked": asked, "offered": ["this", "that"]},
+        "evidence": {"setting": setting, "asked": received, "offered": ["this", "that"]},
     }
     for path in ("plans", "render"):
         ready.answers[f"POST /v1/{path}"] = (400, {"error": problem})

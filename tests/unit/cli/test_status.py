@@ -136,11 +136,11 @@ def test_the_log_of_a_model_is_that_of_its_newest_engine(host: FakeHost, sndr: S
     host.answers["GET /v1/engines"] = engines(started(1, "failed"), started(2, "ready"))
     line = {"source": "engine-2", "number": 1, "at": 1.0, "severity": "info", "text": "loaded"}
 
-    def asked() -> tuple[int, Any]:
-        of_engine = "source=engine-2" in host.asked[-1][0]
+    def received() -> tuple[int, Any]:
+        of_engine = "source=engine-2" in host.received[-1][0]
         return 200, {"seq": 0, "lines": [line] if of_engine else [], "sources": ["engine-1", "engine-2"]}
 
-    host.answers["GET /v1/logs"] = asked
+    host.answers["GET /v1/logs"] = received
     code, out, err = sndr("logs", "demo")
     assert (code, "loaded" in out) == (0, True), err
     code, _, err = sndr("logs", "demon")

@@ -67,12 +67,12 @@ def test_tells_its_steps_and_its_result(desk: Desk) -> None:
         assert ended.ended_at is not None
         assert ended.step is not None
         assert (ended.step.name, ended.step.progress) == ("second", 0.5)
-        told = [
+        reported = [
             (type(event), event.job.state, event.job.step.name if event.job.step else None)
             for event in desk.published
             if isinstance(event, JobStepEvent | JobDoneEvent)
         ]
-        assert told == [
+        assert reported == [
             (JobStepEvent, JobState.QUEUED, None),
             (JobStepEvent, JobState.RUNNING, None),
             (JobStepEvent, JobState.RUNNING, "first"),
@@ -168,7 +168,7 @@ def test_a_defect_ends_as_a_failed_job(desk: Desk, caplog: pytest.LogCaptureFixt
 @pytest.mark.parametrize("rounds", range(4))
 def test_is_cancelled_at_any_moment_and_tells_whoever_asked(desk: Desk, rounds: int) -> None:
     """0 rounds of the loop: before it ran at all."""
-    told: list[Job] = []
+    reported: list[Job] = []
 
     async def work(control: JobControl) -> dict[str, Any]:
         control.undone = "everything"
@@ -177,7 +177,7 @@ def test_is_cancelled_at_any_moment_and_tells_whoever_asked(desk: Desk, rounds: 
         return {}
 
     async def act() -> None:
-        job = desk.runner.start(JobKind.ENGINE_START, "t", "memory", "", work, told.append)
+        job = desk.runner.start(JobKind.ENGINE_START, "t", "memory", "", work, reported.append)
         await turns(rounds)
         desk.runner.cancel(job.id)
         ended = await desk.runner.ended(job.id)
@@ -187,7 +187,7 @@ def test_is_cancelled_at_any_moment_and_tells_whoever_asked(desk: Desk, rounds: 
         assert ended.ended_at is not None
         if ended.started_at:
             assert (ended.undone, ended.left) == ("everything", "nothing")
-        assert [(one.id, one.state) for one in told] == [(job.id, JobState.CANCELLED)]
+        assert [(one.id, one.state) for one in reported] == [(job.id, JobState.CANCELLED)]
         assert desk.runner.cancel(job.id) == ended, "what has ended stays as it is"
         assert sum(isinstance(event, JobDoneEvent) for event in desk.published) == 1
 

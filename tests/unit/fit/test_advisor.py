@@ -14,8 +14,8 @@ from engine_host.protocol.plans import EngineKind
 from tests.unit.fit.test_report import CARD, model, start
 
 
-def said(read: Model, asked: Start, **more: Any) -> set[str]:
-    return {one.id for one in advice(AdviceInput(read, asked, estimate(read, asked), **more))}
+def advice_ids(read: Model, settings: Start, **more: Any) -> set[str]:
+    return {one.id for one in advice(AdviceInput(read, settings, estimate(read, settings), **more))}
 
 
 TWO: dict[str, Any] = {"devices": (CARD, CARD)}
@@ -24,7 +24,7 @@ QUIET: dict[str, Any] = {"prefix_caching": False}
 
 
 @pytest.mark.parametrize(
-    ("rule", "read", "asked", "silent"),
+    ("rule", "read", "settings", "silent"),
     [
         (
             "cliff.tool_result",
@@ -68,42 +68,42 @@ QUIET: dict[str, Any] = {"prefix_caching": False}
         ("vllm_on_cpu", model("dense"), start(cpu=True, devices=(Device("memory", 64 * GIB),)), start()),
     ],
 )
-def test_a_rule_speaks_where_it_applies_alone(rule: str, read: Model, asked: Start, silent: Start) -> None:
-    assert rule in said(read, asked)
-    assert rule not in said(read, silent)
+def test_a_rule_speaks_where_it_applies_alone(rule: str, read: Model, settings: Start, silent: Start) -> None:
+    assert rule in advice_ids(read, settings)
+    assert rule not in advice_ids(read, silent)
 
 
 def test_a_sampler_that_makes_models_repeat_themselves() -> None:
-    assert "min_p" in said(model("dense"), start(), min_p=0.05)
-    assert "min_p" not in said(model("dense"), start(), min_p=0.0)
-    assert "min_p" not in said(model("dense"), start())
+    assert "min_p" in advice_ids(model("dense"), start(), min_p=0.05)
+    assert "min_p" not in advice_ids(model("dense"), start(), min_p=0.0)
+    assert "min_p" not in advice_ids(model("dense"), start())
 
 
 def test_a_drafter_that_is_not_there() -> None:
-    assert "drafter_missing" in said(model("dense"), start(drafting=True), drafting_requested=True)
-    assert "drafter_missing" not in said(model("hybrid"), start(drafting=True), drafting_requested=True)
+    assert "drafter_missing" in advice_ids(model("dense"), start(drafting=True), drafting_requested=True)
+    assert "drafter_missing" not in advice_ids(model("hybrid"), start(drafting=True), drafting_requested=True)
 
 
 def test_too_little_is_left_for_the_prefill_of_gated_delta_layers() -> None:
     """The cache fills vLLM's share, so that a large one leaves nothing for what its profile misses."""
-    assert "gdn_prefill_oom" not in said(model("hybrid"), start(gpu_memory=0.9))
-    assert "gdn_prefill_oom" in said(model("hybrid"), start(gpu_memory=0.97))
-    assert "gdn_prefill_oom" in said(model("hybrid"), start(batched_tokens=16_384))
-    assert "gdn_prefill_oom" not in said(model("dense"), start(gpu_memory=0.97))
+    assert "gdn_prefill_oom" not in advice_ids(model("hybrid"), start(gpu_memory=0.9))
+    assert "gdn_prefill_oom" in advice_ids(model("hybrid"), start(gpu_memory=0.97))
+    assert "gdn_prefill_oom" in advice_ids(model("hybrid"), start(batched_tokens=16_384))
+    assert "gdn_prefill_oom" not in advice_ids(model("dense"), start(gpu_memory=0.97))
 
 
 def test_every_rule_has_a_fix_and_evidence_and_the_gravest_come_first() -> None:
-    read, asked = model("hybrid"), start(context=65_536, kv="turboquant_k8v4", drafting=True, eager=True)
-    told = advice(AdviceInput(read, asked, estimate(read, asked), 0.1))
-    assert len(told) >= 5
-    assert all(one.message and one.fix and one.evidence for one in told)
+    read, settings = model("hybrid"), start(context=65_536, kv="turboquant_k8v4", drafting=True, eager=True)
+    given = advice(AdviceInput(read, settings, estimate(read, settings), 0.1))
+    assert len(given) >= 5
+    assert all(one.message and one.fix and one.evidence for one in given)
     order = ["error", "warning", "info"]
-    assert [order.index(one.severity) for one in told] == sorted(order.index(one.severity) for one in told)
+    assert [order.index(one.severity) for one in given] == sorted(order.index(one.severity) for one in given)
 
 
-def _advice(asked: Start) -> tuple[Advice, ...]:
+def _advice(settings: Start) -> tuple[Advice, ...]:
     read = model("dense", gguf=True)
-    return advice(AdviceInput(read, asked, estimate(read, asked)))
+    return advice(AdviceInput(read, settings, estimate(read, settings)))
 
 
 def test_a_finer_kv_type_is_one_of_the_engine_and_one_that_fits() -> None:

@@ -44,7 +44,7 @@ def test_weights_are_those_that_are_loaded(drafting: bool, printed: float) -> No
 
 
 @pytest.mark.parametrize(
-    ("asked", "printed"),
+    ("settings", "printed"),
     [
         ({}, 2.00),
         ({"streams": 4}, 8.00),
@@ -55,19 +55,19 @@ def test_weights_are_those_that_are_loaded(drafting: bool, printed: float) -> No
         ({"streams": 2, "drafting": True}, 4.00 + 2.00),
     ],
 )
-def test_kv_cache(asked: dict[str, Any], printed: float) -> None:
-    assert llamacpp.kv_bytes(demo_gguf(), start(**asked)) == printed * MIB
+def test_kv_cache(settings: dict[str, Any], printed: float) -> None:
+    assert llamacpp.kv_bytes(demo_gguf(), start(**settings)) == printed * MIB
 
 
 @pytest.mark.parametrize(
-    ("asked", "printed"), [({}, 0.82), ({"streams": 4}, 3.28), ({"streams": 2, "drafting": True}, 6.56)]
+    ("settings", "printed"), [({}, 0.82), ({"streams": 4}, 3.28), ({"streams": 2, "drafting": True}, 6.56)]
 )
-def test_states(asked: dict[str, Any], printed: float) -> None:
-    assert round(llamacpp.state_bytes(demo_gguf().shape, start(**asked)) / MIB, 2) == printed
+def test_states(settings: dict[str, Any], printed: float) -> None:
+    assert round(llamacpp.state_bytes(demo_gguf().shape, start(**settings)) / MIB, 2) == printed
 
 
 @pytest.mark.parametrize(
-    ("asked", "printed"),
+    ("settings", "printed"),
     [
         ({}, 9.54),
         ({"streams": 4}, 9.61),
@@ -75,14 +75,14 @@ def test_states(asked: dict[str, Any], printed: float) -> None:
         ({"streams": 2, "drafting": True}, 9.56 + 5.52),
     ],
 )
-def test_compute_buffers(asked: dict[str, Any], printed: float) -> None:
-    built = start(**asked, server=ServerChoice.BUILT)
+def test_compute_buffers(settings: dict[str, Any], printed: float) -> None:
+    built = start(**settings, server=ServerChoice.BUILT)
     part = next(part for part in llamacpp.parts(demo_gguf(), built) if part.name == "compute")
     assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
 
 
 @pytest.mark.parametrize(
-    ("asked", "printed"),
+    ("settings", "printed"),
     [
         ({"context": 256}, 3.64),
         ({"context": 1024, "streams": 2}, 8.02),
@@ -91,12 +91,12 @@ def test_compute_buffers(asked: dict[str, Any], printed: float) -> None:
         ({"streams": 2, "drafting": True}, 9.52 + 9.52),
     ],
 )
-def test_compute_buffers_of_the_prebuilt_server(asked: dict[str, Any], printed: float) -> None:
+def test_compute_buffers_of_the_prebuilt_server(settings: dict[str, Any], printed: float) -> None:
     """Build 11549."""
-    prebuilt = start(**asked, server=ServerChoice.PREBUILT)
+    prebuilt = start(**settings, server=ServerChoice.PREBUILT)
     part = next(part for part in llamacpp.parts(demo_gguf(), prebuilt) if part.name == "compute")
     assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
-    unknown = next(part for part in llamacpp.parts(demo_gguf(), start(**asked)) if part.name == "compute")
+    unknown = next(part for part in llamacpp.parts(demo_gguf(), start(**settings)) if part.name == "compute")
     assert unknown.low <= printed * MIB <= unknown.high
 
 
@@ -133,8 +133,8 @@ def test_compute_buffers_of_many_streams_and_long_contexts(
     """The servers 11549 and 0c1e570 print these figures for the demo model."""
     for printed, server in ((prebuilt, ServerChoice.PREBUILT), (built, ServerChoice.BUILT)):
         if printed is not None:
-            asked = start(context=context, streams=streams, server=server)
-            part = next(part for part in llamacpp.parts(demo_gguf(), asked) if part.name == "compute")
+            settings = start(context=context, streams=streams, server=server)
+            part = next(part for part in llamacpp.parts(demo_gguf(), settings) if part.name == "compute")
             assert part.bytes == pytest.approx(printed * MIB, rel=0.01)
 
 

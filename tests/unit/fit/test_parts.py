@@ -37,8 +37,8 @@ def test_a_copy_of_the_output_matrix_takes_a_byte_a_number() -> None:
     assert round(copy.bytes / GIB, 2) == 1.19
     halved = fixed_parts(shape, start(mtp=True, eight_bit_head=True, tp=2))
     assert part(halved, DRAFT_HEAD).bytes == copy.bytes // 2
-    for asked in (start(mtp=True), start(eight_bit_head=True)):
-        assert DRAFT_HEAD not in {one.name for one in fixed_parts(shape, asked)}
+    for settings in (start(mtp=True), start(eight_bit_head=True)):
+        assert DRAFT_HEAD not in {one.name for one in fixed_parts(shape, settings)}
 
 
 def test_the_prefill_of_gated_delta_layers_is_about_what_was_reported() -> None:
@@ -53,13 +53,13 @@ def part(found: tuple[Part, ...], name: str) -> Part:
 
 def test_the_cache_is_what_is_left_of_vllms_share() -> None:
     """Nothing that lies beyond the share makes the cache smaller, as long as it is free."""
-    read, asked = test_report.model("hybrid"), test_report.start()
-    found = estimate(read, asked)
+    read, settings = test_report.model("hybrid"), test_report.start()
+    found = estimate(read, settings)
     inside = sum(part.bytes for part in found.parts if not part.beyond)
-    assert found.kv_budget == vllm.share(test_report.CARD, asked) - inside
+    assert found.kv_budget == vllm.share(test_report.CARD, settings) - inside
     assert {part.name for part in found.parts if part.beyond} == {"CUDA context", "gated-delta prefill"}
     # With all of the GPU as its share there is no room beyond it.
-    whole = estimate(read, replace(asked, gpu_memory=1.0))
+    whole = estimate(read, replace(settings, gpu_memory=1.0))
     assert whole.budget == test_report.CARD.total
     assert whole.kv_budget == whole.budget - sum(part.bytes for part in whole.parts)
 

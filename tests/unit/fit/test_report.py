@@ -61,22 +61,22 @@ def test_more_is_never_less(
     engine: EngineKind, name: str, context: int, streams: int, longer: int, more: int, drafting: bool
 ) -> None:
     read = model(name, gguf=engine is EngineKind.LLAMA_CPP)
-    asked = start(engine, context=context, streams=streams, drafting=drafting)
-    here = estimate(read, asked)
+    launch = start(engine, context=context, streams=streams, drafting=drafting)
+    here = estimate(read, launch)
     assert all(0 <= part.low <= part.bytes <= part.high for part in here.parts)
     assert 0 < here.kv_one <= here.kv
     assert here.budget >= 0
-    assert estimate(read, replace(asked, context=context + longer)).needed >= here.needed
-    assert estimate(read, replace(asked, streams=streams + more)).needed >= here.needed
+    assert estimate(read, replace(launch, context=context + longer)).needed >= here.needed
+    assert estimate(read, replace(launch, streams=streams + more)).needed >= here.needed
 
 
 @settings(max_examples=60)
 @given(NAMES, CONTEXTS, STREAMS, st.sampled_from(["fp8", "turboquant_k8v4", "turboquant_4bit_nc"]))
 def test_coarser_is_never_more(name: str, context: int, streams: int, kind: str) -> None:
-    read, asked = model(name), start(context=context, streams=streams)
-    coarse = replace(asked, kv=kind)
+    read, launch = model(name), start(context=context, streams=streams)
+    coarse = replace(launch, kv=kind)
     if blocker(read, coarse) is None:
-        assert kv_token_bytes(read.shape, coarse) <= kv_token_bytes(read.shape, asked)
+        assert kv_token_bytes(read.shape, coarse) <= kv_token_bytes(read.shape, launch)
 
 
 @settings(max_examples=60)
@@ -85,9 +85,9 @@ def test_more_bits_a_weight_are_never_less(
     engine: EngineKind, name: str, bits: float, more: float, context: int
 ) -> None:
     gguf = engine is EngineKind.LLAMA_CPP
-    asked = start(engine, context=context)
+    launch = start(engine, context=context)
     coarse, fine = (
-        estimate(model_of_config(SHAPES[name], name, gguf=gguf, bits=each), asked)
+        estimate(model_of_config(SHAPES[name], name, gguf=gguf, bits=each), launch)
         for each in (bits, bits + more)
     )
     assert fine.needed >= coarse.needed
@@ -99,10 +99,10 @@ def test_more_bits_a_weight_are_never_less(
 def test_larger_steps_and_graphs_never_leave_more(
     name: str, streams: int, more: int, eager: bool, version: str
 ) -> None:
-    read, asked = model(name), start(streams=streams, eager=eager, version=version)
-    room = estimate(read, asked).kv_budget
-    assert 0 <= estimate(read, replace(asked, batched_tokens=asked.batched_tokens + more)).kv_budget <= room
-    assert estimate(read, replace(asked, eager=True)).kv_budget >= room
+    read, launch = model(name), start(streams=streams, eager=eager, version=version)
+    room = estimate(read, launch).kv_budget
+    assert 0 <= estimate(read, replace(launch, batched_tokens=launch.batched_tokens + more)).kv_budget <= room
+    assert estimate(read, replace(launch, eager=True)).kv_budget >= room
 
 
 @settings(max_examples=60)
@@ -124,15 +124,15 @@ def test_shares_of_gpus_sum_to_the_whole(name: str, gpus: int) -> None:
 @given(ENGINES, NAMES, st.integers(1, 32))
 def test_the_bounds_are_where_it_stops_to_fit(engine: EngineKind, name: str, streams: int) -> None:
     read = model(name, gguf=engine is EngineKind.LLAMA_CPP)
-    asked = start(engine, streams=streams)
-    longest = largest_context(read, asked)
+    launch = start(engine, streams=streams)
+    longest = largest_context(read, launch)
     if longest:
-        assert holds(estimate(read, replace(asked, context=longest)))
+        assert holds(estimate(read, replace(launch, context=longest)))
     if longest < 262_144:
-        assert not holds(estimate(read, replace(asked, context=longest + 1)))
-    most = most_streams(read, asked)
-    assert not most or holds(estimate(read, replace(asked, streams=most)))
-    assert not holds(estimate(read, replace(asked, streams=most + 1)))
+        assert not holds(estimate(read, replace(launch, context=longest + 1)))
+    most = most_streams(read, launch)
+    assert not most or holds(estimate(read, replace(launch, streams=most)))
+    assert not holds(estimate(read, replace(launch, streams=most + 1)))
 
 
 def test_what_others_hold_is_not_there() -> None:
@@ -143,7 +143,7 @@ def test_what_others_hold_is_not_there() -> None:
 
 
 @pytest.mark.parametrize(
-    ("read", "asked", "reason"),
+    ("read", "launch", "reason"),
     [
         (model("dense"), start(EngineKind.LLAMA_CPP), Reason.UNSUPPORTED),
         (model("dense", gguf=True), start(), Reason.UNSUPPORTED),
@@ -155,25 +155,25 @@ def test_what_others_hold_is_not_there() -> None:
         (model("windows"), start(kv="turboquant_k8v4"), Reason.KV_TYPE_UNSUPPORTED),
     ],
 )
-def test_what_cannot_run_says_why(read: Model, asked: Start, reason: Reason) -> None:
-    stopped = blocker(read, asked)
+def test_what_cannot_run_says_why(read: Model, launch: Start, reason: Reason) -> None:
+    stopped = blocker(read, launch)
     assert stopped is not None
     assert stopped.reason is reason
-    answer = report(FitRequest(model="x"), read, asked)
+    answer = report(FitRequest(model="x"), read, launch)
     assert (answer.verdict, answer.reason) == (Verdict.CANNOT_RUN, reason)
 
 
 @pytest.mark.parametrize(("short", "said"), [(5 << 20, "5.0 MiB"), (3 * GIB // 2, "1.5 GiB"), (700, "700 B")])
 def test_what_is_missing_is_said_in_its_own_unit(short: int, said: str) -> None:
-    read, asked = model("dense", gguf=True), start(EngineKind.LLAMA_CPP)
-    needed = estimate(read, asked).needed
-    found = estimate(read, replace(asked, devices=(replace(CARD, total=needed - short),)))
+    read, launch = model("dense", gguf=True), start(EngineKind.LLAMA_CPP)
+    needed = estimate(read, launch).needed
+    found = estimate(read, replace(launch, devices=(replace(CARD, total=needed - short),)))
     assert (found.verdict, found.why) == (Verdict.DOES_NOT_FIT, f"{said} are missing.")
 
 
 def test_changes_come_cheapest_first_and_one_of_them_fits() -> None:
-    read, asked = model("dense"), start(context=131_072, streams=4, devices=(replace(CARD, taken=4 * GIB),))
-    answer = report(FitRequest(model="x"), read, asked)
+    read, launch = model("dense"), start(context=131_072, streams=4, devices=(replace(CARD, taken=4 * GIB),))
+    answer = report(FitRequest(model="x"), read, launch)
     enough = [change.fits for change in answer.changes]
     assert enough == sorted(enough, reverse=True), "first what is enough alone"
     order = [
@@ -212,11 +212,11 @@ PUBLISHED: list[tuple[EngineKind, str, int, int, float]] = [
 def test_bytes_of_a_token_are_those_that_are_published(
     engine: EngineKind, kind: str, hybrid: int, mixture: int, within: float
 ) -> None:
-    asked = start(engine, kv=kind, kv_v=kind)
+    launch = start(engine, kv=kind, kv_v=kind)
     small = {**HYBRID, "num_hidden_layers": 40, "num_key_value_heads": 2, "num_attention_heads": 16}
     for config, published in ((HYBRID, hybrid), (small, mixture)):
         shape = model_of_config(config, "x", gguf=engine is EngineKind.LLAMA_CPP).shape
-        assert kv_token_bytes(shape, asked) == pytest.approx(published, rel=within, abs=0)
+        assert kv_token_bytes(shape, launch) == pytest.approx(published, rel=within, abs=0)
 
 
 def test_a_dense_model_keeps_four_layers_native_with_turboquant() -> None:
@@ -224,8 +224,8 @@ def test_a_dense_model_keeps_four_layers_native_with_turboquant() -> None:
 
 
 def test_a_patch_quantises_these_layers_too() -> None:
-    asked = start(kv="turboquant_k8v4", spared_layers=False)
-    assert kv_token_bytes(model("dense").shape, asked) == 8 * 36 * 196
+    launch = start(kv="turboquant_k8v4", spared_layers=False)
+    assert kv_token_bytes(model("dense").shape, launch) == 8 * 36 * 196
 
 
 def test_the_answer_is_whole_and_small() -> None:
@@ -255,8 +255,8 @@ def test_the_demo_model_on_a_processor() -> None:
     assert answer.largest_context == 8192
 
 
-def on_a_processor(**asked: Any) -> FitReport:
-    request = FitRequest(model="x", engine=EngineKind.VLLM, **asked)
+def on_a_processor(**launch: Any) -> FitReport:
+    request = FitRequest(model="x", engine=EngineKind.VLLM, **launch)
     read, memory = model("dense"), Device("memory", 24 * GIB, taken=2 * GIB)
     read = replace(read, weights=replace(read.weights, body=GIB, embedding=0, head=0))
     return report(request, read, start_of(request, read, [memory], cpu=True))
@@ -295,8 +295,8 @@ def test_a_cache_that_is_too_small_is_made_larger() -> None:
 
 
 def test_the_longest_context_is_the_one_that_is_advised() -> None:
-    asked = start(context=262_144, streams=4, drafting=True, devices=(CARD, CARD))
-    answer = report(FitRequest(model="x", speculation=True), model("hybrid"), asked)
+    launch = start(context=262_144, streams=4, drafting=True, devices=(CARD, CARD))
+    answer = report(FitRequest(model="x", speculation=True), model("hybrid"), launch)
     options = {change.id: change.option for change in answer.changes}
     assert options["context"] == f"--context {answer.largest_context}"
     assert options.get("drafting", "--no-speculation") == "--no-speculation"
@@ -304,8 +304,8 @@ def test_the_longest_context_is_the_one_that_is_advised() -> None:
 
 def test_beyond_what_a_model_was_trained_for_only_a_shorter_context_is_enough() -> None:
     read = replace(model("dense", gguf=True), context=8192)
-    asked = start(EngineKind.LLAMA_CPP, context=999_999, streams=64, kv="q4_0", kv_v="q4_0")
-    answer = report(FitRequest(model="x"), read, asked)
+    launch = start(EngineKind.LLAMA_CPP, context=999_999, streams=64, kv="q4_0", kv_v="q4_0")
+    answer = report(FitRequest(model="x"), read, launch)
     assert (answer.most_streams, [change.id for change in answer.changes if change.fits]) == (0, ["context"])
     assert "streams" not in {change.id for change in answer.changes}
     assert "context_beyond_training" in {one.id for one in answer.advice}

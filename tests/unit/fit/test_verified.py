@@ -18,7 +18,7 @@ from tests.unit.fit.test_report import CARD, model, start
 HERE = CorrectionScope("card", "vllm", "0.32.0", "d1")
 
 
-def measured(predicted: int, seen: int, part: str = "compute", where: CorrectionScope = HERE) -> Measured:
+def measured(predicted: int, logged: int, part: str = "compute", where: CorrectionScope = HERE) -> Measured:
     return Measured(
         at=1.0,
         engine=where.engine,
@@ -28,7 +28,7 @@ def measured(predicted: int, seen: int, part: str = "compute", where: Correction
         model="m",
         part=part,
         predicted=predicted,
-        measured=seen,
+        measured=logged,
     )
 
 
@@ -41,8 +41,8 @@ def test_llama_cpps_buffers_are_summed_by_part() -> None:
         "CPU output": MIB,
         "CPU something new": 5 * MIB,
     }
-    asked = llamacpp_start(streams=2, drafting=True)
-    found = {one.part: one for one in compare(demo_gguf(), asked, LoggedMemory(buffers), HERE, 5.0)}
+    settings = llamacpp_start(streams=2, drafting=True)
+    found = {one.part: one for one in compare(demo_gguf(), settings, LoggedMemory(buffers), HERE, 5.0)}
     assert set(found) == {"weights", "KV cache", "compute", "output"}
     assert found["KV cache"].measured == found["KV cache"].predicted == 6 * MIB
     assert found["KV cache"].error == 0
@@ -50,21 +50,21 @@ def test_llama_cpps_buffers_are_summed_by_part() -> None:
 
 
 def test_vllms_tokens_are_those_of_the_cache_that_it_made() -> None:
-    asked = start(cpu=True, context=2048, devices=(Device("memory", 16 * GIB),), kv_cache=GIB)
+    settings = start(cpu=True, context=2048, devices=(Device("memory", 16 * GIB),), kv_cache=GIB)
     read = replace(model("hybrid"), shape=demo())
-    seen = LoggedMemory({"KV": GIB, "model": 20 * MIB}, kv_tokens=465_920)
-    (one,) = compare(read, asked, seen, HERE, 1.0)
+    logged = LoggedMemory({"KV": GIB, "model": 20 * MIB}, kv_tokens=465_920)
+    (one,) = compare(read, settings, logged, HERE, 1.0)
     assert (one.part, one.predicted) == (KV_TOKENS, 465_920)
 
 
 def test_what_is_left_on_a_gpu_says_what_everything_else_took() -> None:
-    read, asked = model("dense"), start()
-    found = estimate(read, asked)
-    seen = LoggedMemory({"model": 5 * GIB, "KV": 14 * GIB}, kv_tokens=1000)
-    rest = next(one for one in compare(read, asked, seen, HERE, 1.0) if one.part == REST)
-    assert rest.measured == share(CARD, asked) - 19 * GIB
+    read, settings = model("dense"), start()
+    found = estimate(read, settings)
+    logged = LoggedMemory({"model": 5 * GIB, "KV": 14 * GIB}, kv_tokens=1000)
+    rest = next(one for one in compare(read, settings, logged, HERE, 1.0) if one.part == REST)
+    assert rest.measured == share(CARD, settings) - 19 * GIB
     learnt = {one.part: one.factor for one in corrections([rest], HERE)}
-    again = estimate(read, asked, learnt)
+    again = estimate(read, settings, learnt)
     estimated = [part for part in again.parts if part.name not in {"weights"} and not part.beyond]
     # What vLLM does not see, it cannot teach.
     assert [part for part in again.parts if part.beyond] == [part for part in found.parts if part.beyond]
@@ -72,12 +72,12 @@ def test_what_is_left_on_a_gpu_says_what_everything_else_took() -> None:
 
 
 def test_a_copy_for_drafts_is_not_learnt_as_something_else() -> None:
-    read, asked = model("hybrid"), start(drafting=True, eight_bit_head=True)
+    read, settings = model("hybrid"), start(drafting=True, eight_bit_head=True)
     buffers = {"model": 5 * GIB, "KV": 14 * GIB}
 
     def rest() -> Measured:
-        seen = LoggedMemory(buffers, kv_tokens=1000)
-        return next(one for one in compare(read, asked, seen, HERE, 1.0) if one.part == REST)
+        logged = LoggedMemory(buffers, kv_tokens=1000)
+        return next(one for one in compare(read, settings, logged, HERE, 1.0) if one.part == REST)
 
     refused = rest()
     buffers["draft head"] = GIB
@@ -87,7 +87,7 @@ def test_a_copy_for_drafts_is_not_learnt_as_something_else() -> None:
 
 
 def test_the_median_is_learnt_and_one_wild_start_changes_nothing() -> None:
-    starts = [measured(100, seen) for seen in (110, 112, 108, 900, 111)]
+    starts = [measured(100, logged) for logged in (110, 112, 108, 900, 111)]
     (found,) = corrections(starts, HERE)
     assert (found.part, found.factor, found.n) == ("compute", 1.11, 5)
 

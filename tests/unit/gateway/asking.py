@@ -13,10 +13,10 @@ def ask(world: Any, method: str, path: str, prepare: Any = None, **request: Any)
     """One request to a gateway in front of a FAKE engine."""
 
     async def go() -> httpx.Response:
-        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
-            made.engine.go.set()
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.engine.go.set()
             if prepare:
-                prepare(made)
+                prepare(served)
             answer = await client.request(method, path, **request)
             assert answer.headers["x-request-id"].startswith("req_")
             return answer
@@ -28,8 +28,8 @@ def preflight(world: Any, prepare: Any, headers: dict[str, str]) -> httpx.Respon
     """Return the answer to a browser's preflight request; it has no body, and so no id."""
 
     async def go() -> httpx.Response:
-        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
-            prepare(made)
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            prepare(served)
             return await client.request("OPTIONS", CHAT, headers=headers)
 
     return asyncio.run(go())

@@ -26,7 +26,7 @@ class FakeEngine:
 
     socket: str
     script: Script
-    seen: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    received: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
     hung_up: int = 0
     active: int = 0
     go: asyncio.Event = field(default_factory=asyncio.Event)
@@ -44,7 +44,7 @@ class FakeEngine:
             0,
         )
         body = json.loads(await reader.readexactly(length)) if length else {}
-        self.seen.append((path, body))
+        self.received.append((path, body))
         self.active += 1
         gone = asyncio.create_task(reader.read())
         work = asyncio.create_task(self._run(body, writer))
@@ -153,7 +153,7 @@ async def two_words(engine: FakeEngine, body: dict[str, Any], writer: asyncio.St
 def answers(status: int, body: bytes, content_type: str = "application/json") -> Script:
     """A script that gives one whole answer."""
 
-    async def script(engine: FakeEngine, asked: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+    async def script(engine: FakeEngine, sent: dict[str, Any], writer: asyncio.StreamWriter) -> None:
         head = f"HTTP/1.1 {status} X\r\nContent-Type: {content_type}\r\nContent-Length: {len(body)}\r\n\r\n"
         writer.write(head.encode() + body)
 
@@ -190,24 +190,24 @@ def world(home: Path) -> Iterator[WorldMaker]:
     ) -> AsyncIterator[World]:
         engine = FakeEngine(str(home / "engine.sock"), script)
         server = await asyncio.start_unix_server(engine.handle, engine.socket)
-        made = World(engine, slots)
-        made.running = [Target("e1", "m", slots, 4096, 1000.0, socket=engine.socket)]
-        made.gateway = Gateway(
-            made,
-            made.publish,
-            keys=lambda: made.keys,
-            allowed_hosts=lambda: made.hosts,
+        served = World(engine, slots)
+        served.running = [Target("e1", "m", slots, 4096, 1000.0, socket=engine.socket)]
+        served.gateway = Gateway(
+            served,
+            served.publish,
+            keys=lambda: served.keys,
+            allowed_hosts=lambda: served.hosts,
             limits=limits,
-            on_activity=lambda engine_id, active: made.activity.append((engine_id, active)),
+            on_activity=lambda engine_id, active: served.activity.append((engine_id, active)),
         )
         bound = bind_endpoint("127.0.0.1", 0)
-        endpoint = HttpServer(made.gateway.app, bound.socket, name="endpoint")
+        endpoint = HttpServer(served.gateway.app, bound.socket, name="endpoint")
         await endpoint.started()
-        made.url = f"http://127.0.0.1:{bound.port}"
+        served.url = f"http://127.0.0.1:{bound.port}"
         try:
-            yield made
+            yield served
         finally:
-            await made.gateway.aclose()
+            await served.gateway.aclose()
             await endpoint.close()
             server.close()
             os.unlink(engine.socket)

@@ -71,19 +71,19 @@ def test_cancelling_a_request_whose_client_reads_nothing_frees_its_slot(world: A
     async def go() -> None:
         flood = Flood(scripts)
         async with (
-            world(flood, slots=1, limits=BRIEF) as made,
-            httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client,
-            stuck_client(made.url, flood),
+            world(flood, slots=1, limits=BRIEF) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client,
+            stuck_client(served.url, flood),
         ):
-            made.engine.go.set()
-            (stuck,) = made.gateway.request_log.requests()
+            served.engine.go.set()
+            (stuck,) = served.gateway.request_log.requests()
             other = asyncio.create_task(client.post(CHAT, json={**BODY, "stream": False}))
-            await until(lambda: made.gateway.request_log.waiting("e1") == 1)
-            assert made.gateway.request_log.cancel(stuck.id).state is RequestState.CANCELLED
-            assert made.gateway.request_log.waiting("e1") == 0
+            await until(lambda: served.gateway.request_log.waiting("e1") == 1)
+            assert served.gateway.request_log.cancel(stuck.id).state is RequestState.CANCELLED
+            assert served.gateway.request_log.waiting("e1") == 0
             assert (await other).status_code == 200
-            await until(lambda: made.engine.active == 0)
-            assert await made.gateway.drain("e1", PATIENCE) is True
+            await until(lambda: served.engine.active == 0)
+            assert await served.gateway.drain("e1", PATIENCE) is True
 
     asyncio.run(go())
 
@@ -91,14 +91,14 @@ def test_cancelling_a_request_whose_client_reads_nothing_frees_its_slot(world: A
 def test_the_host_ends_although_a_client_reads_nothing(world: Any, scripts: Any) -> None:
     async def go() -> None:
         flood = Flood(scripts)
-        async with world(flood, limits=BRIEF) as made, stuck_client(made.url, flood):
+        async with world(flood, limits=BRIEF) as served, stuck_client(served.url, flood):
             async with asyncio.timeout(PATIENCE):
-                await made.gateway.aclose()
-            (request,) = made.gateway.request_log.requests()
+                await served.gateway.aclose()
+            (request,) = served.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.evidence["code"] == "engine_stopped"
-            assert made.gateway.request_log.live() == ()
-            assert made.gateway.request_log.active("e1") == 0
+            assert served.gateway.request_log.live() == ()
+            assert served.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
@@ -106,36 +106,36 @@ def test_the_host_ends_although_a_client_reads_nothing(world: Any, scripts: Any)
 def test_closing_ends_what_works_and_what_waits_with_the_same_reason(world: Any) -> None:
     async def go() -> None:
         async with (
-            world(slots=1) as made,
-            httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client,
+            world(slots=1) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client,
         ):
             whole = {**BODY, "stream": False}
             tasks = [asyncio.create_task(client.post(CHAT, json=whole))]
-            await until(lambda: made.gateway.request_log.active("e1") == 1)
+            await until(lambda: served.gateway.request_log.active("e1") == 1)
             for place, body in enumerate((whole, BODY), 1):
                 tasks.append(asyncio.create_task(client.post(CHAT, json=body)))
-                await until(lambda place=place: made.gateway.request_log.waiting("e1") == place)
-            await made.gateway.aclose()
+                await until(lambda place=place: served.gateway.request_log.waiting("e1") == place)
+            await served.gateway.aclose()
             worked, waited, streamed = await asyncio.gather(*tasks)
             for answer in (worked, waited):
                 assert (answer.status_code, answer.json()["error"]["code"]) == (503, "engine_stopped")
             assert streamed.text.rstrip().rpartition("data: ")[2].count('"code":"engine_stopped"') == 1
-            for request in made.gateway.request_log.requests():
+            for request in served.gateway.request_log.requests():
                 assert request.state is RequestState.FAILED
                 assert request.problem.reason is Reason.CANCELLED
-            assert len(made.engine.seen) == 1
+            assert len(served.engine.received) == 1
 
     asyncio.run(go())
 
 
 def test_nothing_new_is_taken_while_the_host_closes(world: Any) -> None:
     async def go() -> None:
-        async with world() as made, httpx.AsyncClient(base_url=made.url, timeout=PATIENCE) as client:
-            made.engine.go.set()
-            await made.gateway.aclose()
+        async with world() as served, httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client:
+            served.engine.go.set()
+            await served.gateway.aclose()
             answer = await client.post(CHAT, json=BODY)
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "draining")
             assert int(answer.headers["retry-after"]) > 0
-            assert made.engine.seen == []
+            assert served.engine.received == []
 
     asyncio.run(go())

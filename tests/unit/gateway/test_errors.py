@@ -72,7 +72,7 @@ def test_what_nobody_foresaw_in_a_request_is_told_in_our_form(
         raise ValueError("not foreseen")
 
     answer = ask(
-        world, "POST", CHAT, lambda made: monkeypatch.setattr(made.gateway, "_target", breaks), json=HELLO
+        world, "POST", CHAT, lambda served: monkeypatch.setattr(served.gateway, "_target", breaks), json=HELLO
     )
     assert code_of(answer) == (500, "internal")
     assert "not foreseen" in caplog.text
@@ -90,7 +90,7 @@ def test_a_missing_model_is_the_only_one(world: Any) -> None:
 
 
 def test_no_engine_says_how_to_start_one(world: Any) -> None:
-    answer = ask(world, "POST", CHAT, lambda made: made.running.clear(), json=HELLO)
+    answer = ask(world, "POST", CHAT, lambda served: served.running.clear(), json=HELLO)
     assert code_of(answer) == (503, "no_engine_runs")
     advice = answer.json()["error"]["message"].rpartition("sndr ")[2].split()[0]
     # The command line's own list of commands: advice that nobody can follow is worse than none.
@@ -99,9 +99,9 @@ def test_no_engine_says_how_to_start_one(world: Any) -> None:
 
 
 def test_a_loading_engine_says_when_to_come_back(world: Any) -> None:
-    def prepare(made: Any) -> None:
-        made.running.clear()
-        made.loading = ("m",)
+    def prepare(served: Any) -> None:
+        served.running.clear()
+        served.loading = ("m",)
 
     answer = ask(world, "POST", CHAT, prepare, json=HELLO)
     assert code_of(answer) == (503, "engine_not_ready")
@@ -109,15 +109,17 @@ def test_a_loading_engine_says_when_to_come_back(world: Any) -> None:
 
 
 def test_an_engine_that_takes_no_connection(world: Any, home: Any) -> None:
-    def prepare(made: Any) -> None:
-        made.running[:] = [Target("e2", "m", 1, 1, 0.0, socket=str(home / "nothing.sock"))]
+    def prepare(served: Any) -> None:
+        served.running[:] = [Target("e2", "m", 1, 1, 0.0, socket=str(home / "nothing.sock"))]
 
     assert code_of(ask(world, "POST", CHAT, prepare, json=HELLO)) == (503, "engine_unreachable")
 
 
 def test_embeddings_and_infill_need_an_engine_that_can(world: Any) -> None:
-    def no_infill(made: Any) -> None:
-        made.running[:] = [Target("e1", "m", 1, 1, 0.0, socket=made.engine.socket, fill_in_the_middle=False)]
+    def no_infill(served: Any) -> None:
+        served.running[:] = [
+            Target("e1", "m", 1, 1, 0.0, socket=served.engine.socket, fill_in_the_middle=False)
+        ]
 
     embeddings = ask(world, "POST", "/v1/embeddings", json={"model": "m", "input": "x"})
     assert code_of(embeddings) == (400, "embeddings_off")
@@ -129,7 +131,10 @@ def test_a_request_that_is_too_large(world: Any, monkeypatch: pytest.MonkeyPatch
     from engine_host.gateway import Limits
 
     async def go() -> None:
-        async with world(limits=Limits(body=1000)) as made, httpx.AsyncClient(base_url=made.url) as client:
+        async with (
+            world(limits=Limits(body=1000)) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
+        ):
             answer = await client.post(CHAT, content=b" " * 2000)
             assert code_of(answer) == (413, "request_too_large")
 
@@ -148,7 +153,7 @@ def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bo
 
     async def go() -> None:
         script = scripts.answers(400, json.dumps({"error": error}).encode())
-        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
             answer = await client.post(CHAT, json={**HELLO, "stream": stream})
             assert code_of(answer) == (400, "context_length_exceeded")
             assert answer.json()["error"] == {
@@ -157,7 +162,7 @@ def test_the_engines_error_keeps_its_status(world: Any, scripts: Any, stream: bo
                 "param": None,
                 "src": "engine",
             }
-            (request,) = made.gateway.request_log.requests()
+            (request,) = served.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.CONTEXT_TOO_LONG
 
@@ -179,16 +184,16 @@ def test_a_500_is_a_400_where_the_engine_cannot_read_the_request(
 ) -> None:
     error = json.dumps({"error": {"code": 500, "message": "Unknown tool", "type": "server_error"}}).encode()
 
-    async def script(engine: Any, asked: Any, writer: Any) -> None:
-        status = 500 if engine.seen[-1][0] == CHAT else read
-        await scripts.answers(status, error)(engine, asked, writer)
+    async def script(engine: Any, sent: Any, writer: Any) -> None:
+        status = 500 if engine.received[-1][0] == CHAT else read
+        await scripts.answers(status, error)(engine, sent, writer)
 
     async def go() -> None:
-        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
             answer = await client.post(CHAT, json={**HELLO, "stream": stream})
             assert code_of(answer) == expected
             assert "Unknown tool" in answer.json()["error"]["message"]
-            assert [path for path, _ in made.engine.seen] == [CHAT, "/apply-template"]
+            assert [path for path, _ in served.engine.received] == [CHAT, "/apply-template"]
 
     asyncio.run(go())
 
@@ -241,8 +246,8 @@ MESSAGE: dict[str, Any] = {**HELLO, "max_tokens": 9}
 def test_on_anthropics_route_errors_have_anthropics_form(
     world: Any, method: str, path: str, headers: dict[str, str], body: Any, expected: tuple[int, str]
 ) -> None:
-    def lock(made: Any) -> None:
-        made.keys = frozenset({"key-a"})
+    def lock(served: Any) -> None:
+        served.keys = frozenset({"key-a"})
 
     answer = ask(world, method, path, lock, headers={"x-api-key": "key-a", **headers}, json=body)
     said = answer.json()
@@ -258,10 +263,10 @@ def test_an_engines_refusal_has_the_form_of_the_route_too(world: Any, scripts: A
 
     async def go() -> None:
         async with (
-            world(scripts.answers(400, json.dumps(error).encode())) as made,
-            httpx.AsyncClient(base_url=made.url) as client,
+            world(scripts.answers(400, json.dumps(error).encode())) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
         ):
-            made.running[:] = [replace(made.running[0], agent_routes=True)]
+            served.running[:] = [replace(served.running[0], agent_routes=True)]
             answer = await client.post(MESSAGES, json={**MESSAGE, "stream": stream})
             said = answer.json()
             assert (answer.status_code, said["type"], said["error"]["type"]) == (
@@ -275,12 +280,12 @@ def test_an_engines_refusal_has_the_form_of_the_route_too(world: Any, scripts: A
 
 
 def test_a_stream_on_anthropics_route_ends_with_its_error_event(world: Any, scripts: Any) -> None:
-    async def breaks(engine: Any, asked: Any, writer: Any) -> None:
+    async def breaks(engine: Any, sent: Any, writer: Any) -> None:
         writer.write(scripts.stream_head + scripts.http_chunk(b'event: ping\ndata: {"type": "ping"}\n\n'))
 
     async def go() -> None:
-        async with world(breaks) as made, httpx.AsyncClient(base_url=made.url) as client:
-            made.running[:] = [replace(made.running[0], agent_routes=True)]
+        async with world(breaks) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], agent_routes=True)]
             answer = await client.post(MESSAGES, json={**MESSAGE, "stream": True})
             event, data = answer.text.rstrip().rpartition("\n\n")[2].split("\n")
             assert event == "event: error"
@@ -292,8 +297,8 @@ def test_a_stream_on_anthropics_route_ends_with_its_error_event(world: Any, scri
 
 
 def test_models_tell_only_what_is_known(world: Any) -> None:
-    def know(made: Any) -> None:
-        made.running.append(
+    def know(served: Any) -> None:
+        served.running.append(
             Target(
                 "e2",
                 "big/one",
@@ -328,7 +333,8 @@ def test_models_tell_only_what_is_known(world: Any) -> None:
 def test_health(world: Any) -> None:
     assert ask(world, "GET", "/health").json() == {"status": "ok", "models": ["m"], "starting": []}
     assert (
-        ask(world, "GET", "/health", lambda made: made.running.clear()).json()["status"] == "no_engine_runs"
+        ask(world, "GET", "/health", lambda served: served.running.clear()).json()["status"]
+        == "no_engine_runs"
     )
 
 
@@ -337,16 +343,16 @@ def test_an_answer_too_large_to_hold_is_no_crash(world: Any, scripts: Any, path:
     async def go() -> None:
         script = scripts.answers(200, b" " * 5000)
         async with (
-            world(script, limits=Limits(answer=4096)) as made,
-            httpx.AsyncClient(base_url=made.url) as client,
+            world(script, limits=Limits(answer=4096)) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
         ):
-            made.running[:] = [replace(made.running[0], embeddings=path != CHAT)]
+            served.running[:] = [replace(served.running[0], embeddings=path != CHAT)]
             answer = await client.post(path, json={**HELLO, "input": ["a", "b"]})
             assert code_of(answer) == (400, "answer_too_large")
             assert "fewer inputs" in answer.json()["error"]["message"]
-            (request,) = made.gateway.request_log.requests()
+            (request,) = served.gateway.request_log.requests()
             assert (request.state, request.problem.reason) == (RequestState.FAILED, Reason.UNSUPPORTED)
-            assert made.gateway.request_log.active("e1") == 0
+            assert served.gateway.request_log.active("e1") == 0
 
     asyncio.run(go())
 
@@ -355,8 +361,8 @@ def test_an_answer_within_the_limit_passes(world: Any, scripts: Any) -> None:
     async def go() -> None:
         content = json.dumps({"text": "x" * 4000}).encode()
         async with (
-            world(scripts.answers(200, content), limits=Limits(answer=len(content))) as made,
-            httpx.AsyncClient(base_url=made.url) as client,
+            world(scripts.answers(200, content), limits=Limits(answer=len(content))) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
         ):
             answer = await client.post(CHAT, json=HELLO)
             assert (answer.status_code, answer.content) == (200, content)

@@ -29,17 +29,17 @@ TOLD_AGENTS = {"type": "error", "error": {"type": "internal_error", "message": D
 def by_path(scripts: Any, answers: dict[str, tuple[int, Any]]) -> Any:
     """A FAKE vLLM that answers by path."""
 
-    async def script(engine: Any, asked: Any, writer: Any) -> None:
-        status, answer = answers[engine.seen[-1][0]]
-        await scripts.answers(status, json.dumps(answer).encode())(engine, asked, writer)
+    async def script(engine: Any, sent: Any, writer: Any) -> None:
+        status, answer = answers[engine.received[-1][0]]
+        await scripts.answers(status, json.dumps(answer).encode())(engine, sent, writer)
 
     return script
 
 
-def of_vllm(made: Any) -> None:
+def of_vllm(served: Any) -> None:
     """Let the gateway take the engine for vLLM."""
-    made.running[:] = [
-        replace(made.running[0], agent_routes=True, usage_on_request=True, native_infill=False)
+    served.running[:] = [
+        replace(served.running[0], agent_routes=True, usage_on_request=True, native_infill=False)
     ]
 
 
@@ -60,14 +60,14 @@ def test_too_long_a_prompt_has_its_code_in_anthropics_form_too(
     script = by_path(scripts, {MESSAGES: (400, refused), "/tokenize": tokenize})
 
     async def go() -> None:
-        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
-            of_vllm(made)
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            of_vllm(served)
             answer = await client.post(MESSAGES, json=QUESTION)
             error = answer.json()["error"]
             assert (answer.status_code, error["type"], error["code"]) == (400, "invalid_request_error", code)
             assert error["message"] == "You passed 9000 tokens."
-            ((_, asked),) = [one for one in made.engine.seen if one[0] == "/tokenize"]
-            assert all(word in asked["prompt"] for word in ("Be brief.", "hi", "weather"))
+            ((_, sent),) = [one for one in served.engine.received if one[0] == "/tokenize"]
+            assert all(word in sent["prompt"] for word in ("Be brief.", "hi", "weather"))
 
     asyncio.run(go())
 
@@ -75,13 +75,13 @@ def test_too_long_a_prompt_has_its_code_in_anthropics_form_too(
 @pytest.mark.parametrize("length", [None, 0])
 def test_a_message_needs_a_length(world: Any, length: int | None) -> None:
     async def go() -> None:
-        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
-            of_vllm(made)
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            of_vllm(served)
             answer = await client.post(MESSAGES, json={**QUESTION, "max_tokens": length})
             error = answer.json()["error"]
             assert (answer.status_code, error["type"]) == (400, "invalid_request_error")
             assert error["message"].startswith("max_tokens ")
-            assert not made.engine.seen
+            assert not served.engine.received
 
     asyncio.run(go())
 
@@ -97,22 +97,22 @@ def test_a_crash_in_a_stream_is_told_in_our_words(
     named = b"event: error\n" if path == MESSAGES else b""
     frame = named + b"data: " + json.dumps(told).encode() + b"\n\n"
 
-    async def script(engine: Any, asked: Any, writer: Any) -> None:
-        if engine.seen[-1][0] == "/health":
-            await scripts.answers(health, b"")(engine, asked, writer)
+    async def script(engine: Any, sent: Any, writer: Any) -> None:
+        if engine.received[-1][0] == "/health":
+            await scripts.answers(health, b"")(engine, sent, writer)
             return
         writer.write(scripts.stream_head + scripts.chunk('say "error": {'))
         await writer.drain()
         writer.write(scripts.http_chunk(frame + end) + b"0\r\n\r\n")
 
     async def go() -> None:
-        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
-            of_vllm(made)
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            of_vllm(served)
             answer = await client.post(path, json={**QUESTION, "stream": True})
             ours = next(line for line in answer.text.splitlines() if '"error":{' in line or DEAD in line)
             error = json.loads(ours.removeprefix("data: "))["error"]
             assert answer.content.endswith(b"data: [DONE]\n\n") is bool(end)
-            (request,) = made.gateway.request_log.requests()
+            (request,) = served.gateway.request_log.requests()
             assert request.state is RequestState.FAILED
             assert request.problem.reason is Reason.ENGINE_CRASHED
             if health == 200:
@@ -138,8 +138,8 @@ def test_a_crash_before_an_answer_is_told_in_our_words(
     )
 
     async def go() -> None:
-        async with world(script) as made, httpx.AsyncClient(base_url=made.url) as client:
-            of_vllm(made)
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            of_vllm(served)
             answer = await client.post(CHAT, json=QUESTION)
             assert (answer.status_code, answer.json()["error"]["code"]) == expected
 

@@ -20,7 +20,7 @@ class FakeHub(ThreadingHTTPServer):
         self.models: dict[str, tuple[dict[str, Any], dict[str, int]]] = {}
         self.errors: dict[str, tuple[int, str]] = {}
         self.bodies: dict[str, bytes] = {}
-        self.asked: list[tuple[str, str]] = []
+        self.requests: list[tuple[str, str]] = []
 
     @property
     def endpoint(self) -> str:
@@ -30,7 +30,7 @@ class FakeHub(ThreadingHTTPServer):
     @property
     def paths(self) -> list[str]:
         """The paths that were asked for."""
-        return [path for path, _token in self.asked]
+        return [path for path, _token in self.requests]
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -39,7 +39,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         hub = cast(FakeHub, self.server)
-        hub.asked.append((self.path, self.headers.get("authorization", "")))
+        hub.requests.append((self.path, self.headers.get("authorization", "")))
         words = self.path.partition("?")[0].strip("/").split("/")
         name = "/".join(words[2:4] if words[0] == "api" else words[:2])
         if name in hub.errors:

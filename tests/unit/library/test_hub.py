@@ -45,7 +45,7 @@ def test_reads_the_config_pins_the_commit_and_adds_up_the_weights(served: FakeHu
 
 def test_what_was_read_is_remembered_and_asks_for_nothing(served: FakeHub, tmp_path: Path) -> None:
     found = run(hub(served, tmp_path).read("org/name"))
-    served.asked.clear()
+    served.requests.clear()
     again = hub(served, tmp_path)
     assert again.known("org/name") == found
     assert again.known(found.name) == found
@@ -56,7 +56,7 @@ def test_what_was_read_is_remembered_and_asks_for_nothing(served: FakeHub, tmp_p
     assert again.all_known() == (found,)
     (tmp_path / "org--name" / "broken.json").write_text("{")
     assert again.known("org/name") == found
-    assert served.asked == []
+    assert served.requests == []
 
 
 def test_without_all_sizes_none_is_made_up(served: FakeHub, tmp_path: Path) -> None:
@@ -67,7 +67,7 @@ def test_without_all_sizes_none_is_made_up(served: FakeHub, tmp_path: Path) -> N
 def test_a_token_is_sent_when_there_is_one(served: FakeHub, tmp_path: Path) -> None:
     run(hub(served, tmp_path, HF_TOKEN="hf_x").read("org/name"))
     run(hub(served, tmp_path).read("org/name"))
-    assert [token for _path, token in served.asked] == ["Bearer hf_x", "Bearer hf_x", "", ""]
+    assert [token for _path, token in served.requests] == ["Bearer hf_x", "Bearer hf_x", "", ""]
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ def test_each_refusal_says_what_to_do(
 
 def test_offline_is_said_and_asks_for_nothing(served: FakeHub, tmp_path: Path) -> None:
     error = refusal(hub(served, tmp_path, HF_HUB_OFFLINE="1"), "org/name")
-    assert (error.reason, served.asked) == (Reason.DOWNLOAD_FAILED, [])
+    assert (error.reason, served.requests) == (Reason.DOWNLOAD_FAILED, [])
     nowhere = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9"})
     error = refusal(nowhere, "org/name")
     assert error.reason is Reason.DOWNLOAD_FAILED
@@ -112,6 +112,6 @@ def test_an_answer_that_is_no_config_is_said(served: FakeHub, tmp_path: Path, bo
 @pytest.mark.parametrize("name", ["name", "a/b/c", "../b", "org/name?x", "org/na me", "http://x/y"])
 def test_what_is_no_name_is_never_sent(served: FakeHub, tmp_path: Path, name: str) -> None:
     error = refusal(hub(served, tmp_path), name)
-    assert (error.reason, served.asked) == (Reason.BAD_REQUEST, [])
+    assert (error.reason, served.requests) == (Reason.BAD_REQUEST, [])
     assert is_name("org/name@main")
     assert not is_name(name)

@@ -99,8 +99,10 @@ class Ran:
 
     def settled(self, patch: str) -> tuple[str, str | None] | None:
         """Outcome and reason of a patch; None when nothing was said of it."""
-        said = [line for line in self.ledger if line["event"] == "settled" and line["patch"] == patch]
-        return (said[-1]["outcome"], said[-1]["reason"]) if said else None
+        settled_lines = [
+            line for line in self.ledger if line["event"] == "settled" and line["patch"] == patch
+        ]
+        return (settled_lines[-1]["outcome"], settled_lines[-1]["reason"]) if settled_lines else None
 
     def results(self, patch: str) -> list[tuple[str, str, str, str | None]]:
         """Operation, target, outcome and reason of each line about a patch."""

@@ -15,10 +15,10 @@ class Engine:
 
     def __init__(self, *guilty: Iterable[str]) -> None:
         self.guilty = [set(names) for names in guilty]
-        self.asked: list[tuple[str, ...]] = []
+        self.tried: list[tuple[str, ...]] = []
 
     async def fails(self, chosen: tuple[str, ...]) -> bool:
-        self.asked.append(chosen)
+        self.tried.append(chosen)
         return any(names <= set(chosen) for names in self.guilty)
 
 
@@ -33,7 +33,7 @@ def found(engine: Engine, patches: Iterable[str] = PATCHES) -> tuple[tuple[str, 
 def test_one_culprit_is_found_with_few_starts(guilty: str) -> None:
     engine = Engine(guilty)
     assert found(engine) == ((guilty,),)
-    assert len(engine.asked) <= math.ceil(math.log2(len(PATCHES))) + 2
+    assert len(engine.tried) <= math.ceil(math.log2(len(PATCHES))) + 2
 
 
 @pytest.mark.parametrize("pair", list(itertools.combinations(PATCHES, 2))[::5])
@@ -53,17 +53,17 @@ def test_several_culprits_are_all_found() -> None:
 def test_no_set_is_asked_twice_nor_the_two_that_are_known() -> None:
     engine = Engine("c", "fi")
     found(engine)
-    assert len(engine.asked) == len(set(engine.asked))
-    assert not {(), PATCHES} & set(engine.asked)
+    assert len(engine.tried) == len(set(engine.tried))
+    assert not {(), PATCHES} & set(engine.tried)
 
 
 def test_every_question_is_in_the_order_of_application() -> None:
     engine = Engine("bgk", "d")
     found(engine)
-    assert all(list(asked) == sorted(asked) for asked in engine.asked)
+    assert all(list(tried) == sorted(tried) for tried in engine.tried)
 
 
 def test_the_only_suspect_is_named_without_a_question() -> None:
     engine = Engine("a")
     assert found(engine, "a") == (("a",),)
-    assert engine.asked == []
+    assert engine.tried == []

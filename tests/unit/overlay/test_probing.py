@@ -29,7 +29,7 @@ def says(content: bytes, *, part: int | None = None) -> Say:
     return answer
 
 
-def told(pid: int, **fields: object) -> bytes:
+def report(pid: int, **fields: object) -> bytes:
     one = {"live": True, "why": "", "hits": 3, "symbols": []} | fields
     return json.dumps({"pid": pid, "role": "Worker", "rank": 0, "patches": {"one": one}}).encode()
 
@@ -58,8 +58,8 @@ async def processes(folder: Path, **answers: Say) -> AsyncIterator[dict[int, str
 
 def test_what_processes_say_is_kept_by_process(tmp_path: Path) -> None:
     async def work() -> None:
-        not_live = told(8, live=False, why="another code has taken its place", hits=None)
-        async with processes(tmp_path, p7=says(told(7)), p8=says(not_live, part=3)) as sockets:
+        not_live = report(8, live=False, why="another code has taken its place", hits=None)
+        async with processes(tmp_path, p7=says(report(7)), p8=says(not_live, part=3)) as sockets:
             before = time.time()
             found = await probe(sockets)
         seven, eight = found[7]["one"], found[8]["one"]
@@ -71,11 +71,11 @@ def test_what_processes_say_is_kept_by_process(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"{", b"\xff\xfe", b"[]", b'{"pid": 7}', b'{"pid": "x", "patches": {}}', told(9)]
+    "content", [b"", b"{", b"\xff\xfe", b"[]", b'{"pid": 7}', b'{"pid": "x", "patches": {}}', report(9)]
 )
 def test_an_answer_that_is_none_is_left_out(tmp_path: Path, content: bytes) -> None:
     async def work() -> None:
-        async with processes(tmp_path, p7=says(content), p8=says(told(8))) as sockets:
+        async with processes(tmp_path, p7=says(content), p8=says(report(8))) as sockets:
             assert set(await probe(sockets)) == {8}
 
     run(work())
@@ -83,7 +83,7 @@ def test_an_answer_that_is_none_is_left_out(tmp_path: Path, content: bytes) -> N
 
 def test_a_process_that_is_gone_is_left_out(tmp_path: Path) -> None:
     async def work() -> None:
-        async with processes(tmp_path, p8=says(told(8))) as sockets:
+        async with processes(tmp_path, p8=says(report(8))) as sockets:
             closed = tmp_path / "closed.sock"
             server = await asyncio.start_unix_server(lambda _r, writer: writer.close(), str(closed))
             server.close()
@@ -99,7 +99,7 @@ def test_a_process_that_is_stuck_holds_nobody_up(tmp_path: Path) -> None:
         with socket.socket(socket.AF_UNIX) as stuck:
             stuck.bind(str(tmp_path / "stuck.sock"))
             stuck.listen()
-            async with processes(tmp_path, p8=says(told(8))) as sockets:
+            async with processes(tmp_path, p8=says(report(8))) as sockets:
                 assert set(await probe({7: str(tmp_path / "stuck.sock")} | sockets, seconds=0.3)) == {8}
 
     run(work())

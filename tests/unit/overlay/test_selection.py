@@ -39,7 +39,7 @@ def reasons(selection: Selection) -> dict[str, PatchReason]:
 
 
 @pytest.mark.parametrize(
-    ("where", "reason", "said"),
+    ("where", "reason", "detail"),
     [
         ('vllm = ">=0.33"', PatchReason.OUT_OF_RANGE, "vLLM 0.32.0 is not >=0.33"),
         (f'{RANGE}\nplatforms = ["rocm", "cpu"]', PatchReason.WRONG_PLATFORM, "cuda, not rocm or cpu"),
@@ -54,14 +54,14 @@ def reasons(selection: Selection) -> dict[str, PatchReason]:
     ],
 )
 def test_a_gate_leaves_a_patch_out_and_says_what_is_and_what_would_fit(
-    tmp_path: Path, where: str, reason: PatchReason, said: str
+    tmp_path: Path, where: str, reason: PatchReason, detail: str
 ) -> None:
     write_patch(tmp_path, "gated", where=where)
     write_patch(tmp_path, "plain")
     selection = chosen(tmp_path)
     assert ids(selection) == ["plain"]
     (decision,) = selection.left_out
-    assert (decision.patch, decision.reason, decision.detail) == ("gated", reason, said)
+    assert (decision.patch, decision.reason, decision.detail) == ("gated", reason, detail)
 
 
 @pytest.mark.parametrize(
@@ -108,15 +108,15 @@ def test_the_most_particular_switch_wins(tmp_path: Path) -> None:
     write_patch(tmp_path, "tiles", family="attention.turboquant")
     catalogue = load(tmp_path)
 
-    def said(off: tuple[str, ...] = (), on: tuple[str, ...] = ()) -> tuple[bool, str]:
+    def switch_state(off: tuple[str, ...] = (), on: tuple[str, ...] = ()) -> tuple[bool, str]:
         return switch_states(catalogue, Switches(off=off, on=on))["tiles"]
 
-    assert said() == (True, "default")
-    assert said(off=("all",)) == (False, "all")
-    assert said(off=("all",), on=("attention",)) == (True, "attention")
-    assert said(on=("attention",), off=("attention.turboquant",)) == (False, "attention.turboquant")
-    assert said(off=("attention.turboquant", "attention", "all"), on=("tiles",)) == (True, "tiles")
-    assert said(off=("tiles",), on=("all", "attention", "attention.turboquant")) == (False, "tiles")
+    assert switch_state() == (True, "default")
+    assert switch_state(off=("all",)) == (False, "all")
+    assert switch_state(off=("all",), on=("attention",)) == (True, "attention")
+    assert switch_state(on=("attention",), off=("attention.turboquant",)) == (False, "attention.turboquant")
+    assert switch_state(off=("attention.turboquant", "attention", "all"), on=("tiles",)) == (True, "tiles")
+    assert switch_state(off=("tiles",), on=("all", "attention", "attention.turboquant")) == (False, "tiles")
 
 
 def test_a_switch_of_the_settings_is_named_as_the_reason(tmp_path: Path) -> None:

@@ -34,8 +34,8 @@ def test_a_ring_keeps_the_mean_or_peak_of_every_step_it_still_holds(
             assert found is None
         else:
             assert found is not None
-            wanted = max(kept[slot]) if peaks else math.fsum(kept[slot]) / len(kept[slot])
-            assert found[0] == pytest.approx(wanted, rel=1e-6, abs=1e-3)
+            expected = max(kept[slot]) if peaks else math.fsum(kept[slot]) / len(kept[slot])
+            assert found[0] == pytest.approx(expected, rel=1e-6, abs=1e-3)
             assert found[1] == len(kept[slot])
 
 

@@ -175,16 +175,16 @@ async def test_nothing_is_asked_of_the_hub_but_by_a_click(stage: Stage, hub: Fak
     assert view.unread.isVisible()
     assert not view.problem.isVisible()
     assert view.equivalent_command.label.text() == "sndr fit org/name --hardware l4 --online"
-    assert hub.asked == []
+    assert hub.requests == []
     view.read.click()
     assert view.read.text() == "Reading…"
     await stage.until(lambda: view.model.report is not None)
-    assert len(hub.asked) == 2
+    assert len(hub.requests) == 2
     assert COMMIT[:12] in view.inputs.hub_note.text()
     assert not view.unread.isVisible()
     view.model.set_values(context=512)
     await answered(stage, view)
-    assert len(hub.asked) == 2
+    assert len(hub.requests) == 2
     hub.errors["org/gated"] = (403, "GatedRepo")
     view.model.set_values(repository="org/gated")
     await stage.until(lambda: view.model.unread)

@@ -33,13 +33,13 @@ def served(host: FakeHost, tmp_path: Path) -> PresetOperations:
         except HostError as error:
             return 409, {"error": error.problem.model_dump(mode="json")}
 
-    def asked() -> Any:
-        return host.asked[-1][2]
+    def received() -> Any:
+        return host.received[-1][2]
 
-    host.answers["POST /v1/presets/edit"] = lambda: said(services.edit(EditPreset.model_validate(asked())))
-    host.answers["POST /v1/presets/lint"] = lambda: said(services.lint(LintPreset.model_validate(asked())))
+    host.answers["POST /v1/presets/edit"] = lambda: said(services.edit(EditPreset.model_validate(received())))
+    host.answers["POST /v1/presets/lint"] = lambda: said(services.lint(LintPreset.model_validate(received())))
     host.answers["PUT /v1/presets/mine"] = lambda: said(
-        services.save("mine", SavePreset.model_validate(asked()))
+        services.save("mine", SavePreset.model_validate(received()))
     )
     host.answers["GET /v1/presets/mine/file"] = lambda: said(services.file("mine"))
     host.answers["GET /v1/presets/demo-llamacpp/file"] = lambda: said(services.file("demo-llamacpp"))

@@ -70,15 +70,15 @@ def test_shows_the_card_and_where_settings_are_from(
 def test_resolves_with_overrides_and_says_conflicts(
     host: FakeHost, sndr: Sndr, services: PresetOperations
 ) -> None:
-    asked = ResolvePreset.model_validate(
+    received = ResolvePreset.model_validate(
         {"preset": "demo-llamacpp", "hardware": "l4", "overrides": {"context": 9000}}
     )
-    host.answers["POST /v1/presets/resolve"] = said(services.resolve(asked))
+    host.answers["POST /v1/presets/resolve"] = said(services.resolve(received))
     code, out, _ = sndr("presets", "resolve", "demo-llamacpp", "--hardware", "l4", "--set", "context=9000")
     assert code == 2
     assert "Conflict: context is 9000 by the layer override" in out
     assert "over 8192 (preset)" in out
-    sent = host.asked[-1][2]
+    sent = host.received[-1][2]
     assert (sent["hardware"], sent["count"], sent["overrides"]["context"]) == ("l4", None, 9000)
     code, _, err = sndr("presets", "resolve", "demo-llamacpp", "--set", "contxt=9")
     assert code == 2
@@ -88,13 +88,13 @@ def test_resolves_with_overrides_and_says_conflicts(
 def test_what_the_hardware_lacks_is_an_exit_code_too(
     host: FakeHost, sndr: Sndr, services: PresetOperations
 ) -> None:
-    asked = ResolvePreset(preset="qwen3.6-27b-q4-24", hardware="here")
-    host.answers["POST /v1/presets/resolve"] = said(services.resolve(asked))
-    code, out, _ = sndr("presets", "resolve", asked.preset, "--hardware", "here")
+    received = ResolvePreset(preset="qwen3.6-27b-q4-24", hardware="here")
+    host.answers["POST /v1/presets/resolve"] = said(services.resolve(received))
+    code, out, _ = sndr("presets", "resolve", received.preset, "--hardware", "here")
     assert (code, "Error: It needs a GPU; there is none." in out) == (5, True)
-    plain = said(services.resolve(ResolvePreset(preset=asked.preset)))
+    plain = said(services.resolve(ResolvePreset(preset=received.preset)))
     host.answers["POST /v1/presets/resolve"] = plain
-    assert sndr("presets", "resolve", asked.preset)[0] == 0
+    assert sndr("presets", "resolve", received.preset)[0] == 0
 
 
 def test_lints_files_and_the_catalogue(
@@ -138,7 +138,7 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetOperati
     host.answers["POST /v1/presets/import"] = said(taken)
     code, out, _ = sndr("presets", "import", str(file), "--as", "mine")
     assert (code, out.startswith("mine: wrote ")) == (0, True)
-    assert host.asked[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
+    assert host.received[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
 
 
 def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path) -> None:
@@ -152,12 +152,12 @@ def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetOperati
     host.answers["PUT /v1/presets/mine"] = said(services.save("mine", SavePreset(text=MINE)))
     code, out, _ = sndr("presets", "save", str(file))
     assert (code, out.startswith("mine is saved (")) == (0, True)
-    assert host.asked[-1][2] == {"text": MINE, "digest": None}
+    assert host.received[-1][2] == {"text": MINE, "digest": None}
     assert sndr("presets", "save", str(file), "--replace")[0] == 0
-    assert host.asked[-1][2]["digest"] is None
+    assert host.received[-1][2]["digest"] is None
     host.answers["GET /v1/presets/mine/file"] = said(services.file("mine"))
     assert sndr("presets", "save", str(file), "--replace")[0] == 0
-    assert host.asked[-1][2]["digest"]
+    assert host.received[-1][2]["digest"]
 
 
 def test_hardware_and_removing(host: FakeHost, sndr: Sndr, services: PresetOperations) -> None:

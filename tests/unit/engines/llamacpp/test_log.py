@@ -29,19 +29,21 @@ llama_kv_cache: size = 0.50 MiB (  2048 cells,   1 layers,  2/2 seqs), K (q8_0):
 
 def test_stages_go_forward_with_the_buffers() -> None:
     reader = LlamaCppStageReader()
-    seen = [stage for line in LOG if (stage := reader.feed(line))]
-    names = list(dict.fromkeys(stage.name for stage in seen))
+    stages_read = [stage for line in LOG if (stage := reader.feed(line))]
+    names = list(dict.fromkeys(stage.name for stage in stages_read))
     assert names == ["Weights", "Context and KV", "Warm-up", "Serving"]
-    assert [stage.name for stage in seen] == sorted((stage.name for stage in seen), key=names.index)
+    assert [stage.name for stage in stages_read] == sorted(
+        (stage.name for stage in stages_read), key=names.index
+    )
     mib = 2**20
-    assert seen[-1].buffers == {
+    assert stages_read[-1].buffers == {
         "CPU_Mapped model": round(1.17 * mib),
         "CPU KV": mib // 2 + mib // 4,  # a sliding-window model has two caches
         "CPU recurrent state": round(1.64 * mib),
         "CPU compute": 5 * mib,  # laid out anew: the last one counts
         "draft CPU KV": mib,
     }
-    assert "KV q8_0/q4_0 with rotation, 2048 cells a stream" in {stage.detail for stage in seen}
+    assert "KV q8_0/q4_0 with rotation, 2048 cells a stream" in {stage.detail for stage in stages_read}
 
 
 def test_the_newer_words_for_rotation() -> None:

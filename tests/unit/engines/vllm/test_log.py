@@ -41,25 +41,25 @@ CRASH = """\
 def stages(lines: list[str]) -> tuple[list[tuple[str, str]], dict[str, int]]:
     """Each stage with its detail, and the sizes at the end."""
     reader = VllmStageReader()
-    seen: dict[str, str] = {}
+    details: dict[str, str] = {}
     for line in lines:
         if found := reader.feed(line):
-            seen.setdefault(found.name, found.detail)
-    return list(seen.items()), reader.buffers
+            details.setdefault(found.name, found.detail)
+    return list(details.items()), reader.buffers
 
 
 def test_stages_on_the_cpu() -> None:
-    seen, buffers = stages(CPU_EAGER)
-    assert [name for name, _ in seen] == ["Configuration", "Weights", "Warm-up", "Serving"]
-    assert dict(seen)["Warm-up"] == "465,920 tokens"
+    details, buffers = stages(CPU_EAGER)
+    assert [name for name, _ in details] == ["Configuration", "Weights", "Warm-up", "Serving"]
+    assert dict(details)["Warm-up"] == "465,920 tokens"
     assert buffers == {"KV": 2**30}
 
 
 def test_stages_on_a_gpu() -> None:
-    seen, buffers = stages(GPU)
+    details, buffers = stages(GPU)
     expected = ["Configuration", "Weights", "Memory profile", "Compile", "Graph capture", "Serving"]
-    assert [name for name, _ in seen] == expected
-    assert dict(seen)["Memory profile"] == "14.25 GiB"
+    assert [name for name, _ in details] == expected
+    assert dict(details)["Memory profile"] == "14.25 GiB"
     assert set(buffers) == {"model", "KV", "CUDA graphs"}
 
 

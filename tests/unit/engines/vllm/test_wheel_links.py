@@ -21,7 +21,7 @@ WANTED = "torch==2.13.0+cpu"
 
 
 @pytest.fixture
-def taken() -> frozenset[tags.Tag]:
+def supported() -> frozenset[tags.Tag]:
     """The tags of this Python."""
     return frozenset(tags.sys_tags())
 
@@ -44,11 +44,11 @@ def served(folder: Path) -> Iterator[str]:
 
 def test_an_environment_of_another_python_takes_other_wheels(tmp_path: Path) -> None:
     (tmp_path / "pyvenv.cfg").write_text("implementation = CPython\nversion_info = 3.99.1\n")
-    taken = environment_tags(tmp_path)
+    supported = environment_tags(tmp_path)
     (tmp_path / FITS).touch()
-    assert not has_wheel([str(tmp_path)], WANTED, taken)
+    assert not has_wheel([str(tmp_path)], WANTED, supported)
     (tmp_path / FITS.replace(VERSION, "cp399")).touch()
-    assert has_wheel([str(tmp_path)], WANTED, taken)
+    assert has_wheel([str(tmp_path)], WANTED, supported)
     (tmp_path / "pyvenv.cfg").write_text("home = /usr\n")
     with pytest.raises(ValueError, match="names no version"):
         environment_tags(tmp_path)
@@ -67,20 +67,20 @@ def test_an_environment_of_another_python_takes_other_wheels(tmp_path: Path) -> 
         "torch-2.13.0+cpu-broken.whl",
     ],
 )
-def test_other_files_do_not_count(name: str, tmp_path: Path, taken: frozenset[tags.Tag]) -> None:
+def test_other_files_do_not_count(name: str, tmp_path: Path, supported: frozenset[tags.Tag]) -> None:
     (tmp_path / name).touch()
-    assert not has_wheel([str(tmp_path)], WANTED, taken)
+    assert not has_wheel([str(tmp_path)], WANTED, supported)
 
 
-def test_a_folder_by_path_and_by_address(tmp_path: Path, taken: frozenset[tags.Tag]) -> None:
+def test_a_folder_by_path_and_by_address(tmp_path: Path, supported: frozenset[tags.Tag]) -> None:
     folder = tmp_path / "my wheels"
     folder.mkdir()
     (folder / FITS).touch()
-    assert has_wheel([str(folder)], WANTED, taken)
+    assert has_wheel([str(folder)], WANTED, supported)
     assert "%20" in folder.as_uri()
-    assert has_wheel(["/nowhere", folder.as_uri()], WANTED, taken)
-    assert has_wheel([(folder / FITS).as_uri()], WANTED, taken)
-    assert not has_wheel([], WANTED, taken)
+    assert has_wheel(["/nowhere", folder.as_uri()], WANTED, supported)
+    assert has_wheel([(folder / FITS).as_uri()], WANTED, supported)
+    assert not has_wheel([], WANTED, supported)
 
 
 @pytest.mark.parametrize(
@@ -92,15 +92,15 @@ def test_a_folder_by_path_and_by_address(tmp_path: Path, taken: frozenset[tags.T
         f"https://example.org/whl/{FITS.replace('+', '%2B')}?x=1",
     ],
 )
-def test_a_page_with_links_of_every_kind(link: str, tmp_path: Path, taken: frozenset[tags.Tag]) -> None:
+def test_a_page_with_links_of_every_kind(link: str, tmp_path: Path, supported: frozenset[tags.Tag]) -> None:
     page = tmp_path / "links.html"
     page.write_text(f'<html><body><a href="x.whl">x</a><a class="w" href="{link}">torch</a></body></html>')
-    assert has_wheel([str(page)], WANTED, taken)
-    assert has_wheel([page.as_uri()], WANTED, taken)
+    assert has_wheel([str(page)], WANTED, supported)
+    assert has_wheel([page.as_uri()], WANTED, supported)
     with served(tmp_path) as address:
-        assert has_wheel([f"{address}/links.html"], WANTED, taken)
-        assert not has_wheel([f"{address}/gone.html"], WANTED, taken)
-    assert not has_wheel([f"{address}/links.html"], WANTED, taken)
+        assert has_wheel([f"{address}/links.html"], WANTED, supported)
+        assert not has_wheel([f"{address}/gone.html"], WANTED, supported)
+    assert not has_wheel([f"{address}/links.html"], WANTED, supported)
 
 
 def test_a_relative_folder_is_one_of_the_current_folder(

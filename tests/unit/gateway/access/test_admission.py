@@ -79,16 +79,16 @@ def test_who_waits_for_an_engine_that_is_gone_is_refused() -> None:
         admission = Admission(5)
         holders = [admission.enter(TARGET) for _ in range(2)]
         waiting = [admission.enter(TARGET) for _ in range(2)]
-        asked = asyncio.create_task(admission.wait(waiting[0]))
+        sent = asyncio.create_task(admission.wait(waiting[0]))
         await asyncio.sleep(0)
         admission.forget("e1")
         for holder in holders:
             admission.release(holder)
-        for refused in (asked, admission.wait(waiting[1])):
-            with pytest.raises(EndpointError) as told:
+        for refused in (sent, admission.wait(waiting[1])):
+            with pytest.raises(EndpointError) as raised:
                 async with asyncio.timeout(30):
                     await refused
-            assert (told.value.status, told.value.code) == (503, "engine_unreachable")
+            assert (raised.value.status, raised.value.code) == (503, "engine_unreachable")
         for ticket in waiting:
             admission.release(ticket)
         assert (admission.active("e1"), admission.waiting("e1")) == (0, 0)

@@ -15,15 +15,15 @@ def test_host_names(world: Any) -> None:
     for name in ("evil.example", "localhost.evil.example", "127.0.0.1.evil.example", ""):
         assert code_of(ask(world, "GET", "/v1/models", headers={"host": name})) == (403, "host_not_allowed")
 
-    def allow(made: Any) -> None:
-        made.hosts = frozenset({"workstation.lan"})
+    def allow(served: Any) -> None:
+        served.hosts = frozenset({"workstation.lan"})
 
     assert ask(world, "GET", "/health", allow, headers={"host": "Workstation.lan:8020"}).status_code == 200
 
 
 def test_where_a_key_is_asked_for_the_machines_own_names_and_numbers_pass(world: Any) -> None:
-    def lock(made: Any) -> None:
-        made.keys = frozenset({"key-a"})
+    def lock(served: Any) -> None:
+        served.keys = frozenset({"key-a"})
 
     own = [next(iter(own_names())).upper(), "192.168.7.4:8020", "[fd00::7]:8020", "0.0.0.0:8020"]
     for name in own:
@@ -43,16 +43,16 @@ def test_where_a_key_is_asked_for_the_machines_own_names_and_numbers_pass(world:
 )
 def test_a_foreign_web_page_is_refused_before_any_work(world: Any, origin: str) -> None:
     # A browser sends this body without asking first, so refusing the preflight alone would not do.
-    seen: list[Any] = []
+    received: list[Any] = []
 
-    def watch(made: Any) -> None:
-        seen.append(made.engine.seen)
+    def watch(served: Any) -> None:
+        received.append(served.engine.received)
 
     headers = {"origin": origin, "content-type": "text/plain"}
     answer = ask(world, "POST", CHAT, watch, content=json.dumps(HELLO), headers=headers)
     assert code_of(answer) == (403, "origin_not_allowed")
     assert answer.json()["error"]["src"] == "sndr"
-    assert seen == [[]]
+    assert received == [[]]
 
 
 @pytest.mark.parametrize("origin", ["http://evil.example", "http://localhost:3000", "null"])
@@ -68,9 +68,9 @@ def test_a_preflight_of_a_page_that_nobody_named_is_refused_and_grants_nothing(
 
 @pytest.mark.parametrize("origin", ["https://app.example", "http://localhost:3000"])
 def test_a_page_that_was_named_may_ask_and_read_answers(world: Any, origin: str) -> None:
-    def name(made: Any) -> None:
-        made.hosts = frozenset({"https://app.example/", "http://localhost:3000"})
-        made.keys = frozenset({"key-a"})
+    def name(served: Any) -> None:
+        served.hosts = frozenset({"https://app.example/", "http://localhost:3000"})
+        served.keys = frozenset({"key-a"})
 
     asking = {
         "origin": origin,
@@ -96,8 +96,8 @@ def test_a_page_that_was_named_may_ask_and_read_answers(world: Any, origin: str)
 
 
 def test_a_named_page_is_one_origin_and_no_name_of_the_endpoint(world: Any) -> None:
-    def name(made: Any) -> None:
-        made.hosts = frozenset({"https://app.example"})
+    def name(served: Any) -> None:
+        served.hosts = frozenset({"https://app.example"})
 
     for origin in ("http://app.example", "https://app.example:444", "https://sub.app.example"):
         headers = {"origin": origin, "access-control-request-method": "POST"}
@@ -112,16 +112,16 @@ def test_pages_of_this_machine_and_of_allowed_hosts_may_ask(world: Any) -> None:
     for origin in ("http://localhost:3000", "http://127.0.0.1:8020", "http://[::1]:80", "HTTPS://LOCALHOST"):
         assert ask(world, "POST", CHAT, json=HELLO, headers={"origin": origin}).status_code == 200
 
-    def allow(made: Any) -> None:
-        made.hosts = frozenset({"workstation.lan"})
+    def allow(served: Any) -> None:
+        served.hosts = frozenset({"workstation.lan"})
 
     headers = {"origin": "http://Workstation.lan:3000"}
     assert ask(world, "POST", CHAT, allow, json=HELLO, headers=headers).status_code == 200
 
 
 def test_keys(world: Any) -> None:
-    def lock(made: Any) -> None:
-        made.keys = frozenset({"key-a", "ключ"})
+    def lock(served: Any) -> None:
+        served.keys = frozenset({"key-a", "ключ"})
 
     assert ask(world, "GET", "/v1/models", headers={"authorization": "Bearer sk-local"}).status_code == 200
     assert ask(world, "GET", "/v1/models", lock, headers={"authorization": "bearer key-a"}).status_code == 200
@@ -134,8 +134,8 @@ def test_keys(world: Any) -> None:
 
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_key_beyond_ascii(world: Any, encoding: str) -> None:
-    def lock(made: Any) -> None:
-        made.keys = frozenset({"clé", "ключ"})
+    def lock(served: Any) -> None:
+        served.keys = frozenset({"clé", "ключ"})
 
     def status(key: bytes) -> int:
         return int(ask(world, "GET", "/v1/models", lock, headers=[(b"x-api-key", key)]).status_code)

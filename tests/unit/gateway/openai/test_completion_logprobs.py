@@ -28,8 +28,8 @@ WANTED = {
 
 def test_a_whole_answer() -> None:
     body = {"id": "x", "choices": [{"index": 0, "text": "é c", "logprobs": {"content": CONTENT}}]}
-    told = json.loads(CompletionLogprobs(2).convert(json.dumps(body).encode()))
-    assert told == {"id": "x", "choices": [{"index": 0, "text": "é c", "logprobs": WANTED}]}
+    converted = json.loads(CompletionLogprobs(2).convert(json.dumps(body).encode()))
+    assert converted == {"id": "x", "choices": [{"index": 0, "text": "é c", "logprobs": WANTED}]}
 
 
 def test_no_more_than_was_asked_for_and_the_chosen_one_always() -> None:
@@ -49,10 +49,10 @@ def test_a_stream_in_pieces_of_any_size(size: int) -> None:
     )
     stream += b"data: [DONE]\n\n"
     form = CompletionLogprobs(2)
-    told = b"".join(form.feed(stream[at : at + size]) for at in range(0, len(stream), size)) + form.end()
-    assert told.startswith(b": ping\n\n")
-    assert told.endswith(b"data: [DONE]\n\n")
-    said = [json.loads(line[5:]) for line in told.split(b"\n") if line.startswith(b"data: {")]
-    assert [one["choices"][0]["text"] for one in said] == ["é ", "c", ""]
-    assert [one["choices"][0]["logprobs"]["text_offset"] for one in said[:2]] == [[0], [2]]
-    assert said[2] == ended
+    converted = b"".join(form.feed(stream[at : at + size]) for at in range(0, len(stream), size)) + form.end()
+    assert converted.startswith(b": ping\n\n")
+    assert converted.endswith(b"data: [DONE]\n\n")
+    parsed = [json.loads(line[5:]) for line in converted.split(b"\n") if line.startswith(b"data: {")]
+    assert [one["choices"][0]["text"] for one in parsed] == ["é ", "c", ""]
+    assert [one["choices"][0]["logprobs"]["text_offset"] for one in parsed[:2]] == [[0], [2]]
+    assert parsed[2] == ended

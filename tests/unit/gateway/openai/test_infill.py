@@ -88,20 +88,20 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
         writer.write(scripts.stream_head + scripts.http_chunk(data) + b"0\r\n\r\n")
 
     async def go() -> None:
-        async with world(infill) as made, httpx.AsyncClient(base_url=made.url) as client:
-            made.running[:] = [
-                Target("e1", "m", 1, 1, 0.0, socket=made.engine.socket, fill_in_the_middle=True)
+        async with world(infill) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [
+                Target("e1", "m", 1, 1, 0.0, socket=served.engine.socket, fill_in_the_middle=True)
             ]
             body = {"model": "m", "prompt": "a", "suffix": "b", "stream": True}
             answer = await client.post("/v1/completions", json=body)
-            assert made.engine.seen[0][0] == "/infill"
+            assert served.engine.received[0][0] == "/infill"
             assert '"text":"mid"' in answer.text
             assert answer.text.endswith("data: [DONE]\n\n")
-            assert made.gateway.request_log.requests()[0].generated_tokens == 2
+            assert served.gateway.request_log.requests()[0].generated_tokens == 2
             # An empty suffix is an ordinary completion; older servers refuse the field itself.
             await client.post("/v1/completions", json={**body, "suffix": ""})
-            assert made.engine.seen[1][0] == "/v1/completions"
-            assert "suffix" not in made.engine.seen[1][1]
+            assert served.engine.received[1][0] == "/v1/completions"
+            assert "suffix" not in served.engine.received[1][1]
 
     asyncio.run(go())
 
@@ -109,16 +109,16 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
 @pytest.mark.parametrize("field", ["prompt", "suffix"])
 def test_half_an_emoji_is_refused_and_a_whole_one_passes(world: Any, field: str) -> None:
     async def go() -> None:
-        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
             body = {"model": "m", "prompt": "a", "suffix": "b", "max_tokens": 1}
             cut = await client.post("/v1/completions", content=json.dumps({**body, field: "x\ud83d"}))
             error = cut.json()["error"]
             assert (cut.status_code, error["code"], error["param"]) == (400, "invalid_json", field)
-            assert made.engine.seen == []
-            made.engine.go.set()
+            assert served.engine.received == []
+            served.engine.go.set()
             await client.post("/v1/completions", content=json.dumps({**body, field: "x\U0001f600"}))
-            ((path, asked),) = made.engine.seen
+            ((path, sent),) = served.engine.received
             assert path == "/infill"
-            assert "x\U0001f600" in asked.values()
+            assert "x\U0001f600" in sent.values()
 
     asyncio.run(go())

@@ -45,9 +45,9 @@ async def talks_like_vllm(engine: Any, body: Any, writer: asyncio.StreamWriter) 
     writer.write_eof()
 
 
-def like_vllm(made: Any) -> None:
-    made.running[:] = [
-        replace(made.running[0], native_infill=False, fim_tokens=TOKENS, usage_on_request=True)
+def like_vllm(served: Any) -> None:
+    served.running[:] = [
+        replace(served.running[0], native_infill=False, fim_tokens=TOKENS, usage_on_request=True)
     ]
 
 
@@ -82,42 +82,42 @@ def test_what_the_client_asked_for_stays() -> None:
 
 def test_figures_are_asked_for_and_kept_from_a_client_that_did_not_ask(world: Any) -> None:
     async def go() -> None:
-        async with world(talks_like_vllm) as made, httpx.AsyncClient(base_url=made.url) as client:
-            like_vllm(made)
+        async with world(talks_like_vllm) as served, httpx.AsyncClient(base_url=served.url) as client:
+            like_vllm(served)
             body = {"model": "m", "messages": MESSAGES, "stream": True}
             answer = await client.post(CHAT, json=body)
             assert answer.content == b"".join(WORDS) + b"data: [DONE]\n\n"
-            assert made.engine.seen[0][1]["stream_options"] == {"include_usage": True}
-            (request,) = made.gateway.request_log.requests()
+            assert served.engine.received[0][1]["stream_options"] == {"include_usage": True}
+            (request,) = served.gateway.request_log.requests()
             assert (request.prompt_tokens, request.generated_tokens) == (7, 30)
             assert request.ttft is not None
             assert request.decode_rate is not None
-            asked = {**body, "stream_options": {"include_usage": True}}
-            assert frame(USAGE) in (await client.post(CHAT, json=asked)).content
+            requested = {**body, "stream_options": {"include_usage": True}}
+            assert frame(USAGE) in (await client.post(CHAT, json=requested)).content
             await client.post(CHAT, json={**body, "stream": False})
-            assert "stream_options" not in made.engine.seen[2][1]
+            assert "stream_options" not in served.engine.received[2][1]
 
     asyncio.run(go())
 
 
 def test_a_middle_is_asked_for_with_the_models_own_tokens(world: Any) -> None:
     async def go() -> None:
-        async with world(talks_like_vllm) as made, httpx.AsyncClient(base_url=made.url) as client:
-            like_vllm(made)
+        async with world(talks_like_vllm) as served, httpx.AsyncClient(base_url=served.url) as client:
+            like_vllm(served)
             body = {"model": "m", "prompt": "def f(", "suffix": "return x", "max_tokens": 4, "stream": True}
             await client.post("/v1/completions", json=body)
-            path, seen = made.engine.seen[0]
+            path, received = served.engine.received[0]
             assert path == "/v1/completions"
-            assert seen["prompt"] == "<|fim_prefix|>def f(<|fim_suffix|>return x<|fim_middle|>"
-            assert "suffix" not in seen
-            assert seen["max_tokens"] == 4
-            made.running[:] = [replace(made.running[0], fim_tokens=None)]
+            assert received["prompt"] == "<|fim_prefix|>def f(<|fim_suffix|>return x<|fim_middle|>"
+            assert "suffix" not in received
+            assert received["max_tokens"] == 4
+            served.running[:] = [replace(served.running[0], fim_tokens=None)]
             refused = await client.post("/v1/completions", json=body)
             assert (refused.status_code, refused.json()["error"]["code"]) == (
                 400,
                 "fill_in_the_middle_unsupported",
             )
-            assert len(made.engine.seen) == 1
+            assert len(served.engine.received) == 1
 
     asyncio.run(go())
 
@@ -130,8 +130,8 @@ def test_a_middle_that_cannot_be_asked_for_is_refused(wrong: dict[str, Any]) -> 
 
 def test_an_engine_for_embeddings_alone_says_so(world: Any) -> None:
     async def go() -> None:
-        async with world() as made, httpx.AsyncClient(base_url=made.url) as client:
-            made.running[:] = [replace(made.running[0], embeddings=True)]
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], embeddings=True)]
             answer = await client.post(CHAT, json={"model": "m", "messages": MESSAGES})
             assert (answer.status_code, answer.json()["error"]["code"]) == (400, "embeddings_only")
 
@@ -140,8 +140,8 @@ def test_an_engine_for_embeddings_alone_says_so(world: Any) -> None:
 
 def test_an_engine_without_a_tokenizer_takes_token_numbers(world: Any) -> None:
     async def go() -> None:
-        async with world(talks_like_vllm) as made, httpx.AsyncClient(base_url=made.url) as client:
-            made.running[:] = [replace(made.running[0], tokens_only=True)]
+        async with world(talks_like_vllm) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], tokens_only=True)]
             for prompt in ("text", ["text"], [[1], "text"], []):
                 answer = await client.post("/v1/completions", json={"model": "m", "prompt": prompt})
                 assert (answer.status_code, answer.json()["error"]["code"]) == (400, "tokenizer_missing")
@@ -192,15 +192,15 @@ def test_the_forms_of_agents_pass_and_are_measured(
         writer.write_eof()
 
     async def go() -> None:
-        async with world(talks) as made, httpx.AsyncClient(base_url=made.url) as client:
+        async with world(talks) as served, httpx.AsyncClient(base_url=served.url) as client:
             body = {"model": "m", "input": "hi", "messages": MESSAGES, "max_tokens": 9, "stream": True}
             refused = await client.post(path, json=body)
             assert (refused.status_code, refused.json()["error"]["code"]) == (404, "route_unsupported")
-            made.running[:] = [replace(made.running[0], agent_routes=True)]
+            served.running[:] = [replace(served.running[0], agent_routes=True)]
             answer = await client.post(path, json=body)
             assert answer.content == sent
-            assert made.engine.seen == [(path, body)]
-            (request,) = made.gateway.request_log.requests()
+            assert served.engine.received == [(path, body)]
+            (request,) = served.gateway.request_log.requests()
             assert request.ttft is not None
             assert (request.prompt_tokens, request.cached_tokens, request.generated_tokens) == (5, 3, 2)
             assert request.finish == finish

@@ -40,7 +40,7 @@ async def answers(own: Path) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("asked", "path", "body", "read"),
+    ("received", "path", "body", "read"),
     [
         (lambda c: c.presets(), "GET /v1/presets", None, lambda a: len(a.presets) > 20),
         (
@@ -77,16 +77,16 @@ async def answers(own: Path) -> dict[str, Any]:
 def test_each_method_asks_its_path_and_reads_the_answer(
     home: Path,
     tmp_path: Path,
-    asked: RequestedSettings,
+    received: RequestedSettings,
     path: str,
     body: dict[str, Any] | None,
     read: Callable[[Any], Any],
 ) -> None:
     with fake_host(home) as host:
         host.answers |= asyncio.run(answers(tmp_path))
-        assert read(asyncio.run(_through(host, asked)))
-        assert host.asked[-1][0] == path
-        sent = host.asked[-1][2]
+        assert read(asyncio.run(_through(host, received)))
+        assert host.received[-1][0] == path
+        sent = host.received[-1][2]
         assert body is None or {name: sent[name] for name in body} == body
 
 
@@ -99,9 +99,9 @@ def test_a_refused_import_says_why(home: Path) -> None:
     assert caught.value.problem.reason is Reason.CONFLICT
 
 
-async def _through(host: FakeHost, asked: RequestedSettings) -> Any:
+async def _through(host: FakeHost, received: RequestedSettings) -> Any:
     client = HostClient(str(host.folders.socket), TOKEN)
     try:
-        return await asked(client)
+        return await received(client)
     finally:
         await client.close()
