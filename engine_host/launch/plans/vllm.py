@@ -21,7 +21,7 @@ from engine_host.launch.dependencies import Environment, PatchFacts, PlannerDepe
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint
 from engine_host.launch.ownership import foreign_settings
-from engine_host.launch.plans.vllm_defaults import Machine, resolve
+from engine_host.launch.plans.vllm_defaults import Machine, refuse_wrong, set_defaults
 from engine_host.launch.preflight.machine import (
     BuildNeeds,
     architecture,
@@ -41,6 +41,7 @@ from engine_host.launch.resolution import (
 )
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.index import IndexedModel
+from engine_host.protocol.engine_settings.row import VLLM
 from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import (
@@ -48,6 +49,7 @@ from engine_host.protocol.plans import (
     Finding,
     LaunchPlan,
     LaunchRequest,
+    Layer,
     ServerChoice,
 )
 
@@ -79,9 +81,17 @@ class VllmPlans:
             replaces=bool(running),
             state=await asyncio.to_thread(self._dependencies.machine),
         )
-        resolved = resolve(
-            request, requested, model.file.name, info, environment, self._dependencies.settings, machine
-        )
+        refuse_wrong(requested.overrides, environment)
+        resolved = Resolution()
+        resolved.set("name", model.file.name, Layer.MODEL, "from the model")
+        resolved.set_given("name", request.name, Layer.OVERRIDE)
+        resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
+        if request.installation is not None:
+            resolved.set("installation", environment.id, Layer.OVERRIDE)
+        resolved.add_settings(VLLM, requested)
+        set_defaults(resolved, info, environment, self._dependencies.settings, machine)
+        if request.keep:
+            resolved.set("keep", True, Layer.OVERRIDE)
         refuse_unsafe_kv_cache(str(resolved["kv_cache_dtype"]), environment.build)
         drafter = await self._drafter(resolved)
         patches = await asyncio.to_thread(

@@ -12,13 +12,12 @@ from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight.machine import MachineState, free_vram
-from engine_host.launch.resolution import RequestedSettings, Resolution
+from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
-from engine_host.protocol.engine_settings.row import VLLM
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import LaunchRequest, Layer
+from engine_host.protocol.plans import Layer
 
 _CPU_STREAMS = 8
 _METHODS = ("off", "mtp", "ngram", "ngram_gpu")
@@ -48,25 +47,15 @@ class Machine:
         return sorted(freest, key=lambda gpu: gpu.index)
 
 
-def resolve(
-    request: LaunchRequest,
-    requested: RequestedSettings,
-    name: str,
+def set_defaults(
+    resolved: Resolution,
     info: CheckpointInfo,
     environment: Environment,
     settings: SettingsFile,
     machine: Machine,
-) -> Resolution:
-    """Every setting with its layer and the reason for it. Raises HostError(setting_invalid)."""
+) -> None:
+    """Set what the person's settings, the model and the machine say below a request."""
     user = settings.current.engine
-    _check(requested.overrides, environment)
-    resolved = Resolution()
-    resolved.set("name", name, Layer.MODEL, "from the model")
-    resolved.set_given("name", request.name, Layer.OVERRIDE)
-    resolved.set("installation", environment.id, Layer.HARDWARE, environment.label)
-    if request.installation is not None:
-        resolved.set("installation", environment.id, Layer.OVERRIDE)
-    resolved.add_settings(VLLM, requested)
     _capacity(resolved, info, environment, settings)
     _speculation(resolved, info, environment)
     if environment.build == "cpu":
@@ -78,9 +67,6 @@ def resolve(
     resolved.set("dummy_weights", info.shape, Layer.MODEL, why)
     _memory(resolved, info, environment, machine)
     resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
-    if request.keep:
-        resolved.set("keep", True, Layer.OVERRIDE)
-    return resolved
 
 
 def breaks_prefix_caching(info: CheckpointInfo, speculation: str, build: str) -> bool:
@@ -162,7 +148,8 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
     return gib, "at most 4 GiB and a quarter of the free memory"
 
 
-def _check(requested: Overrides, environment: Environment) -> None:
+def refuse_wrong(requested: Overrides, environment: Environment) -> None:
+    """Raise HostError(setting_invalid) for a value that vLLM's build does not know."""
     speculation = requested.speculation
     if speculation and not speculation.startswith("{") and speculation not in {*_METHODS, "none"}:
         raise HostError(
