@@ -48,6 +48,11 @@ STARTS_A_PROCESS = {
 }
 
 
+def pytest_configure() -> None:
+    """Let SIGINT do what it does at a terminal; a script in the background has children ignore it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by its folder and by what it needs, and run the quick folders first."""
     for item in items:

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shlex
 import signal
 import stat
 from pathlib import Path
@@ -39,6 +40,20 @@ def test_it_serves_and_ends_with_a_signal(script: Path, tmp_path: Path) -> None:
             assert started.end(number) == 0
             assert "stopped" in started.said
             assert not engine.is_running()
+
+
+def test_where_ctrl_c_is_ignored_it_says_how_it_is_stopped(script: Path, tmp_path: Path) -> None:
+    background = tmp_path / "background.sh"
+    background.write_text(f"#!/bin/sh\ntrap '' INT\nexec {shlex.quote(str(script))}\n", encoding="utf-8")
+    background.chmod(0o755)
+    with running(background, tmp_path / "cache") as started:
+        started.until_said("ready at")
+        assert f"stop it with: kill {started.process.pid}\n" in started.said
+        assert started.end(signal.SIGTERM) == 0
+    with running(script, tmp_path / "other") as started:
+        started.until_said("ready at")
+        assert "Ctrl+C" not in started.said
+        assert started.end(signal.SIGINT) == 0
 
 
 def test_it_comes_back_when_it_dies(script: Path, tmp_path: Path) -> None:

@@ -12,16 +12,21 @@ from tests.unit.deploy.samples import by_uuid, rendered, wanted_of
 
 FOLDER = Path(__file__).parent / "golden_files"
 REWRITE = ".venv/bin/python -m tests.unit.deploy.targets.golden"
-# llama.cpp and vLLM on the processor with a model here; two GPUs by UUID with k8v4, MTP and patches; a GGUF
-# file that has to be fetched, with its whole context; embeddings; an engine that is not started here.
-SELECTION = (
-    "demo-llamacpp",
-    "demo-vllm",
-    "qwen3.6-27b-k8v4-2x24",
-    "qwen3.6-27b-q4-24",
-    "qwen3-embedding-0.6b",
-    "qwen3.6-35b-a3b-sglang-4xl4",
-)
+_T = RenderTarget
+# Each target and each engine at least once, each kind of start where its targets differ most. Every preset
+# is validated for every target in tests/integration/deploy.
+SELECTION: dict[str, tuple[RenderTarget, ...]] = {
+    # llama.cpp and vLLM on the processor with a model that is here.
+    "demo-llamacpp": (_T.SHELL, _T.SYSTEMD, _T.DOCKER),
+    "demo-vllm": (_T.PODMAN, _T.QUADLET),
+    # Two GPUs by UUID with k8v4, MTP and patches.
+    "qwen3.6-27b-k8v4-2x24": (_T.SHELL, _T.SYSTEMD, _T.COMPOSE, _T.KUBERNETES),
+    # A GGUF file that has to be fetched, with its whole context.
+    "qwen3.6-27b-q4-24": (_T.SHELL, _T.KUBERNETES, _T.QUADLET),
+    # Embeddings, and an engine that is not started here.
+    "qwen3-embedding-0.6b": (_T.DOCKER,),
+    "qwen3.6-35b-a3b-sglang-4xl4": (_T.COMPOSE,),
+}
 _BY_UUID = {"qwen3.6-27b-k8v4-2x24"}
 # The same everywhere, and tested by itself.
 _ELSEWHERE = ("watchdog.py", "overlay/")
@@ -29,11 +34,11 @@ _ELSEWHERE = ("watchdog.py", "overlay/")
 
 def golden_files() -> Iterator[tuple[str, str]]:
     """Each golden file's path below the folder, and its text."""
-    for preset_id in SELECTION:
+    for preset_id, targets in SELECTION.items():
         wanted = wanted_of(preset_id)
         if preset_id in _BY_UUID:
             wanted = by_uuid(wanted)
-        for target in RenderTarget:
+        for target in targets:
             made = rendered(wanted, target)
             for file in made.files:
                 if not file.name.startswith(_ELSEWHERE):

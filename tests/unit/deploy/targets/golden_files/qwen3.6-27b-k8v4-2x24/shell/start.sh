@@ -103,6 +103,10 @@ stop() {
     [ -z "$child" ] || kill -TERM -- "$child" 2>/dev/null || true
 }
 trap stop INT TERM
+# A shell cannot catch a signal that its parent ignores, as scripts do for what they put into the background.
+case $(trap -p INT) in
+    *"''"*) say "Ctrl+C is ignored where this was started; stop it with: kill $$" ;;
+esac
 
 announce() {
     trap - INT TERM
