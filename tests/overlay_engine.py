@@ -15,7 +15,6 @@ catalogue; what they require is added. The environment is the one that `vllm_env
 
 import json
 import os
-import subprocess
 import tempfile
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -26,7 +25,8 @@ from typing import Any
 from engine_host.overlay.bundle import write_bundle
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import read_patch_file
-from tests.vllm_environment import vllm_python, vllm_version
+from tests.vllm_environment import vllm_version
+from tests.vllm_scripts import run_script
 
 _NO_JSON = object()
 PATCHES = Path(__file__).parents[1] / "engine_host" / "overlay" / "patches"
@@ -110,15 +110,7 @@ def run_in_engine(
             path.write_text(textwrap.dedent(script), encoding="utf-8")
         else:
             path = script
-        done = subprocess.run(
-            [str(vllm_python()), str(path), *arguments],
-            env=variables,
-            cwd=scratch,
-            capture_output=True,
-            text=True,
-            timeout=timeout,
-            check=False,
-        )
+        done = run_script(path, arguments, variables, root, timeout)
         lines = [
             json.loads(line)
             for file in ledger.glob("*.jsonl")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.overlay.bundle import write_bundle
-from engine_host.overlay.patch_catalog import BUILT_IN, Catalogue
+from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from tests.vllm_environment import vllm_python, vllm_version
 
 PATCH = "cpu-speculation-sampling"
@@ -50,7 +50,7 @@ def test_the_values_of_each_request_reach_its_drafted_tokens(tmp_path: Path) -> 
     assert plain["torch.int64"] == right
     assert plain["torch.float32"] == plain["torch.int32"] == [7] * 5, "vLLM has mended it: retire the patch"
 
-    patch = Catalogue.load((BUILT_IN,)).get(PATCH)
+    patch = PatchCatalog.load((BUILT_IN,)).get(PATCH)
     bundle = write_bundle([patch], vllm_version(), tmp_path / "cache")
     ledger = tmp_path / "ledger"
     ledger.mkdir()

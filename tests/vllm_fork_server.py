@@ -1,0 +1,93 @@
+"""A Python that has imported what vLLM is built on, and forks a child for each script that it is sent.
+
+Runs inside a vLLM environment; tests/vllm_scripts.py starts it. vLLM itself is not imported here: each child
+imports it anew, with the patches of its own bundle, so no test sees what another one did. Two thirds of the
+time to import vLLM are PyTorch, transformers and the like, and these are shared.
+
+One line of JSON on stdin for each script; on stdout a line when its child began (its process
+id), and one when it ended (its exit code).
+"""
+
+import contextlib
+import importlib
+import json
+import os
+import sys
+from types import ModuleType
+from typing import Any
+
+SHARED = (
+    "torch._dynamo",
+    "torch._inductor",
+    "sympy",
+    "torchvision",
+    "transformers",
+    "transformers.models.auto.modeling_auto",
+    "transformers.models.auto.processing_auto",
+    "openai.types.responses",
+    "fastapi",
+    "aiohttp",
+    "prometheus_client",
+)
+
+
+def child_of_next_script() -> dict[str, Any]:
+    """Return in a child, with what it shall do; the server itself ends with its input."""
+    for line in sys.stdin:
+        asked: dict[str, Any] = json.loads(line)
+        pid = os.fork()
+        if pid == 0:
+            return asked
+        print(pid, flush=True)
+        _, status = os.waitpid(pid, 0)
+        print(os.waitstatus_to_exitcode(status), flush=True)
+    os._exit(0)
+
+
+def become(asked: dict[str, Any]) -> None:
+    """Look like a process that was started for this script alone: files, folder, variables, search path."""
+    os.setsid()
+    for descriptor, name, flags in (
+        (0, os.devnull, os.O_RDONLY),
+        (1, asked["stdout"], os.O_WRONLY | os.O_CREAT),
+        (2, asked["stderr"], os.O_WRONLY | os.O_CREAT),
+    ):
+        file = os.open(name, flags, 0o600)
+        os.dup2(file, descriptor)
+        os.close(file)
+    os.chdir(asked["folder"])
+    os.environ.clear()
+    os.environ.update(asked["variables"])
+    sys.argv = [asked["script"], *asked["arguments"]]
+    sys.path[:1] = [os.path.dirname(asked["script"]), *_search_path()]
+    importlib.invalidate_caches()
+    # What torch found out about Triton before the script's own search path was there.
+    for known in vars(sys.modules["torch.utils._triton"]).values():
+        if hasattr(known, "cache_clear"):
+            known.cache_clear()
+    if os.environ.get("SNDR_OVERLAY"):
+        # As the line in site-packages does it when Python starts.
+        importlib.import_module("sndr_overlay.start")
+
+
+def _search_path() -> list[str]:
+    return [path for path in os.environ.get("PYTHONPATH", "").split(os.pathsep) if path]
+
+
+def run(script: str) -> None:
+    """Run a file as the main program; multiprocessing finds it in its children by its name."""
+    main = ModuleType("__main__")
+    main.__file__ = script
+    sys.modules["__main__"] = main
+    with open(script, encoding="utf-8") as file:
+        code = compile(file.read(), script, "exec")
+    exec(code, vars(main))
+
+
+if __name__ == "__main__":
+    for name in SHARED:
+        with contextlib.suppress(ImportError):
+            importlib.import_module(name)
+    task = child_of_next_script()
+    become(task)
+    run(task["script"])
