@@ -29,8 +29,9 @@ from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.models.chat.page import Options
-from sndr_gui.views.window.main import PAGES, Window
-from sndr_gui.views.window.pages import Pages
+from sndr_gui.views.window.context import PageContext
+from sndr_gui.views.window.main import Window
+from sndr_gui.views.window.pages import PAGES
 
 QUESTIONS = (
     "Write a list with three short tips for a quiet computer.",
@@ -68,7 +69,7 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         file = SettingsFile(Path(scratch) / "window.json")
         window = Window(file, notices)
-        pages = Pages(session, file, window.go)
+        pages = PageContext(session, file, window.go)
         window.resize(1280, 820)
         window.show()
         window.attach(pages)
@@ -88,7 +89,7 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
         window.deleteLater()
 
 
-async def fill_pages(window: Window, pages: Pages) -> None:
+async def fill_pages(window: Window, pages: PageContext) -> None:
     """Have an engine run and answer, so that there is something to see."""
     state = pages.session.state
     if state.running is None:
@@ -115,7 +116,7 @@ def main() -> None:
     """Read the arguments and take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=Path("docs/images"))
-    parser.add_argument("--pages", default=",".join(name for name, _, _ in PAGES))
+    parser.add_argument("--pages", default=",".join(page.name for page in PAGES))
     parser.add_argument("--as-it-is", action="store_true", help="start no engine and ask nothing")
     arguments = parser.parse_args()
     arguments.folder.mkdir(parents=True, exist_ok=True)

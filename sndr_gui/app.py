@@ -92,18 +92,17 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
             f"The window's settings could not be read and were put aside as {file.damaged.name}.",
         )
     # 0.4 s of imports that the first picture does not need.
-    await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.pages")
+    await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.context")
     from sndr_gui.host.connection import Link
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
     from sndr_gui.models.settings.page import save_window_settings
-    from sndr_gui.views.window.pages import Pages
+    from sndr_gui.views.window.context import PageContext
 
     state = HostState()
     link = Link(state, process)
     session = Session(state, link, tasks, notices)
-    pages = Pages(session, file, window.go)
-    window.attach(pages)
+    window.attach(PageContext(session, file, window.go))
     connection = tasks.start(link.run(), "link")
     await done.wait()
     save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)

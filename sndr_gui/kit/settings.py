@@ -2,11 +2,12 @@
 
 import json
 import os
-import tempfile
 from dataclasses import asdict, dataclass, field, fields
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+
+from sndr_gui.kit.atomic_file import write_atomically
 
 
 class ThemeChoice(StrEnum):
@@ -76,20 +77,6 @@ class SettingsFile:
             return WindowSettings()
 
     def write(self, settings: WindowSettings) -> None:
-        """Keep these settings; the file, or what a link in its place leads to, is written beside and renamed.
-
-        Raises OSError when the folder cannot be written.
-        """
+        """Keep these settings. Raises OSError when the folder cannot be written."""
         self.current = settings
-        path = Path(os.path.realpath(self._path))
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump(asdict(settings), file, indent=2)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        write_atomically(self._path, json.dumps(asdict(settings), indent=2))

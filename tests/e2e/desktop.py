@@ -14,7 +14,7 @@ from typing import Any
 from engine_host.client.sync import ControlClient
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EnginePage, EngineState
-from sndr_gui.views.window.main import PAGES
+from sndr_gui.views.window.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
 TITLE = "SNDR Control Center"
@@ -145,7 +145,7 @@ class Gui:
 
     def open(self, page: str) -> None:
         """Go to a page with its keys."""
-        titles = [title for _name, title, _icon in PAGES]
+        titles = [page.title for page in PAGES]
         self.press(f"ctrl+{(titles.index(page) + 1) % 10}")
 
     def type(self, text: str) -> None:

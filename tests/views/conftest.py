@@ -23,8 +23,8 @@ from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
+from sndr_gui.views.window.context import PageContext
 from sndr_gui.views.window.main import Window
-from sndr_gui.views.window.pages import Pages
 from tests.views.fakes.host import FakeHost
 
 LIMIT = 25.0
@@ -46,7 +46,7 @@ class Stage:
         self.session = Session(self.state, self.link, self.tasks, self.notices)
         self.file = SettingsFile(folder / "window.json")
         self.window = Window(self.file, self.notices)
-        self.pages = Pages(self.session, self.file, self.window.go)
+        self.pages = PageContext(self.session, self.file, self.window.go)
 
     async def open(self, connect: bool = True) -> None:
         """Show the window, joined to the fake host."""

@@ -72,11 +72,11 @@ class Message:
         if self.tokens is not None:
             parts.append(formats.plural(self.tokens, "token"))
         if self.prompt_tokens is not None:
-            parts.append(f"{formats.count(self.prompt_tokens)} in the prompt")
+            parts.append(f"{formats.count(self.prompt_tokens)} prompt tokens")
         if self.state == "stopped":
-            parts.append("stopped by you")
+            parts.append("stopped")
         elif self.finish == "length":
-            parts.append("ended at the token limit")
+            parts.append("token limit reached")
         return "  ·  ".join(parts)
 
     def take_piece(self, after: float) -> None:
@@ -163,11 +163,7 @@ class ChatModel(QObject):
             return f"{failed.name} failed.{why}"
         if engine is None:
             return "No engine runs. Start one to chat with it."
-        return (
-            ""
-            if self.available
-            else f"{engine.name} is {engine.state.value}; it answers as soon as it is ready."
-        )
+        return "" if self.available else f"{engine.name} is {engine.state.value}; wait until it is ready."
 
     @property
     def failed(self) -> Engine | None:
@@ -188,7 +184,7 @@ class ChatModel(QObject):
         return f"Start {demo.name}" if demo is not None else ""
 
     def start_engine(self) -> None:
-        """Start the failed engine again, or the model that came with the program."""
+        """Start the failed engine again, or the model that bundled."""
         if (failed := self.failed) is not None:
             self.actions.relaunch(failed)
         elif (demo := self.actions.demo_model()) is not None:

@@ -16,14 +16,14 @@ from sndr_gui.models.engine.trends import Points
 
 # The engine's name of a histogram: how it is called here, and what it measures.
 LATENCY_NAMES = {
-    "TTFT": ("First token", "from the request to the first token (TTFT)"),
-    "ITL": ("Between tokens", "from one token to the next (ITL)"),
-    "queue": ("Waiting", "for its turn in the engine"),
-    "prefill": ("Prefill", "reading the prompt"),
+    "TTFT": ("First token", "time to first token (TTFT)"),
+    "ITL": ("Between tokens", "inter-token latency (ITL)"),
+    "queue": ("Queue", "waiting in the engine"),
+    "prefill": ("Prefill", "processing the prompt"),
     "decode": ("Decode", "from the first token to the last"),
     "end to end": ("End to end", "the whole request in the engine"),
 }
-_NOT_RUNNING = "Only a running engine is measured: the last numbers of one that ended say nothing of now."
+_NOT_RUNNING = "Only a running engine is measured."
 
 
 @dataclass(frozen=True)
@@ -53,26 +53,23 @@ class Speculation:
     def sentence(self) -> str:
         """Acceptance length and counts in one line."""
         if self.length is None and not self.drafted:
-            return "No draft has been verified yet: ask the engine something."
+            return "No draft tokens were verified yet."
         parts = []
         if self.length is not None:
-            parts.append(f"{self.length:.2f} tokens a step")
+            parts.append(f"{self.length:.2f} tokens per step")
         if self.drafted and self.accepted is not None:
             share = formats.percent(self.accepted, self.drafted)
-            parts.append(
-                f"{formats.count(self.accepted)} of {formats.count(self.drafted)} drafts accepted, {share}"
-            )
+            counts = f"{formats.count(self.accepted)} of {formats.count(self.drafted)}"
+            parts.append(f"{counts} draft tokens accepted, {share}")
         return "  ·  ".join(parts)
 
     @property
     def about(self) -> str:
         """The meaning of the bars, or the reason why there are none."""
         if self.by_position:
-            return (
-                "Share of drafts accepted at draft token 1, 2, …; a step keeps drafts up to the first miss."
-            )
+            return "Acceptance rate of draft token 1, 2, …; a step keeps those before the first miss."
         if self.engine != EngineKind.VLLM:
-            return "By position: not measured. llama.cpp counts drafts, not the places where they were right."
+            return "By position: not reported by llama.cpp."
         return "By position: not measured yet."
 
 
@@ -92,8 +89,8 @@ def cards(
         ),
         _prompt(prefill, readings, vllm),
         _first_token(engine, readings, requests),
-        _explained(running, "Requests that the engine computes now, of those that it takes at once."),
-        _explained(kv, "Tokens that the KV cache holds, of those that fit."),
+        _explained(running, "Requests being processed, of the most that run at once."),
+        _explained(kv, "Tokens in the KV cache, of its capacity."),
         memory,
         _prefix(engine, readings, requests),
         _preemptions(readings, vllm),
@@ -114,9 +111,9 @@ def _explained(value: Metric, why: str) -> Metric:
 
 def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Metric:
     """Return the prefill speed as the engine itself timed it."""
-    caption = "Prompt, each request" if vllm else "Prompt, all streams"
+    caption = "Prefill, one request" if vllm else "Prefill, all streams"
     why = (
-        "vLLM's own timing, from a request's first step to its first token; told when its answer ends."
+        "vLLM's own timing, from a request's first step to its first token; reported when its answer ends."
         if vllm
         else "llama.cpp's own timing: prompt tokens for each second that it spent on prompts."
     )
@@ -126,14 +123,12 @@ def _prompt(points: Points, readings: Readings | None, vllm: bool) -> Metric:
         return Metric(caption, formats.rate(median(fresh)), "median over 60 s", why)
     last = next(((at, value) for at, value in reversed(points) if value), None)
     if last is not None:
-        return Metric(caption, formats.rate(last[1]), f"last prompt, {formats.age(now - last[0])}", why)
+        return Metric(caption, formats.rate(last[1]), f"last prefill, {formats.age(now - last[0])}", why)
     if readings is not None and readings.prompt_tokens_total is not None:
-        note = f"{formats.count(readings.prompt_tokens_total)} tokens read since the start"
-        quiet = "No prompt was read in the last five minutes, so there is no speed."
+        note = f"{formats.count(readings.prompt_tokens_total)} prompt tokens since the start"
+        quiet = "No prefill in the last five minutes."
         return Metric(caption, formats.UNMEASURED, note, quiet)
-    return Metric(
-        caption, formats.UNMEASURED, "not measured", "The engine reported no count of prompt tokens."
-    )
+    return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by the engine.")
 
 
 def _first_token(engine: Engine, readings: Readings | None, requests: Sequence[Request]) -> Metric:
@@ -161,20 +156,20 @@ def _prefix(engine: Engine, readings: Readings | None, requests: Sequence[Reques
         counted = [one for one in _finished(engine, requests) if one.cached_tokens is not None]
         asked = sum(one.prompt_tokens or 0 for one in counted)
         found = sum(one.cached_tokens or 0 for one in counted)
-        why = "From the answers at the endpoint: prompt tokens that a slot still held."
+        why = "From responses at the endpoint: prompt tokens that a slot still held."
         if not asked:
             return Metric(caption, formats.UNMEASURED, "no prompt yet", why)
         return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
     if readings is None or readings.prefix_queries_total is None or readings.prefix_hits_total is None:
-        return Metric(caption, formats.UNMEASURED, "not measured", "vLLM reported no prefix cache.")
+        return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by vLLM.")
     if not readings.prefix_queries_total:
         chosen = next((one for one in engine.plan.settings if one.name == "prefix_caching"), None)
         if chosen is not None and chosen.value is False:
-            why = f"It was started without a prefix cache{f': {chosen.why}' if chosen.why else ''}."
-            return Metric(caption, formats.UNMEASURED, "off in this start", why)
-        return Metric(caption, formats.UNMEASURED, "no prompt yet", "No prompt was looked up in it yet.")
+            why = f"Started without a prefix cache{f': {chosen.why}' if chosen.why else ''}."
+            return Metric(caption, formats.UNMEASURED, "off", why)
+        return Metric(caption, formats.UNMEASURED, "no prompt yet", "No prompt yet.")
     asked, found = readings.prefix_queries_total, readings.prefix_hits_total
-    why = "vLLM's own counters since its start: prompt tokens looked up, and those found."
+    why = "vLLM's counters since its start: prompt tokens found, of those looked up."
     return Metric(caption, formats.percent(found, asked), _found(found, asked), why)
 
 
@@ -184,14 +179,14 @@ def _found(found: int, asked: int) -> str:
 
 def _preemptions(readings: Readings | None, vllm: bool) -> Metric:
     caption = "Preemptions"
-    why = "Requests that vLLM put off and computed again later, because the KV cache was full."
+    why = "Requests that vLLM preempted and recomputed because the KV cache was full."
     if not vllm:
-        none = "llama.cpp gives each request a slot of its own and never puts one off."
-        return Metric(caption, formats.UNMEASURED, "llama.cpp has none", none)
+        none = "llama.cpp never preempts: each request has its own slot."
+        return Metric(caption, formats.UNMEASURED, "none in llama.cpp", none)
     count = readings.preemptions_total if readings else None
     if count is None:
-        return Metric(caption, formats.UNMEASURED, "not measured", "vLLM reported no count of preemptions.")
-    note = "for want of KV blocks" if count else "the KV cache sufficed"
+        return Metric(caption, formats.UNMEASURED, "not measured", "Not reported by vLLM.")
+    note = "KV cache was full" if count else "KV cache was never full"
     return Metric(caption, formats.count(count), note, why)
 
 

@@ -175,12 +175,12 @@ def about(one: Installation, now: float | None = None) -> str:
     """Return the size, repairs and age of an installed environment, or the download of another."""
     if not one.present:
         wants = (
-            f"{formats.size(one.download)} to download  ·  wants {formats.size(one.needs_free)} of free disk"
+            f"{formats.size(one.download)} to download  ·  needs {formats.size(one.needs_free)} of free disk"
         )
-        left = f"  ·  frees {formats.size(one.leftover)} that cut-off work left" if one.leftover else ""
+        left = f"  ·  {formats.size(one.leftover)} left by an interrupted install" if one.leftover else ""
         return wants + left
     parts = [formats.size(one.size)]
-    parts.append(f"repaired: {', '.join(one.repairs)}" if one.repairs else "nothing to repair")
+    parts.append(f"repaired: {', '.join(one.repairs)}" if one.repairs else "intact")
     if one.installed_at is not None:
         parts.append(f"installed {formats.age((now or time.time()) - one.installed_at)}")
     return "  ·  ".join(parts)

@@ -10,15 +10,25 @@ from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.plans import EngineKind
-from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import LIVE_STATES
 from sndr_gui.kit import formats
 from sndr_gui.models.engine import cards as engine_cards
 from sndr_gui.models.engine.cards import LatencyRow, Speculation
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
+from sndr_gui.models.engine.start import (
+    SERVING,
+    STARTING,
+    STATE_WORDS,
+    PageMode,
+    StageRow,
+    build_of,
+    page_mode,
+    stage_rows,
+    start_failed,
+)
 from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
-from sndr_gui.models.home.page import STATE_WORDS, HomeModel, StageRow, build_of, stage_rows, start_failed
+from sndr_gui.models.home.page import HomeModel
 from sndr_gui.models.launch.settings import planned_value
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.patches.page import REASONS, ProcessCard, process_cards, process_name
@@ -27,16 +37,13 @@ from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine
 
 _SERIES = {
-    "prefill_rate": "Prompt",
-    "decode_rate": "Generation",
+    "prefill_rate": "Prefill",
+    "decode_rate": "Decode",
     "requests.running": "Running",
     "requests.waiting": "Waiting",
     "kv.share": "Filled",
-    "acceptance_length": "Tokens a step",
+    "acceptance_length": "Tokens per step",
 }
-_STARTING = (EngineState.PREPARING, EngineState.STARTING)
-_SERVING = (EngineState.READY, EngineState.BUSY)
-_ENDING = (EngineState.DRAINING, EngineState.STOPPING)
 
 
 @dataclass(frozen=True)
@@ -115,25 +122,13 @@ class EngineModel(LiveModel):
         """Return the title of an engine in the list of starts."""
         at = time.strftime("%H:%M:%S", time.localtime(engine.created_at))
         # Ready and busy alternate all the time; a list that somebody has open stays as it is.
-        state = "running" if engine.state in _SERVING else STATE_WORDS[engine.state].lower()
+        state = "running" if engine.state in SERVING else STATE_WORDS[engine.state].lower()
         return f"{engine.name}  ·  {build_of(engine)}  ·  {at}  ·  {state}"
 
     @property
-    def mode(self) -> str:
-        """The page's face: connecting, lost, empty, starting, running, stopping or failed."""
-        if self.session.state.host is None:
-            starts = self.session.link.phase in (Phase.STARTING, Phase.RECONNECTING)
-            return "connecting" if starts else "lost"
-        engine = self.engine
-        if engine is None:
-            return "empty"
-        if engine.state in _STARTING:
-            return "starting"
-        if engine.state in _ENDING:
-            return "stopping"
-        if engine.state in _SERVING:
-            return "running"
-        return "failed"
+    def mode(self) -> PageMode:
+        """The state of the page."""
+        return page_mode(self.session, self.engine)
 
     @property
     def subtitle(self) -> str:
@@ -144,7 +139,7 @@ class EngineModel(LiveModel):
         if engine is None:
             return "no engine runs"
         parts = [engine.name, build_of(engine), self._machine()]
-        if engine.state in _SERVING and engine.ready_at:
+        if engine.state in SERVING and engine.ready_at:
             parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
         else:
             parts.append(STATE_WORDS[engine.state].lower())
@@ -178,23 +173,21 @@ class EngineModel(LiveModel):
         engine = self.engine
         if engine is None:
             return ""
-        if engine.state in _STARTING:
+        if engine.state in STARTING:
             return f"Starting {engine.name}"
         if engine.state is EngineState.FAILED and engine.ready_at is not None:
-            return (
-                f"It was ready after {formats.duration(engine.ready_at - engine.created_at)}, and ended later"
-            )
+            return f"Ready after {formats.duration(engine.ready_at - engine.created_at)}, ended later"
         if engine.verified is not None:
-            return f"Ready {formats.duration(engine.verified.ready_after)} after it was started"
+            return f"Ready after {formats.duration(engine.verified.ready_after)}"
         if engine.state is EngineState.FAILED and engine.stages:
-            return f"It ended in the stage “{engine.stages[-1].name}”"
-        return "The start"
+            return f"Failed in stage “{engine.stages[-1].name}”"
+        return "Start"
 
     @property
     def start_age(self) -> str:
         """The time that a start under way has taken."""
         engine = self.engine
-        if engine is None or engine.state not in _STARTING:
+        if engine is None or engine.state not in STARTING:
             return ""
         return formats.duration(time.time() - engine.created_at)
 
@@ -277,13 +270,12 @@ class EngineModel(LiveModel):
             return ""
         planned = engine.plan.patches
         if planned is None or not planned.chosen:
-            return "This start has no patches: it is plain vLLM."
+            return "No patches in this start."
         applies = self.applies()
         if applies is not None and applies.summary:
             return applies.summary
-        return (
-            f"{formats.plural(len(planned.chosen), 'patch', 'patches')} chosen; no process has reported yet."
-        )
+        count = formats.plural(len(planned.chosen), "patch", "patches")
+        return f"{count} selected; no process has reported yet."
 
     def processes(self) -> tuple[ProcessCard, ...]:
         """Return a card for each process with its patch outcomes."""
@@ -312,18 +304,18 @@ class EngineModel(LiveModel):
             Fact("State", STATE_WORDS[engine.state]),
             Fact("Processes", self._processes(engine), "role and process id; the first leads the group"),
             Fact("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
-            Fact("Ends with", "nobody: it is kept" if engine.keep else "the engine host"),
+            Fact("Keep running", "yes" if engine.keep else "no, it ends with the engine host"),
         ]
         if plan.installation:
             facts.insert(1, Fact("Environment", plan.installation, "where this vLLM is installed"))
         if not self.has_overlay:
-            facts.append(Fact("Patches", "none: llama.cpp runs as it was built"))
+            facts.append(Fact("Patches", "none: llama.cpp has no overlay"))
         if (verified := engine.verified) is not None:
-            moved = {True: ", drafts were verified", False: ", no draft was seen", None: ""}
+            moved = {True: ", draft tokens were verified", False: ", no draft token was seen", None: ""}
             said = "generated a token" if verified.token_generated else "generated nothing"
             facts.append(Fact("Verified", said + moved[verified.speculation_moved]))
         for name, size in engine.buffers.items():
-            facts.append(Fact(name, formats.size(size), "as the engine printed it"))
+            facts.append(Fact(name, formats.size(size), "from the engine's log"))
         return tuple(facts)
 
     def settings(self) -> tuple[Fact, ...]:

@@ -15,11 +15,11 @@ VERDICTS = {
     Verdict.CANNOT_RUN: ("cannot run here", "bad"),
 }
 SOURCES = {
-    PartSource.FILES: "read from the files",
-    PartSource.CATALOGUE: "told by the catalogue",
-    PartSource.HUB: "told by Hugging Face",
+    PartSource.FILES: "from the files",
+    PartSource.CATALOGUE: "from the catalogue",
+    PartSource.HUB: "from Hugging Face",
     PartSource.FORMULA: "computed",
-    PartSource.MEASURED: "learnt from starts here",
+    PartSource.MEASURED: "corrected by starts here",
     PartSource.ESTIMATE: "estimated",
 }
 # Which colour of the theme a part has: the same one in every model and engine.
@@ -138,7 +138,7 @@ def device_memories(report: FitReport | None) -> tuple[DeviceMemory, ...]:
 
 def _device_memory(device: DeviceFit) -> DeviceMemory:
     return DeviceMemory(
-        name="Main memory" if device.name == _PROCESSOR else device.name,
+        name="RAM" if device.name == _PROCESSOR else device.name,
         total=device.total,
         taken=device.taken,
         usable=device.room,
@@ -160,6 +160,6 @@ def summary(report: FitReport | None) -> str:
     fullest = max(devices, key=lambda device: device.needed - device.usable)
     where = f" on each of {len(devices)} GPUs" if len(devices) > 1 else ""
     return (
-        f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.usable)} may be used"
+        f"{formats.size(fullest.needed)} needed{where}  ·  {formats.size(fullest.usable)} usable"
         f"  ·  {fullest.remainder}"
     )

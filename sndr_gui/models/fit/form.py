@@ -100,12 +100,12 @@ class FitForm:
         if self.source is not ModelSource.PRESET and not self.name:
             return {
                 ModelSource.FILE: "Enter the path of a GGUF file, a folder with weights or a config.json.",
-                ModelSource.HUB: "Give the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
+                ModelSource.HUB: "Enter the name of a model on Hugging Face, such as Qwen/Qwen3-8B.",
             }.get(self.source, "Choose a model.")
         if self.where is HardwareSource.CARD and not self.card:
             return "Choose a GPU."
         if self.where is HardwareSource.FREE and not self.total:
-            return "Say how much memory the GPU has."
+            return "Enter how much memory the GPU has."
         return ""
 
     @property

@@ -183,7 +183,7 @@ class FitModel(QObject):
         found = [one.kv for one in report.kv_choices] if report else []
         if self.form.kv and self.form.kv not in found:
             found.append(self.form.kv)
-        usual = f"usual ({report.kv})" if report and self.form.kv is None else "usual"
+        usual = f"Default ({report.kv})" if report and self.form.kv is None else "Default"
         return [(usual, None), *((kind, kind) for kind in found)]
 
     @property
@@ -205,9 +205,9 @@ class FitModel(QObject):
         if host is None:
             return ""
         if not host.gpus:
-            return f"No GPU here: the processor, {formats.size(host.ram_total)} of main memory."
+            return f"No GPU: the CPU with {formats.size(host.ram_total)} of RAM."
         names = ", ".join(dict.fromkeys(gpu.name for gpu in host.gpus))
-        return f"{formats.plural(len(host.gpus), 'GPU')}: {names}. What others hold now is counted."
+        return f"{formats.plural(len(host.gpus), 'GPU')}: {names}, less what other processes use."
 
     # The form.
 
@@ -281,7 +281,7 @@ class FitModel(QObject):
         )
         if found is None:
             return f"Nothing is sent until you ask. Reading sends two small requests to {self.hub_name}."
-        weights = f", weights {formats.size(found.size)}" if found.size else ", size of the weights not said"
+        weights = f", weights {formats.size(found.size)}" if found.size else ", size of the weights not known"
         return f"Read from {found.endpoint.partition('://')[2]} at commit {found.revision[:12]}{weights}."
 
     def read_from_hub(self) -> None:
@@ -346,11 +346,11 @@ class FitModel(QObject):
             return "Computing…"
         report = self.report
         if report is None:
-            return "Nothing is computed" if self.problem is not None or self.unread else self.query.sentence
+            return "Not computed" if self.problem is not None or self.unread else self.query.sentence
         where = f"{len(report.devices)} × " if len(report.devices) > 1 else ""
         name = report.devices[0].name.partition(" #")[0] if report.devices else ""
         engine = ENGINE_NAMES.get(report.engine.value, report.engine.value)
-        name = "the processor" if name == "processor" else name
+        name = "the CPU" if name == "processor" else name
         return f"{report.model} with {engine} on {where}{name}"
 
     def figures(self) -> tuple[Figure, ...]:
@@ -360,10 +360,10 @@ class FitModel(QObject):
             dash = formats.UNMEASURED
             return tuple(
                 Figure(caption, dash, "")
-                for caption in ("Verdict", "Longest context", "Most streams", "KV of a token")
+                for caption in ("Verdict", "Longest context", "Most streams", "KV per token")
             )
         word, tone = VERDICTS[report.verdict]
-        pool = f"{report.kv_pool_tokens:,} tokens in all" if report.kv_pool_tokens else ""
+        pool = f"{report.kv_pool_tokens:,} tokens in total" if report.kv_pool_tokens else ""
         bounded = report.verdict is not Verdict.CANNOT_RUN
         return (
             Figure("Verdict", word, _used(report), tone),
@@ -377,7 +377,7 @@ class FitModel(QObject):
                 bound(report.most_streams) if bounded else formats.UNMEASURED,
                 f"of {report.context:,} tokens",
             ),
-            Figure("KV of a token", formats.size(report.kv_bytes_per_token), pool),
+            Figure("KV per token", formats.size(report.kv_bytes_per_token), pool),
         )
 
     @property

@@ -12,13 +12,13 @@ from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
-from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.engine.start import SERVER_NAMES
 
 _READ_MS = 15_000
 _ABSENT = {
     "no_driver": "no NVIDIA driver",
     "no_device": "no GPU",
-    "driver_error": "the GPU's driver does not answer",
+    "driver_error": "the GPU driver does not respond",
 }
 
 
@@ -50,9 +50,9 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> MachinePart:
         for holder in gpu.holders
     ]
     if not gpu.holders and taken > 0.02 * gpu.memory_total:
-        lines.append("The driver does not tell who holds it.")
+        lines.append("The driver does not report which process uses it.")
     if engine:
-        lines.append(f"{engine} runs and ends before another engine starts.")
+        lines.append(f"{engine} is running, and stops before another engine starts.")
     if gpu.compute_capability:
         lines.append(f"Compute capability {gpu.compute_capability}")
     value = formats.used_of(taken, gpu.memory_total)
@@ -70,7 +70,7 @@ def engine_parts(
         hint = "\n".join(f"{SERVER_NAMES[server.choice]}: {server.version}" for server in here)
         next_one = next((server for server in here if server.choice is servers.next_start), None)
         version = next_one.version.rpartition(", ")[2] if next_one else ""
-        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "none here"
+        value = f"{version} ({SERVER_NAMES[next_one.choice].lower()})" if next_one else "not installed"
         parts.append(
             MachinePart("llama.cpp", value, hint or "No llama.cpp server works here.", is_engine=True)
         )
@@ -139,7 +139,7 @@ class MachineModel(QObject):
         parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), name) for gpu in host.gpus]
         if not host.gpus:
             why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
-            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the processor."))
+            parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the CPU."))
         used = state.measured("ram.used") or host.ram_used
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
         free = f"{formats.size(host.ram_total - used)} free"

@@ -5,47 +5,27 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass
 
-from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage, StageTime
+from engine_host.protocol.engines import Backend, Engine, EngineState, ServerInfo, ServerPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from engine_host.protocol.plans import EngineKind, ServerChoice
-from sndr_gui.host.connection import Phase
+from engine_host.protocol.plans import ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
+from sndr_gui.models.engine.start import (
+    SERVER_NAMES,
+    STATE_WORDS,
+    PageMode,
+    StageRow,
+    build_of,
+    page_mode,
+    stage_rows,
+    start_failed,
+)
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine
-
-SERVER_NAMES = {
-    ServerChoice.PREBUILT: "Prebuilt",
-    ServerChoice.BUILT: "Built here",
-    ServerChoice.OWN: "Your own",
-    ServerChoice.AUTO: "Automatic",
-}
-STATE_WORDS = {
-    EngineState.PREPARING: "Preparing",
-    EngineState.STARTING: "Starting",
-    EngineState.READY: "Ready",
-    EngineState.BUSY: "Answering",
-    EngineState.DRAINING: "Finishing requests",
-    EngineState.STOPPING: "Stopping",
-    EngineState.FAILED: "Failed",
-    EngineState.UNLOADED: "Stopped",
-}
-# The stage in which vLLM says how long it took by its own clock, which began with another stage.
-_SERVING = "Serving"
-
-
-@dataclass(frozen=True)
-class StageRow:
-    """One stage of a start, as shown."""
-
-    name: str
-    detail: str
-    time: str
-    state: str
 
 
 @dataclass(frozen=True)
@@ -57,32 +37,6 @@ class ServerRow:
     state: str
     tone: str
     speed: str
-
-
-def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) -> tuple[StageRow, ...]:
-    """Return the stages of a start with their durations."""
-    rows = []
-    for stage in stages:
-        end = stage.ended_at if stage.ended_at is not None else now
-        state = "done" if stage.ended_at is not None else "running"
-        if failed and stage is stages[-1]:
-            # The host ends the last stage with the engine; it is the one that did not come to its end.
-            state = "failed"
-        rows.append(
-            StageRow(stage.name, _detail(stage), formats.duration(max(0.0, end - stage.started_at)), state)
-        )
-    return tuple(rows)
-
-
-def _detail(stage: StageTime) -> str:
-    """Return the detail of a stage; a length of time of its own is not the stage's."""
-    is_time = stage.name == _SERVING and stage.detail.endswith(" s")
-    return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
-
-
-def start_failed(engine: Engine) -> bool:
-    """Return True when an engine ended before it was ready."""
-    return engine.state is EngineState.FAILED and engine.ready_at is None
 
 
 class HomeModel(LiveModel):
@@ -116,21 +70,9 @@ class HomeModel(LiveModel):
         return self.session.state.engine
 
     @property
-    def mode(self) -> str:
-        """The state of the page: connecting, lost, empty, starting, running, stopping or failed."""
-        link = self.session.link
-        if self.session.state.host is None:
-            return "connecting" if link.phase in (Phase.STARTING, Phase.RECONNECTING) else "lost"
-        engine = self.engine
-        if engine is None:
-            return "empty"
-        if engine.state is EngineState.FAILED:
-            return "failed"
-        if engine.state in (EngineState.PREPARING, EngineState.STARTING):
-            return "starting"
-        if engine.state in (EngineState.DRAINING, EngineState.STOPPING):
-            return "stopping"
-        return "running"
+    def mode(self) -> PageMode:
+        """The state of the page."""
+        return page_mode(self.session, self.engine)
 
     @property
     def subtitle(self) -> str:
@@ -201,12 +143,12 @@ class HomeModel(LiveModel):
         if endpoint is None:
             return ""
         if endpoint.url is None:
-            return f"Not being served. Port {endpoint.wanted_port} could not be used."
-        who = "Only programs on this machine can reach it."
+            return f"Not served: port {endpoint.wanted_port} could not be used."
+        who = "Reachable from this machine only."
         if endpoint.reach is Reach.NETWORK:
-            who = "Everyone on your network can reach it."
-        needed = " An API key is needed: a line of the file api-keys beside the settings."
-        key = needed if endpoint.key_required else " No API key is needed."
+            who = "Reachable from your network."
+        needed = " API key required: a line of the file api-keys beside the settings."
+        key = needed if endpoint.key_required else " No API key required."
         moved = f" Port {endpoint.wanted_port} was taken." if endpoint.port != endpoint.wanted_port else ""
         return who + key + moved
 
@@ -246,7 +188,7 @@ class HomeModel(LiveModel):
             if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
                 continue
             state, tone = self._server_state(server, page, runs)
-            devices = ", ".join(server.devices) or "computes on the processor"
+            devices = ", ".join(server.devices) or "CPU"
             about = f"{server.version or server.path}  ·  {devices}" if server.present else ""
             if server.problem is not None:
                 fix = f" {server.problem.fix.text}" if server.problem.fix else ""
@@ -258,11 +200,11 @@ class HomeModel(LiveModel):
     @staticmethod
     def _server_state(server: ServerInfo, page: ServerPage, runs: Engine | None) -> tuple[str, str]:
         if not server.present:
-            return "not here", "muted"
+            return "not installed", "muted"
         if server.problem is not None:
             return "does not work", "bad"
         if runs is not None and runs.server is server.choice:
-            return "runs now", "good"
+            return "running", "good"
         return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
 
     def gain(self) -> str:
@@ -283,7 +225,7 @@ class HomeModel(LiveModel):
                     f"{100 * (after - before) / before:+.0f} % at {formats.plural(streams, 'stream')}"
                 )
         if not parts:
-            return "Measured, but only one server was there to measure."
+            return "Only one server was measured."
         age = formats.age(time.time() - comparison.at)
         how = f"{comparison.model}, {formats.plural(comparison.repeats, 'repeat')}, {age}"
         return f"Built against prebuilt: {', '.join(parts)} ({how})."
@@ -305,7 +247,7 @@ class HomeModel(LiveModel):
             ("Automatic", Backend.AUTO),
             ("CUDA", Backend.CUDA),
             ("Vulkan", Backend.VULKAN),
-            ("Processor", Backend.CPU),
+            ("CPU", Backend.CPU),
         )
 
     @property
@@ -339,7 +281,7 @@ class HomeModel(LiveModel):
             self.stopping.relaunch(engine)
 
     def start_demo(self) -> None:
-        """Start the model that came with the program."""
+        """Start the model that bundled."""
         if (model := self.actions.demo_model()) is not None:
             self.actions.start_model(model.id)
 
@@ -347,13 +289,6 @@ class HomeModel(LiveModel):
         """Give up the start."""
         if (engine := self.engine) is not None:
             self.actions.cancel_start(engine)
-
-
-def build_of(engine: Engine) -> str:
-    """Return the engine and its build in a few words."""
-    if engine.engine == EngineKind.VLLM:
-        return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
-    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"
 
 
 def speed_of(page: ServerPage, choice: ServerChoice) -> str:

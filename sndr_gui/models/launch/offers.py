@@ -10,7 +10,7 @@ from engine_host.protocol.fit import FitReport, KvChoice, Verdict
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
-from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.engine.start import SERVER_NAMES
 from sndr_gui.models.launch.form import Choice, Form, choices_of
 from sndr_gui.models.launch.subject import VLLM, Subject
 

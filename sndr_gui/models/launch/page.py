@@ -307,7 +307,7 @@ class LaunchModel(QObject):
     @property
     def behind(self) -> str:
         """What to say beside all that was computed while something typed cannot be taken."""
-        return "For the last values that can be taken, not for what is typed." if self._wrong else ""
+        return "For the last valid values, not for what is typed." if self._wrong else ""
 
     @property
     def engine_kind(self) -> EngineKind:

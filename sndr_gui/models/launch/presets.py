@@ -209,7 +209,7 @@ class LaunchPresets(QObject):
             parts.append(f"{sum(row.works for row in self._all)} fit here")
             parts.append(f"{sum(row.ready for row in self._all)} ready")
         elif self.judging:
-            parts.append("judging them…")
+            parts.append("checking them…")
         if self.sentence:
             parts.append(self.sentence)
         return "  ·  ".join(parts)

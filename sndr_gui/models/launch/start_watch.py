@@ -6,7 +6,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.state import HostState
-from sndr_gui.models.home.page import StageRow, stage_rows
+from sndr_gui.models.engine.start import StageRow, stage_rows
 from sndr_gui.models.window.actions import Actions
 
 _UNDER_WAY = (EngineState.PREPARING, EngineState.STARTING)

@@ -138,8 +138,8 @@ class LogsModel(QObject):
     def why_empty(self) -> str:
         """The reason why no line is shown."""
         if not self.loaded and not self.lines:
-            return "The lines are being read."
-        return "No line passes these filters." if self.lines else "There is no line yet."
+            return "Reading the lines…"
+        return "No line matches the filters." if self.lines else "There are no lines yet."
 
     def set_filters(
         self, *, source: str | None = None, severity: Severity | None = None, search: str | None = None

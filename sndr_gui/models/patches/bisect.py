@@ -1,4 +1,4 @@
-"""A bisection as the window sees it: what it will start, the command line that does the same, its result."""
+"""A bisection as the window sees it: what it will start, equivalent command, its result."""
 
 from __future__ import annotations
 
@@ -181,7 +181,7 @@ class BisectionModel(QObject):
         self.changed.emit()
 
     def dismiss(self) -> None:
-        """Put the result away."""
+        """Dismiss the result."""
         job = self.newest
         if job is not None and job.ended:
             self._dismissed = job.id

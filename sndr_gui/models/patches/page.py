@@ -26,7 +26,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
 from sndr_gui.models.engine.installations import InstallationsModel
-from sndr_gui.models.home.page import build_of
+from sndr_gui.models.engine.start import build_of
 from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.models.patches.restart import Restart, restart_of
 from sndr_gui.models.patches.rows import ALL, FACETS, HERE, Facets, PatchRow, columns, passes
@@ -271,17 +271,17 @@ class PatchesModel(QObject):
         if engine is None and self.missing is not None:
             return (
                 "vLLM is not installed",
-                "Patches change vLLM in memory; with it, this page shows what each of them touches.",
+                "Install it to see what each patch changes.",
             )
         if engine is None:
             return (
                 "No engine runs",
-                "Start a model on vLLM to see here which patch took effect in which process.",
+                "Start a model on vLLM to see which patches took effect in each process.",
             )
         if engine.engine != "vllm":
             return (
                 f"{engine.engine} has no overlay",
-                "Patches change vLLM in memory while it starts; this engine runs as it was built.",
+                "Patches change vLLM only.",
             )
         return ("", "") if self.cards() else ("Waiting for the engine's processes", "None has reported yet.")
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from sndr_gui.kit.atomic_file import write_atomically
 
 _MOST = 50
 
@@ -57,14 +57,5 @@ class Drafts:
             self._write()
 
     def _write(self) -> None:
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(dir=self._path.parent, prefix=self._path.name)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8") as file:
-                json.dump({"drafts": [asdict(draft) for draft in self.all[:_MOST]]}, file)
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(name, self._path)
-        except OSError:
-            Path(name).unlink(missing_ok=True)
-            raise
+        content = {"drafts": [asdict(draft) for draft in self.all[:_MOST]]}
+        write_atomically(self._path, json.dumps(content))

@@ -144,7 +144,7 @@ class PresetEditor(QObject):
             self.leave(keep=False)
             self.session.notices.info(
                 "preset discarded",
-                f"{preset} is thrown away.",
+                f"{preset} is discarded.",
                 action_text="Undo",
                 action=lambda: self.open_new(preset, text),
             )

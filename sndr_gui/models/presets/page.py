@@ -63,7 +63,7 @@ class LibraryRow:
     @property
     def kind(self) -> str:
         """Whose it is, in words."""
-        words = {SHIPPED: "shipped", OWN: "your own"}.get(self.origin, "draft")
+        words = {SHIPPED: "shipped", OWN: "own"}.get(self.origin, "draft")
         return f"{words}, draft" if self.draft and words != "draft" else words
 
 
@@ -186,7 +186,7 @@ class PresetsModel(QObject):
         if self.page is None:
             return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
         own = sum(item.origin is EntryOrigin.USER for item in self.items)
-        parts = [f"{formats.plural(len(self.items), 'preset')}", f"{own} of your own"]
+        parts = [f"{formats.plural(len(self.items), 'preset')}", f"{own} own"]
         if drafts := len(self.drafts.all):
             parts.append(formats.plural(drafts, "unsaved draft"))
         return "  ·  ".join(parts)
@@ -385,7 +385,7 @@ class PresetsModel(QObject):
             done = await client.import_preset(asked)
             self._set_pending_import(None)
             self.chosen = done.id
-            written = "is imported" if done.written else "was here already, just the same"
+            written = "is imported" if done.written else "was here already, unchanged"
             warned = f" {done.faults[0].message}." if done.faults else ""
             self.session.notices.info("import", f"{done.id} {written}.{warned}")
             self.load()
@@ -418,16 +418,16 @@ def _scalar(text: str) -> str:
 
 def _read(path: Path) -> str:
     if path.stat().st_size > _LARGEST_FILE:
-        raise ValueError("it is larger than any such file")
+        raise ValueError("the file is too large")
     return path.read_text(encoding="utf-8")
 
 
 def _columns() -> tuple[Column[LibraryRow], ...]:
     return (
         Column("Preset", lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
-        Column("Id", lambda row: row.id, tone=lambda _row: "muted"),
+        Column("ID", lambda row: row.id, tone=lambda _row: "muted"),
         Column(
-            "Whose",
+            "Origin",
             lambda row: row.kind,
             tone=lambda row: "warn" if row.draft else "accent" if row.own else "muted",
         ),

@@ -27,14 +27,14 @@ STATUS_TONES = {
 }
 STATUS_MEANS = {
     PresetStatus.VERIFIED: "this project ran it",
-    PresetStatus.REPORTED: "others published figures of it",
-    PresetStatus.COMPUTED: "it should fit; nobody measured it",
-    PresetStatus.EXPERIMENTAL: "it ran somewhere, with rough edges",
-    PresetStatus.PREVIEW: "it ran somewhere, with rough edges",
-    PresetStatus.UPSTREAM_GATED: "it waits for a change in an engine",
-    PresetStatus.DEPRECATED: "do not begin with it",
+    PresetStatus.REPORTED: "others published results",
+    PresetStatus.COMPUTED: "computed to fit, not measured",
+    PresetStatus.EXPERIMENTAL: "it ran, with known problems",
+    PresetStatus.PREVIEW: "it ran, with known problems",
+    PresetStatus.UPSTREAM_GATED: "it waits for an upstream change",
+    PresetStatus.DEPRECATED: "do not use it for new setups",
 }
-JUDGING = "judging…"
+JUDGING = "checking…"
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PresetRow:
     def about(self) -> str:
         """Engine, status and what it is good for, in one line."""
         preset = self.item.preset
-        own = ("your own",) if self.item.origin is EntryOrigin.USER else ()
+        own = ("own",) if self.item.origin is EntryOrigin.USER else ()
         words = [workload_words(workload) for workload in preset.card.good_for]
         return "  ·  ".join(
             (ENGINE_NAMES[preset.engine.value], preset.card.status.value, *own, ", ".join(words))
@@ -89,7 +89,7 @@ class PresetRow:
         parts = [self.verdict.why, missing if self.verdict.missing else ""]
         if self.verdict.needed is not None and self.verdict.room is not None:
             parts.append(
-                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} may be used"
+                f"{formats.size(self.verdict.needed)} needed, {formats.size(self.verdict.room)} usable"
             )
         return "\n".join(part for part in parts if part)
 
@@ -171,11 +171,11 @@ def _speed_words(row: PresetRow) -> str:
     """Return what the ceiling is of, what drafts may add, and what somebody measured on this hardware."""
     found, sure = row.verdict, _sure(row)
     if found is None or sure is None:
-        lines = ["The most tokens a second are not known: a figure for it is missing."]
+        lines = ["The speed limit is not known: a figure for it is missing."]
     else:
-        lines = ["Tokens a second that the memory's bandwidth allows one stream at most"]
+        lines = ["Speed limit of one stream by memory bandwidth, tokens per second"]
         if found.decode_undrafted is not None and found.decode is not None:
-            lines[0] += f" without drafts; {formats.rate(found.decode)} if every draft were taken"
+            lines[0] += f" without draft tokens; {formats.rate(found.decode)} if all were accepted"
         lines[0] += "."
     if found is not None and found.measured is not None and found.measured.value is not None:
         whose = "by this project" if found.measured.by == "us" else "by others"

@@ -7,8 +7,10 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.models.chat.page import Message
 from sndr_gui.views.chat.rich_text import MessageText
+from sndr_gui.views.widgets.buttons import button, icon_button
 from sndr_gui.views.widgets.copying import CopyButton, CopyField
-from sndr_gui.views.widgets.parts import button, clear, icon_button, row, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import clear, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -45,7 +47,7 @@ class MessageView(QWidget):
             return
         self.thought = text("", "muted", wrap=True)
         self.thought.hide()
-        self._show_thought = button("Show the thinking", self._on_thought, kind="flat")
+        self._show_thought = button("Show reasoning", self._on_thought, kind="flat")
         self._show_thought.hide()
         self._calls = QVBoxLayout()
         self._calls.setSpacing(8)
@@ -55,7 +57,7 @@ class MessageView(QWidget):
         self.metrics = text("", "muted")
         self.copy = CopyButton("the answer")
         self.curl = icon_button("terminal", "Copy the request as curl", self.curl_wanted.emit)
-        self.regenerate = icon_button("rotate-cw", "Answer again", self.regenerate_wanted.emit)
+        self.regenerate = icon_button("rotate-cw", "Regenerate", self.regenerate_wanted.emit)
         for control in (self.copy, self.curl, self.regenerate):
             control.hide()
         outer.addLayout(row(self._show_thought, None))
@@ -112,7 +114,7 @@ class MessageView(QWidget):
             inside = QVBoxLayout(card)
             inside.setContentsMargins(14, 10, 14, 10)
             inside.setSpacing(6)
-            inside.addWidget(text(f"Wants to call {call.name}", name="h2"))
+            inside.addWidget(text(f"Tool call: {call.name}", name="h2"))
             inside.addWidget(CopyField(_pretty(call.arguments), "the arguments", wraps=True))
             self._calls.addWidget(card)
 
@@ -120,7 +122,7 @@ class MessageView(QWidget):
         shown = not self.thought.isVisible()
         set_text(self.thought, self._message.reasoning)
         self.thought.setVisible(shown)
-        self._show_thought.setText("Hide the thinking" if shown else "Show the thinking")
+        self._show_thought.setText("Hide reasoning" if shown else "Show reasoning")
 
 
 def _pretty(arguments: str) -> str:

@@ -16,23 +16,13 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel, Options
 from sndr_gui.views.chat.message import MessageView
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import copy
 from sndr_gui.views.widgets.fields import NumberField
-from sndr_gui.views.widgets.parts import (
-    GAP,
-    MARGIN,
-    Card,
-    EmptyState,
-    Page,
-    button,
-    clear,
-    column,
-    restyle,
-    row,
-    scrolling,
-    set_text,
-    text,
-)
+from sndr_gui.views.widgets.labels import restyle, set_text, text
+from sndr_gui.views.widgets.layout import GAP, MARGIN, clear, column, row, scrolling
+from sndr_gui.views.widgets.page import Page
 
 WIDTH = 820
 MOST_LINES = 8
@@ -65,7 +55,9 @@ class Composer(QFrame):
         self.edit.textChanged.connect(self._on_text)
         self._can_send = False
         self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
-        self.stop = button("Stop", icon="square", shortcut="Ctrl+.", hint="End the answer; what came is kept")
+        self.stop = button(
+            "Stop", icon="square", shortcut="Ctrl+.", hint="Stop the answer; the text so far is kept"
+        )
         self.stop.setToolTip(f"{self.stop.toolTip()}\nEsc does the same")
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 8, 8, 8)
@@ -119,7 +111,7 @@ class ChatView(Page):
         super().__init__("Chat")
         self.model = model
         self._views: list[MessageView] = []
-        self.options = button("Options", self._on_options, icon="sliders-horizontal", hint="How to answer")
+        self.options = button("Options", self._on_options, icon="sliders-horizontal", hint="Chat options")
         self.options.setCheckable(True)
         self.new = button("New chat", model.new_chat, icon="plus", shortcut="Ctrl+N", hint="Start over")
         self.tools.addWidget(self.options)
@@ -277,7 +269,7 @@ class ChatView(Page):
         view = self.sender()
         if isinstance(view, MessageView):
             copy(self.model.as_curl(self._views.index(view)))
-            self.model.session.notices.info("curl", "The request is on the clipboard as a curl command.")
+            self.model.session.notices.info("curl", "The curl command is copied.")
 
     def _on_link(self, address: str) -> None:
         self.model.session.notices.info(
@@ -306,20 +298,20 @@ class _OptionsCard(Card):
         self._model = model
         self.system = QPlainTextEdit()
         self.system.setAccessibleName("System prompt")
-        self.system.setPlaceholderText("How the model should behave")
+        self.system.setPlaceholderText("Instructions for the model")
         self.system.setTabChangesFocus(True)
         self.system.setFixedHeight(74)
         self._warm = NumberField("Temperature", 0.0, 5.0, self._on_edited)
-        self._most = NumberField("Longest answer in tokens", 1, 1_000_000, self._on_edited)
+        self._most = NumberField("Max tokens of an answer", 1, 1_000_000, self._on_edited)
         self.temperature, self.tokens = self._warm.edit, self._most.edit
-        self.temperature.setPlaceholderText("the model's")
+        self.temperature.setPlaceholderText("default")
         self.tokens.setPlaceholderText("no limit")
         self.system.textChanged.connect(self._on_edited)
         for field in (self._warm, self._most):
             field.setFixedWidth(180)
         right = column(
             row(text("Temperature", "muted"), None, self._warm),
-            row(text("Longest answer", "muted"), None, self._most),
+            row(text("Max tokens", "muted"), None, self._most),
             None,
         )
         line = row(column(text("System prompt", "muted"), self.system, spacing=4), spacing=GAP * 2)
@@ -329,6 +321,6 @@ class _OptionsCard(Card):
 
     def _on_edited(self) -> None:
         wrong = self._warm.error or self._most.error
-        name = "Temperature" if self._warm.error else "Longest answer"
+        name = "Temperature" if self._warm.error else "Max tokens"
         options = Options(self.system.toPlainText(), self._warm.value, self._most.count)
         self._model.set_options(options, f"{name}: {wrong}" if wrong else "")

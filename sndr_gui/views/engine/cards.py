@@ -10,8 +10,11 @@ from sndr_gui.models.engine.page import EngineModel, Fact
 from sndr_gui.models.patches.page import ProcessCard
 from sndr_gui.views.engine.stages import StageList
 from sndr_gui.views.graphs.bars import ShareBars, StageStrip
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import Card, ElidedLabel, button, clear, column, set_text, text
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
+from sndr_gui.views.widgets.layout import clear, column
 
 
 class StartCard(Card):
@@ -21,7 +24,7 @@ class StartCard(Card):
         self._age = text("", "muted")
         self.fold = button("Show stages", self._on_fold, kind="flat", hint="How long each stage took")
         self.fold.setCheckable(True)
-        self.cancel = button("Cancel", model.cancel, hint="Give up this start", command="sndr stop --now")
+        self.cancel = button("Cancel", model.cancel, hint="Cancel this start", command="sndr stop --now")
         self.cancel.setAccessibleName("Cancel the start")
         super().__init__(" ", self._age, self.fold, self.cancel)
         self._model = model
@@ -100,7 +103,7 @@ class SpeculationCard(Card):
     def __init__(self) -> None:
         super().__init__("Speculation")
         self.sentence = text("", wrap=True)
-        self.bars = ShareBars("Share of drafts accepted by position")
+        self.bars = ShareBars("Acceptance rate by position")
         self.about = text("", "muted", wrap=True)
         for part in (self.sentence, self.bars, self.about):
             self.body.addWidget(part)
@@ -191,16 +194,16 @@ class FactsCard(Card):
     """The facts of the start and two command lines: ours, and the engine's own."""
 
     def __init__(self) -> None:
-        super().__init__("What was started")
+        super().__init__("Details")
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
         self._grid.setVerticalSpacing(4)
         self._shown: tuple[Fact, ...] = ()
-        self.command = CopyField(what="the command line that starts the same", wraps=True)
-        self.argv = CopyField(what="the command line of the engine itself", wraps=True)
+        self.command = CopyField(what="equivalent command", wraps=True)
+        self.argv = CopyField(what="engine command line", wraps=True)
         self.body.addLayout(self._grid)
-        self.body.addLayout(column(text("The same from the command line", "muted"), self.command, spacing=4))
-        self.body.addLayout(column(text("The engine's own command line", "muted"), self.argv, spacing=4))
+        self.body.addLayout(column(text("Equivalent command", "muted"), self.command, spacing=4))
+        self.body.addLayout(column(text("Engine command line", "muted"), self.argv, spacing=4))
         self.body.addStretch(1)
 
     def show_facts(self, facts: tuple[Fact, ...], command: str, argv: str) -> None:
@@ -224,7 +227,9 @@ class SettingsCard(Card):
     """Every setting of the start with the layer that set it."""
 
     def __init__(self) -> None:
-        self.fold = button("Show", self._on_fold, kind="flat", hint="Every setting, and what set it")
+        self.fold = button(
+            "Show", self._on_fold, kind="flat", hint="All settings, and the layer that set each"
+        )
         self.fold.setCheckable(True)
         self.fold.setAccessibleName("Show the settings of this start")
         super().__init__("Settings of this start", self.fold)

@@ -4,28 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.protocol.engines import Installation
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import InstallationsModel, about, command, title_of
 from sndr_gui.views.engine.stages import JobView
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import (
-    Card,
-    badge,
-    button,
-    clear,
-    column,
-    row,
-    rule,
-    set_text,
-    set_tone,
-    text,
-    tip,
-)
+from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear, column, row, rule
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -37,7 +29,7 @@ class InstallationRow(QWidget):
         self._model, self._wanted, self._can_remove = model, wanted, can_remove
         self.name = text("")
         self.state = badge("")
-        self.note = badge("for this machine", "accent")
+        self.note = badge("recommended", "accent")
         self.about = text("", "muted", wrap=True)
         self.install = button("Install", self._on_install)
         self.remove = button("Remove…", self._on_remove)
@@ -100,18 +92,17 @@ class InstallationRow(QWidget):
         self._model.remove(self._wanted)
 
 
-class RemoveDialog(QDialog):
+class RemoveDialog(Dialog):
     """Asks before an environment is removed: nothing brings it back but another install."""
 
     def __init__(self, parent: QWidget, one: Installation, confirmed: Callable[[], object]) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(f"Remove {title_of(one)}?")
+        super().__init__(parent, f"Remove {title_of(one)}?")
         self.setMinimumWidth(420)
         self._confirmed = confirmed
         frees = f"This frees {formats.size(one.size)}. " if one.size else ""
-        again = f"To have it again, {formats.size(one.download)} are downloaded."
+        again = f"Reinstalling downloads {formats.size(one.download)}."
         self.remove = button("Remove", self._on_remove, kind="danger")
-        self.stay = button("Keep it", self.reject)
+        self.stay = button("Cancel", self.reject)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
         outer.addWidget(text(f"Remove {title_of(one)}?", name="big"))
@@ -119,15 +110,10 @@ class RemoveDialog(QDialog):
         if one.path:
             outer.addWidget(CopyField(one.path, "the folder"))
         outer.addLayout(row(None, self.stay, self.remove))
-        self.finished.connect(self._on_finished)
 
     def _on_remove(self) -> None:
         self._confirmed()
         self.accept()
-
-    def _on_finished(self, _result: int) -> None:
-        # After close() alone: a hidden dialog that deletes itself at once takes its signal with it.
-        self.deleteLater()
 
 
 class InstallCard(Card):
@@ -141,7 +127,7 @@ class InstallCard(Card):
         self.hint = text("", "muted", wrap=True)
         self.entry: InstallationRow | None = None
         self._place = QVBoxLayout()
-        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
         for part in (self.heading, self.hint):
             self.body.addWidget(part)
         self.body.addLayout(self._place)
@@ -162,7 +148,7 @@ class InstallCard(Card):
         set_text(self.heading, f"{title_of(one)} is {'damaged' if damaged else 'not installed'}")
         set_text(
             self.hint,
-            "This model runs on vLLM. It gets an environment of its own; nothing else here changes.",
+            "This model runs on vLLM, which gets its own environment; nothing else changes.",
         )
         self.equivalent_command.set_content(command("install", one))
         self.entry.refresh()
@@ -177,7 +163,7 @@ class InstallationsCard(Card):
         self.rows: dict[str, InstallationRow] = {}
         self.body.addWidget(
             text(
-                "Each version and build has an environment of its own. Patches never change its files.",
+                "Each version and build has its own environment. Patches never change its files.",
                 "muted",
             )
         )
@@ -205,9 +191,9 @@ class InstallationsCard(Card):
 
 def _state(one: Installation, used: bool) -> tuple[str, str]:
     if used:
-        return "runs now", "good"
+        return "running", "good"
     if one.changing:
-        return "changes now", "muted"
+        return "changing", "muted"
     if one.problem is not None:
         return "damaged", "bad"
     return ("installed", "good") if one.present else ("not installed", "muted")

@@ -20,20 +20,24 @@ from sndr_gui.views.engine.cards import (
     StartCard,
 )
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.parts import GAP, EmptyState, Page, ValueCard, button, row, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import GAP, row
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.stop_button import StopButton
 
 _EMPTY = {
     "connecting": "Starting the engine host",
-    "lost": "The engine host is away",
+    "lost": "Engine host not connected",
     "empty": "No engine runs",
 }
 _EMPTY_HINT = (
-    "Start a model, and this page shows each stage of its start, then what the engine reports: "
-    "requests, KV cache, speed, latencies and drafts."
+    "Start a model to see the stages of its start, then its "
+    "requests, KV cache, speed, latencies and draft tokens."
 )
 _NARROW = 900
 _GRAPH_HEIGHT = 216
@@ -67,10 +71,10 @@ class EngineView(Page):
         self.start = StartCard(model)
         self.cards: list[ValueCard] = []
         self._cards, self._grid = _grid()
-        self.rates = GraphCard("Tokens a second, all streams", formats.rate)
+        self.rates = GraphCard("Tokens per second, all streams", formats.rate)
         self.requests = GraphCard("Requests", formats.count)
         self.kv = GraphCard("KV cache filled, %", formats.percent)
-        self.acceptance = GraphCard("Acceptance length, tokens a step", lambda value: f"{value:.2f}")
+        self.acceptance = GraphCard("Acceptance length, tokens per step", lambda value: f"{value:.2f}")
         self.graphs = (self.rates, self.requests, self.kv, self.acceptance)
         self.trends, self._trends = _grid()
         for graph in self.graphs:
@@ -101,13 +105,15 @@ class EngineView(Page):
 
     def _make_tools(self, open_chat: Callable[[], None]) -> None:
         model = self.model
-        self.starts = ChoiceBox("Which engine is shown")
-        self.starts.setToolTip("Look at another engine, or at a start that failed\nsndr status")
+        self.starts = ChoiceBox("Engine shown")
+        self.starts.setToolTip("Show another engine, or a start that failed\nsndr status")
         # As wide as its longest line where there is room: starts of one model differ only at their ends.
         self.starts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
         self.starts.activated.connect(self._on_chosen)
-        self.chat = button("Chat", open_chat, icon="message-square", hint="Ask it", command="sndr chat")
-        self.log = button("Log", self._on_log, icon="terminal", hint="What the engine printed")
+        self.chat = button(
+            "Chat", open_chat, icon="message-square", hint="Chat with this model", command="sndr chat"
+        )
+        self.log = button("Log", self._on_log, icon="terminal", hint="Show the engine's log")
         self.stop = StopButton(model.stop)
         self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
         self._choice = QWidget()
@@ -235,7 +241,7 @@ class EngineView(Page):
                 self.starts.addItem(title, engine.id)
         if model.engine is not None:
             self.starts.setCurrentIndex(self.starts.findData(model.engine.id))
-            self.log.setToolTip(f"What the engine printed\nsndr logs {model.engine.id}")
+            self.log.setToolTip(f"Show the engine's log\nsndr logs {model.engine.id}")
         self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
         connected = model.session.link.connected

@@ -5,9 +5,11 @@ from PySide6.QtWidgets import QGridLayout, QLabel, QProgressBar, QVBoxLayout, QW
 from engine_host.protocol.jobs import Job, JobState
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.home.page import StageRow
+from sndr_gui.models.engine.start import StageRow
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import ElidedLabel, IconLabel, button, clear, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear, row
 
 _ICONS = {
     "done": ("circle-check", "good"),
@@ -105,9 +107,9 @@ class JobView(QWidget):
 
 def _story(job: Job) -> str:
     if job.state is JobState.QUEUED:
-        return f"Waits for {job.behind}." if job.behind else "Waits for its turn."
+        return f"Waiting for {job.behind}." if job.behind else "Queued."
     if job.state is JobState.FAILED:
-        return job.error.sentence() if job.error else "It failed."
+        return job.error.sentence() if job.error else "Failed."
     if job.state is JobState.CANCELLED:
         return " ".join(part for part in ("Cancelled.", job.undone, job.left) if part)
     if job.state is JobState.DONE:

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 from engine_host.protocol.fit import FitReport
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.parts import Card, set_text, text
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.labels import set_text, text
 
 if TYPE_CHECKING:
     from sndr_gui.views.graphs.plots import Curve
@@ -16,7 +17,7 @@ class CurveCard(Card):
     """One curve with the room as a line; said in words below for whoever cannot see it."""
 
     def __init__(self) -> None:
-        super().__init__("Needed over the context, GiB")
+        super().__init__("Needed memory by context, GiB")
         self.curve: Curve | None = None
         self.note = text("", "muted", wrap=True)
         self._report: FitReport | None = None
@@ -28,7 +29,7 @@ class CurveCard(Card):
         from sndr_gui.views.graphs.plots import Curve
 
         if self.curve is None:
-            self.curve = Curve("Memory that is needed over the context")
+            self.curve = Curve("Needed memory by context")
             self.curve.setFixedHeight(220)
             self.body.insertWidget(1, self.curve)
             self.show_report(self._report)
@@ -50,7 +51,7 @@ class CurveCard(Card):
             )
         first, last = points[0], points[-1]
         said = (
-            f"The line is the room, {formats.size(last.room)}. {first.context:,} tokens need "
+            f"The line is the usable memory, {formats.size(last.room)}. {first.context:,} tokens need "
             f"{formats.size(first.needed)}, {last.context:,} need {formats.size(last.needed)}."
         )
         set_text(self.note, said)

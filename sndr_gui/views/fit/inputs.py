@@ -21,27 +21,30 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.form import HardwareSource, ModelSource
 from sndr_gui.models.fit.page import FitModel
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
-from sndr_gui.views.widgets.parts import Card, button, column, row, set_text, text, tip
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 _TYPING_MS = 350
 _TWO_COLUMNS = 520
 _SOURCES = (
-    ("Model of this machine", ModelSource.HERE),
-    ("Model of the catalogue", ModelSource.CATALOGUE),
+    ("Local model", ModelSource.HERE),
+    ("Catalogue model", ModelSource.CATALOGUE),
     ("Preset", ModelSource.PRESET),
     ("File, folder or config.json", ModelSource.FILE),
     ("Hugging Face", ModelSource.HUB),
 )
 _PLACES = (
     ("This machine", HardwareSource.HERE),
-    ("GPUs of the catalogue", HardwareSource.CARD),
-    ("GPUs with figures of my own", HardwareSource.FREE),
-    ("The processor alone", HardwareSource.CPU),
+    ("Catalogue GPUs", HardwareSource.CARD),
+    ("Custom GPUs", HardwareSource.FREE),
+    ("CPU only", HardwareSource.CPU),
 )
 _ENGINES = (
-    ("by the model's format", EngineKind.AUTO),
+    ("Automatic", EngineKind.AUTO),
     ("llama.cpp", EngineKind.LLAMA_CPP),
     ("vLLM", EngineKind.VLLM),
 )
@@ -50,7 +53,7 @@ _KINDS: dict[str, type[ModelSource | HardwareSource | EngineKind]] = {
     "where": HardwareSource,
     "engine": EngineKind,
 }
-_YES_NO = (("usual", None), ("yes", True), ("no", False))
+_YES_NO = (("Default", None), ("Yes", True), ("No", False))
 _COUNTS = tuple((f"{count}", count) for count in range(1, 9))
 _FILES = "Models (*.gguf config.json *.json);;All files (*)"
 
@@ -131,22 +134,22 @@ class FitInputs(QWidget):
 
     def _model_card(self) -> Card:
         card = Card("Model")
-        self._box("source", "Where the model is known from")
+        self._box("source", "Model source")
         self.edit = button(
-            "Make a preset of it…",
+            "Make a preset…",
             self._on_edit,
             icon="bookmark",
-            hint="Open it in the editor of presets, with the settings from here",
+            hint="Edit the preset with these settings",
         )
         here, catalogue = (
-            self._box("model", "Model of this machine"),
-            self._box("catalogue", "Model of the catalogue"),
+            self._box("model", "Local model"),
+            self._box("catalogue", "Catalogue model"),
         )
         variant, preset = self._box("variant", "Weights of the model"), self._box("preset", "Preset")
         self.path = self._line(
             "path", "Path of a GGUF file, a folder or a config.json", "/models/config.json"
         )
-        browse = button("Browse…", self._on_browse, hint="Choose a GGUF file or a config.json")
+        browse = button("Browse…", self._on_browse, hint="Select a GGUF file or a config.json")
         folder = button("Folder…", self._on_folder, hint="Choose a folder with weights")
         self.repository = self._line("repository", "Model on Hugging Face", "organisation/model")
         self.hub_note = text("", "muted", wrap=True)
@@ -180,19 +183,19 @@ class FitInputs(QWidget):
     def _hardware_card(self) -> Card:
         card = Card("Hardware")
         self._box("where", "Hardware")
-        gpu, count = self._box("card", "GPU of the catalogue"), self._box("count", "How many GPUs")
+        gpu, count = self._box("card", "Catalogue GPU"), self._box("count", "Number of GPUs")
         self.here = text("", "muted", wrap=True)
-        self.count_cell = self._cell("How many", count)
+        self.count_cell = self._cell("Count", count)
         self.card_cell = self._cell("GPU", gpu)
         total = self._number("total", "Memory of each GPU in GiB", 0.5, 2048.0)
-        taken = self._number("taken", "GiB that others hold", 0.0, 2048.0)
+        taken = self._number("taken", "GiB used by other processes", 0.0, 2048.0)
         bandwidth = self._number("bandwidth", "Bandwidth in GB/s", 1.0, 20000.0)
         taken.edit.setPlaceholderText("nothing")
         bandwidth.edit.setPlaceholderText("not known")
         self.free = QWidget()
         self.free.setLayout(
             column(
-                self._beside(self._cell("Memory, GiB", total), self._cell("Taken, GiB", taken)),
+                self._beside(self._cell("Memory, GiB", total), self._cell("Used, GiB", taken)),
                 self._cell("Bandwidth, GB/s", bandwidth),
                 spacing=8,
             )
@@ -204,11 +207,15 @@ class FitInputs(QWidget):
 
     def _settings_card(self) -> Card:
         self.reset = button(
-            "Reset", self._model.reset, kind="flat", icon="undo-2", hint="Leave every setting to the engine"
+            "Reset",
+            self._model.reset,
+            kind="flat",
+            icon="undo-2",
+            hint="Reset all settings to their defaults",
         )
         card = Card("Settings", self.reset)
         context = self._number("context", "Context, tokens for one stream", 128, 10_000_000)
-        streams = self._number("streams", "Streams answered in parallel", 1, 4096)
+        streams = self._number("streams", "Requests in parallel", 1, 4096)
         kind, engine = self._box("kv", "KV cache type"), self._box("engine", "Engine")
         self.engine_cell = self._cell("Engine", engine)
         for part in (
@@ -220,18 +227,18 @@ class FitInputs(QWidget):
         share = self._number("gpu_memory", "Share of the VRAM, 0 to 1", 0.05, 1.0)
         chunk = self._number("batched_tokens", "Tokens of one step", 16, 1_000_000)
         gpus = self._number("tensor_parallel", "GPUs that share each layer", 1, 64)
-        draft = self._number("draft_tokens", "Tokens drafted a step", 1, 64)
+        draft = self._number("draft_tokens", "Draft tokens per step", 1, 64)
         bits = self._number("bits", "Bits of a weight, for a config without files", 1.0, 32.0)
         drafting, eager = (
-            self._box("speculation", "The model's own drafting"),
+            self._box("speculation", "Speculation"),
             self._box("eager", "Eager, without CUDA graphs"),
         )
         self.more_part = QWidget()
         self.more_part.setLayout(
             column(
                 self._beside(self._cell("Share of the VRAM", share), self._cell("Tokens a step", chunk)),
-                self._beside(self._cell("GPUs a layer", gpus), self._cell("Bits a weight", bits)),
-                self._beside(self._cell("Drafting", drafting), self._cell("Draft tokens", draft)),
+                self._beside(self._cell("GPUs", gpus), self._cell("Bits per weight", bits)),
+                self._beside(self._cell("Speculation", drafting), self._cell("Draft tokens", draft)),
                 self._cell("Eager", eager),
                 spacing=8,
             )
@@ -376,12 +383,12 @@ class FitInputs(QWidget):
             ("streams", report.streams if report else None),
             ("tensor_parallel", report.tensor_parallel if report else None),
         ):
-            self.numbers[name].edit.setPlaceholderText("usual" if value is None else f"{value}")
+            self.numbers[name].edit.setPlaceholderText("Default" if value is None else f"{value}")
         usual = {
             "gpu_memory": "0.9",
             "draft_tokens": "3",
-            "batched_tokens": "usual",
-            "bits": "as the model says",
+            "batched_tokens": "Default",
+            "bits": "from the config",
         }
         for name, said in usual.items():
             self.numbers[name].edit.setPlaceholderText(said)

@@ -9,9 +9,10 @@ from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.fit import Advice, Change, FitReport, Roofline
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.parts import Card, IconLabel, badge, button, clear, column, row, rule, text
-
-_ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, badge, text
+from sndr_gui.views.widgets.layout import clear, column, row, rule
 
 
 def saved_words(change: Change) -> str:
@@ -28,11 +29,9 @@ def speed_lines(roofline: Roofline, streams: int, measured: float | None) -> tup
         many = formats.plural(streams, "stream")
         lines.append(f"At most {formats.rate(roofline.decode_all_streams)} for {many} together")
     if roofline.prefill is not None:
-        lines.append(f"Prompts are read at {formats.rate(roofline.prefill)} at most")
-    lines.append(f"{formats.size(roofline.bytes_per_step)} are read in each step")
-    lines.append(
-        f"Measured now: {formats.rate(measured)}" if measured is not None else "Not measured here yet"
-    )
+        lines.append(f"At most {formats.rate(roofline.prefill)} of prefill")
+    lines.append(f"{formats.size(roofline.bytes_per_step)} read per step")
+    lines.append(f"Measured now: {formats.rate(measured)}" if measured is not None else "Not measured here")
     return tuple(lines)
 
 
@@ -46,9 +45,7 @@ class ChangesCard(Card):
         self.buttons: dict[str, QWidget] = {}
         self._lines = QVBoxLayout()
         self._lines.setSpacing(8)
-        self.body.addWidget(
-            text("The cheapest first. Each alone; a click makes the change.", "muted", wrap=True)
-        )
+        self.body.addWidget(text("The cheapest first; each on its own.", "muted", wrap=True))
         self.body.addLayout(self._lines)
         self.hide()
 
@@ -84,7 +81,7 @@ class AdviceCard(Card):
     """The advisor's rules that apply, the gravest first, each with what shows it."""
 
     def __init__(self) -> None:
-        super().__init__("Good to know")
+        super().__init__("Advice")
         self._shown: tuple[Advice, ...] = ()
         self._lines = QVBoxLayout()
         self._lines.setSpacing(10)
@@ -105,8 +102,8 @@ class AdviceCard(Card):
 
     @staticmethod
     def _line(one: Advice) -> QHBoxLayout:
-        icon, tone = _ICONS[one.severity.value]
-        evidence = text(f"Shown by: {one.evidence}", "muted", wrap=True)
+        icon, tone = SEVERITY_ICONS[one.severity.value]
+        evidence = text(f"Evidence: {one.evidence}", "muted", wrap=True)
         name = badge(one.id)
         name.setToolTip("The advisor's rule")
         parts = [text(one.message, wrap=True)]
@@ -147,9 +144,7 @@ class SpeedCard(Card):
         for part in report.corrections:
             starts = formats.plural(part.n, "start")
             self._lines.addWidget(
-                text(f"Learnt from {starts} here: {part.part} × {part.factor:.2f}", "muted")
+                text(f"Corrected by {starts} here: {part.part} × {part.factor:.2f}", "muted")
             )
         if report.unknown:
-            self._lines.addWidget(
-                text(f"The files do not say: {', '.join(report.unknown)}", "muted", wrap=True)
-            )
+            self._lines.addWidget(text(f"Not known: {', '.join(report.unknown)}", "muted", wrap=True))

@@ -18,21 +18,12 @@ from sndr_gui.views.fit.notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.fit.tables import GridCard, KnownCard, KvCard, ReportedCard
 from sndr_gui.views.graphs.card import load_graphs
 from sndr_gui.views.graphs.memory_bar import MemoryView, PartTable
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card, EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import (
-    GAP,
-    Card,
-    EmptyState,
-    HeightForWidthLayout,
-    Page,
-    ValueCard,
-    button,
-    rule,
-    scrolling,
-    set_text,
-    set_tone,
-    text,
-)
+from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, rule, scrolling
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
 
@@ -67,7 +58,7 @@ class FitView(Page):
         split.addWidget(left)
         split.addWidget(self.answer, 1)
         self.body.addLayout(split, 1)
-        self.equivalent_command = CopyField("", "the command that asks the same")
+        self.equivalent_command = CopyField("", "equivalent command")
         self.body.addWidget(self.equivalent_command)
         model.changed.connect(self._on_changed)
         model.answered.connect(self._on_answered)
@@ -86,30 +77,30 @@ class FitView(Page):
         self.read = button(
             "Read config.json from Hugging Face", model.read_from_hub, kind="primary", icon="download"
         )
-        self.unread = EmptyState("download", "Its config was not read yet", "", self.read)
+        self.unread = EmptyState("download", "Config not read yet", "", self.read)
         self.unread.setMinimumHeight(220)
         self.memory = MemoryView()
         self.parts = PartTable()
-        self.memory_card = Card("Memory of each device")
+        self.memory_card = Card("Memory per device")
         for part in (self.memory, rule(), self.parts):
             self.memory_card.body.addWidget(part)
         self.changes = ChangesCard(model.apply_change, model.can_change)
         self.kinds, self.grid, self.curve = KvCard(), GridCard(), CurveCard()
         self.advice, self.speed, self.reported = AdviceCard(), SpeedCard(), ReportedCard()
         self.known = KnownCard()
-        self.verified = Card("Verified: predicted and measured on this machine")
+        self.verified = Card("Predicted and measured on this machine")
         widths = {1: 92, 2: 120, 3: 140, 4: 96, 5: 96, 6: 78}
         self.starts = Table(self.model.starts, "Compared starts", 0, widths)  # type: ignore[arg-type]
         self.starts.verticalHeader().setDefaultSectionSize(30)
         self.no_starts = text(
-            "No start on this machine was compared yet. When an engine is ready, what it reports of its "
-            "memory is set beside what was predicted, and the estimates learn from it.",
+            "No start was compared yet. When an engine is ready, the memory that it reports "
+            "is compared with the prediction, and corrects later estimates.",
             "muted",
             wrap=True,
         )
         self.verified.body.addWidget(self.no_starts)
         self.verified.body.addWidget(self.starts)
-        self.verified.body.addWidget(CopyField("sndr fit --starts", "the command that shows the same"))
+        self.verified.body.addWidget(CopyField("sndr fit --starts", "equivalent command"))
         self._right.addLayout(self._figures)
         for shown in (
             self.why,
@@ -221,8 +212,8 @@ class FitView(Page):
         self.unread.setVisible(model.unread and model.hub_problem is None)
         name = model.form.repository.strip()
         self.unread.sentence.setText(
-            f"Nothing leaves this machine unasked. Reading sends two small requests about {name} to "
-            f"{model.hub_name}: for its config.json, and for the sizes of its files. No weights are fetched."
+            f"Reading sends two small requests about {name} to "
+            f"{model.hub_name}: for its config.json and its list of files. No weights are downloaded."
         )
         self.read.setText("Reading…" if model.reading else f"Read config.json from {model.hub_name}")
         self.read.setEnabled(not model.reading)

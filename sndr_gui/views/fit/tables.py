@@ -10,7 +10,9 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.fit.page import bound
-from sndr_gui.views.widgets.parts import Card, badge, clear, set_text, set_tone, text
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear
 
 # Short, because there are many; never a colour alone.
 _LETTERS = {
@@ -31,7 +33,7 @@ class KvCard(Card):
     """The types of the KV cache: what a token costs, how far each goes, and whether it fits."""
 
     def __init__(self) -> None:
-        super().__init__("Types of the KV cache")
+        super().__init__("KV cache types")
         self._shown: object = None
         self._grid = QGridLayout()
         self._grid.setHorizontalSpacing(18)
@@ -48,7 +50,7 @@ class KvCard(Card):
             return
         self._shown = known
         clear(self._grid)
-        for place, title in enumerate(("Type", "A token", "Longest context", "Here", "")):
+        for place, title in enumerate(("Type", "Per token", "Longest context", "Here", "")):
             label = text(title, "muted")
             self._grid.addWidget(_right(label) if place in (1, 2) else label, 0, place)
         for number, choice in enumerate(choices, start=1):
@@ -63,7 +65,7 @@ class KvCard(Card):
                 badge(word, tone),
                 note,
             )
-            said = f"{choice.kv}: {formats.size(choice.bytes_per_token)} a token, {word}"
+            said = f"{choice.kv}: {formats.size(choice.bytes_per_token)} per token, {word}"
             name.setAccessibleName(f"{said}, longest context {longest}")
             for place, cell in enumerate(cells):
                 self._grid.addWidget(cell, number, place)
@@ -78,7 +80,7 @@ class GridCard(Card):
         self._grid.setHorizontalSpacing(6)
         self._grid.setVerticalSpacing(6)
         self.cells: dict[tuple[int, int], QLabel] = {}
-        hint = "Every stream at full length; tight: they start, and may wait for one another."
+        hint = "All streams at full context; tight: requests may wait for one another."
         self.body.addWidget(text(hint, "muted", wrap=True))
         self.body.addLayout(self._grid)
 
@@ -124,7 +126,7 @@ class ReportedCard(Card):
     """Speeds that were measured or published for this model, each with machine, version and source."""
 
     def __init__(self) -> None:
-        super().__init__("Speeds in the catalogue")
+        super().__init__("Published speeds")
         self._shown: object = None
         self._lines = QVBoxLayout()
         self._lines.setSpacing(6)
@@ -143,10 +145,10 @@ class ReportedCard(Card):
 
 
 class KnownCard(Card):
-    """The corrections learnt from starts here, and what the model's files do not say."""
+    """The corrections corrected by starts here, and what the model's files do not say."""
 
     def __init__(self) -> None:
-        super().__init__("How sure it is")
+        super().__init__("Accuracy")
         self._learnt = text("", wrap=True)
         self._unknown = text("", wrap=True)
         self._where = text("", "muted", wrap=True)
@@ -164,22 +166,22 @@ class KnownCard(Card):
         ]
         set_text(
             self._learnt,
-            f"Learnt: {'; '.join(learnt)}."
+            f"Corrections: {'; '.join(learnt)}."
             if learnt
-            else "Nothing was learnt for this hardware yet: no start of this engine was compared on it.",
+            else "No corrections: no start of this engine was compared on this hardware yet.",
         )
         set_text(self._unknown, f"Not known: {'; '.join(report.unknown)}." if report.unknown else "")
         self._unknown.setVisible(bool(report.unknown))
         sources = {part.source.value for device in report.devices for part in device.parts}
         words = {
-            "files": "sizes of the files",
-            "catalogue": "what the catalogue tells of files that are not here",
-            "hub": "what Hugging Face tells of its files",
+            "files": "the model's files",
+            "catalogue": "the catalogue",
+            "hub": "Hugging Face",
             "formula": "formulas",
             "measured": "measurements",
-            "estimate": "estimates with a band",
+            "estimate": "estimates",
         }
         set_text(
             self._where,
-            f"Its parts are from {', '.join(words[one] for one in sorted(sources))}." if sources else "",
+            f"Sources: {', '.join(words[one] for one in sorted(sources))}." if sources else "",
         )

@@ -11,7 +11,9 @@ from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.monitor.lines import Line
-from sndr_gui.views.widgets.parts import Card, Dot, EmptyState, clear, row, set_text, text
+from sndr_gui.views.widgets.cards import Card, EmptyState
+from sndr_gui.views.widgets.labels import Dot, set_text, text
+from sndr_gui.views.widgets.layout import clear, row
 
 if TYPE_CHECKING:
     from collections.abc import Callable

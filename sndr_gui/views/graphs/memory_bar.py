@@ -13,7 +13,8 @@ from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.fit.device_memory import DeviceMemory, MemoryPart, device_memories, summary
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import ElidedLabel, clear, column, row, set_text, set_tone, text, unbroken
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone, text, unbroken
+from sndr_gui.views.widgets.layout import clear, column, row
 
 _HEAD = 21
 _BAR = 20
@@ -40,7 +41,7 @@ class MemoryBars(QWidget):
         self._devices: tuple[DeviceMemory, ...] = ()
         self._waiting = False
         self._note = _NOT_COMPUTED
-        self.setAccessibleName("Memory of each device")
+        self.setAccessibleName("Memory per device")
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Fixed)
         self.setMinimumWidth(120)
         theme.notifier.changed.connect(self.update)
@@ -258,10 +259,10 @@ def _legend_entries(device: DeviceMemory | None) -> tuple[_LegendEntry, ...]:
         said = f"Other processes hold {held}"
         found.append(_LegendEntry(Swatch.HELD, "held", f"other processes {held}", said))
     room = formats.size(device.usable)
-    found.append(_LegendEntry(Swatch.LIMIT, "room", f"end of the room, {room}", f"The engine may use {room}"))
+    found.append(_LegendEntry(Swatch.LIMIT, "room", f"usable memory {room}", f"The engine may use {room}"))
     if device.low != device.high:
         low, high = formats.size(device.low), formats.size(device.high)
-        said = f"All estimates together may move the end: {low} to {high} are needed"
+        said = f"With all estimates, {low} to {high} are needed"
         found.append(_LegendEntry(Swatch.BAND, "band", f"estimates {low} to {high}", said))
     return tuple(found)
 

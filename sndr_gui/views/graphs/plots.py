@@ -61,14 +61,43 @@ def drawn(line: Line, now: float, scale: float, dash: float) -> tuple[list[float
     return xs, ys
 
 
-class Graph(pg.PlotWidget):  # type: ignore[misc]
+class _Plot(pg.PlotWidget):  # type: ignore[misc]
+    """A plot in the theme's colours that neither zooms nor scrolls."""
+
+    def __init__(self, name: str, bottom: pg.AxisItem) -> None:
+        self._bottom, self._left = bottom, _ValueAxis("left")
+        super().__init__(axisItems={"bottom": self._bottom, "left": self._left})
+        self.setAccessibleName(name)
+        plot = self.getPlotItem()
+        plot.setMenuEnabled(False)
+        plot.hideButtons()
+        plot.setMouseEnabled(False, False)
+        plot.showGrid(x=False, y=True, alpha=0.12)
+        theme.notifier.changed.connect(self.repaint_theme)
+
+    def repaint_theme(self) -> None:
+        """Draw in the colours of now."""
+        self.setBackground(theme.color("surface"))
+        font = QFont("Inter")
+        font.setPixelSize(12)
+        font.setFeature(QFont.Tag("tnum"), 1)
+        for axis in (self._bottom, self._left):
+            axis.setPen(pg.mkPen(theme.color("line")))
+            axis.setTextPen(pg.mkPen(theme.color("muted")))
+            axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=8)
+        self._left.setWidth(44)
+        self._bottom.setHeight(26)
+
+    def wheelEvent(self, event: QWheelEvent) -> None:
+        # It does not zoom: the wheel is for the page.
+        event.ignore()
+
+
+class Graph(_Plot):
     """Lines over time; `scale` turns a measured value into the shown unit."""
 
     def __init__(self, name: str, scale: float, top: float | None, word: Callable[[float], str]) -> None:
-        self._time = _AgoAxis("bottom")
-        self._value = _ValueAxis("left")
-        super().__init__(axisItems={"bottom": self._time, "left": self._value})
-        self.setAccessibleName(name)
+        super().__init__(name, _AgoAxis("bottom"))
         self._scale, self._top, self._word = scale, top, word
         # Without a fixed top the axis goes at least this far.
         self.least = 0.0
@@ -76,18 +105,13 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         self._lines: list[Line] = []
         self._range = 300.0
         plot = self.getPlotItem()
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.setMouseEnabled(False, False)
         plot.setClipToView(True)
         plot.setDownsampling(auto=True, mode="peak")
-        plot.showGrid(x=False, y=True, alpha=0.12)
         self._cursor = pg.InfiniteLine(angle=90, movable=False)
         self._cursor.hide()
         plot.addItem(self._cursor, ignoreBounds=True)
         self._reading: Callable[[str], None] | None = None
         self.scene().sigMouseMoved.connect(self._on_mouse)
-        theme.notifier.changed.connect(self.repaint_theme)
         self.repaint_theme()
 
     def on_reading(self, tell: Callable[[str], None]) -> None:
@@ -96,16 +120,7 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
 
     def repaint_theme(self) -> None:
         """Draw in the colours of now."""
-        self.setBackground(theme.color("surface"))
-        font = QFont("Inter")
-        font.setPixelSize(12)
-        font.setFeature(QFont.Tag("tnum"), 1)
-        for axis in (self._time, self._value):
-            axis.setPen(pg.mkPen(theme.color("line")))
-            axis.setTextPen(pg.mkPen(theme.color("muted")))
-            axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=8)
-        self._value.setWidth(44)
-        self._time.setHeight(26)
+        super().repaint_theme()
         self._cursor.setPen(pg.mkPen(theme.color("muted")))
         colours = theme.current().series
         for number, curve in enumerate(self._curves):
@@ -134,10 +149,6 @@ class Graph(pg.PlotWidget):  # type: ignore[misc]
         tops = [max((y * self._scale for y in line.values if y is not None), default=0.0) for line in lines]
         top = self._top if self._top is not None else max(max([*tops, 0.0]) * 1.15, self.least) or 1.0
         plot.setYRange(0, top, padding=0)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        # It does not zoom: the wheel is for the page.
-        event.ignore()
 
     def leaveEvent(self, event: object) -> None:
         super().leaveEvent(event)
@@ -169,38 +180,21 @@ class _TokensAxis(pg.AxisItem):  # type: ignore[misc]
         return [formats.count(value) if value > 0 else "0" for value in values]
 
 
-class Curve(pg.PlotWidget):  # type: ignore[misc]
+class Curve(_Plot):
     """One line over tokens, a level that it should stay below, and a mark at one place."""
 
     def __init__(self, name: str) -> None:
-        self._tokens, self._value = _TokensAxis("bottom"), _ValueAxis("left")
-        super().__init__(axisItems={"bottom": self._tokens, "left": self._value})
-        self.setAccessibleName(name)
-        plot = self.getPlotItem()
-        plot.setMenuEnabled(False)
-        plot.hideButtons()
-        plot.setMouseEnabled(False, False)
-        plot.showGrid(x=False, y=True, alpha=0.12)
+        super().__init__(name, _TokensAxis("bottom"))
         self._line = pg.PlotDataItem(antialias=True)
         self._level = pg.InfiniteLine(angle=0, movable=False)
         self._place = pg.InfiniteLine(angle=90, movable=False)
         for item in (self._line, self._level, self._place):
-            plot.addItem(item, ignoreBounds=item is not self._line)
-        theme.notifier.changed.connect(self.repaint_theme)
+            self.getPlotItem().addItem(item, ignoreBounds=item is not self._line)
         self.repaint_theme()
 
     def repaint_theme(self) -> None:
         """Draw in the colours of now."""
-        self.setBackground(theme.color("surface"))
-        font = QFont("Inter")
-        font.setPixelSize(12)
-        font.setFeature(QFont.Tag("tnum"), 1)
-        for axis in (self._tokens, self._value):
-            axis.setPen(pg.mkPen(theme.color("line")))
-            axis.setTextPen(pg.mkPen(theme.color("muted")))
-            axis.setStyle(tickFont=font, tickLength=0, tickTextOffset=8)
-        self._value.setWidth(44)
-        self._tokens.setHeight(26)
+        super().repaint_theme()
         self._line.setPen(pg.mkPen(theme.current().series[0], width=1))
         self._level.setPen(pg.mkPen(theme.color("bad"), width=1))
         self._place.setPen(pg.mkPen(theme.color("muted"), width=1, style=Qt.PenStyle.DashLine))
@@ -213,7 +207,3 @@ class Curve(pg.PlotWidget):  # type: ignore[misc]
         plot = self.getPlotItem()
         plot.setXRange(0, max(tokens, default=1), padding=0.01)
         plot.setYRange(0, max([*values, level]) * 1.08, padding=0)
-
-    def wheelEvent(self, event: QWheelEvent) -> None:
-        # It does not zoom: the wheel is for the page.
-        event.ignore()

@@ -1,8 +1,10 @@
 """The card of the endpoint: its address, who can reach it, and examples."""
 
 from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyButton, CopyField, SegmentedControl
-from sndr_gui.views.widgets.parts import Card, Dot, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import Dot, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import row
 
 
 class EndpointCard(Card):

@@ -13,7 +13,11 @@ from sndr_gui.views.graphs.trend import Trend
 from sndr_gui.views.home.endpoint import EndpointCard
 from sndr_gui.views.home.servers import ServersCard
 from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
-from sndr_gui.views.widgets.parts import GAP, Card, Page, ValueCard, button, set_text
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card, ValueCard
+from sndr_gui.views.widgets.labels import set_text
+from sndr_gui.views.widgets.layout import GAP
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.stop_button import StopButton
 
@@ -55,7 +59,7 @@ class HomeView(Page):
         self._lower.addWidget(self.endpoint, 1)
         self._lower.addWidget(self.servers, 1)
         self.body.addLayout(self._lower)
-        self._trend_card = Card("Decode, all streams, tokens a second")
+        self._trend_card = Card("Decode, all streams, tokens per second")
         self._trend = Trend("Decode rate of the last five minutes", TREND_SECONDS)
         self._trend_card.body.addWidget(self._trend, 1)
         self._trend_card.setMinimumHeight(170)

@@ -5,15 +5,18 @@ from PySide6.QtWidgets import QGridLayout, QPushButton
 from engine_host.protocol.engines import Backend
 from sndr_gui.models.home.page import HomeModel, ServerRow
 from sndr_gui.views.engine.stages import JobView
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import Card, badge, button, clear, column, set_text, text, tip
+from sndr_gui.views.widgets.labels import badge, set_text, text
+from sndr_gui.views.widgets.layout import clear, column
 
 _BUILT_FOR = {
-    Backend.AUTO: "For an NVIDIA GPU where there is one, with CUDA or else Vulkan; else for the processor.",
-    Backend.CUDA: "For the NVIDIA GPUs here; takes NVIDIA's toolkit.",
-    Backend.VULKAN: "For GPUs of any maker; takes Vulkan's headers and shader compiler.",
-    Backend.CPU: "For this processor alone.",
+    Backend.AUTO: "For an NVIDIA GPU with CUDA or else Vulkan; without one for the CPU.",
+    Backend.CUDA: "For NVIDIA GPUs; needs the CUDA toolkit.",
+    Backend.VULKAN: "For GPUs of any vendor; needs Vulkan's headers and shader compiler.",
+    Backend.CPU: "For the CPU only.",
 }
 
 
@@ -29,16 +32,16 @@ class ServersCard(Card):
         self._gain = text("", "muted", wrap=True)
         self._job = JobView("job")
         self._job.cancel.clicked.connect(self._on_cancel)
-        self.target = ChoiceBox("What llama.cpp is built for")
+        self.target = ChoiceBox("Build target of llama.cpp")
         self.target.fill(model.backends, Backend.AUTO)
         self.target.currentIndexChanged.connect(self._on_target)
-        self.build: QPushButton = button("Build the faster engine", self._on_build, icon="hammer")
+        self.build: QPushButton = button("Build llama.cpp", self._on_build, icon="hammer")
         self._on_target()
         self.measure = button(
-            "Measure",
+            "Compare",
             model.actions.measure,
             icon="timer",
-            hint="Run both servers on the same prompts and compare",
+            hint="Measure both servers on the same prompts",
             command="sndr engine compare",
         )
         self.body.addLayout(self._grid)
@@ -79,13 +82,13 @@ class ServersCard(Card):
         if job is not None:
             self._job.show_job(job, model.actions.pending(f"cancel {job.id}"))
         building, measuring = model.actions.pending("build"), model.actions.pending("measure")
-        label = "Build it again" if model.built else "Build the faster engine"
+        label = "Build again" if model.built else "Build llama.cpp"
         self.build.setText("Starting the build…" if building else label)
         self.build.setEnabled(model.can_build and not building)
-        self.measure.setText("Starting…" if measuring else "Measure")
+        self.measure.setText("Starting…" if measuring else "Compare")
         self.measure.setEnabled(model.can_measure and not measuring)
         if not model.built:
-            self.measure.setToolTip("There is one server only: build the other, then measure both.")
+            self.measure.setToolTip("Build the other server first.")
 
     def _fill(self, place: int, entry: ServerRow) -> None:
         line = Flow(text(entry.name), badge(entry.state, entry.tone))

@@ -6,13 +6,16 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.engine.stages import StageList
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import Card, EmptyState, button, row, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 EMPTY_STATES = {
     "connecting": "Starting the engine host",
-    "lost": "The engine host is away",
+    "lost": "Engine host not connected",
     "empty": "No engine runs",
 }
 
@@ -25,8 +28,8 @@ class Hero(Card):
         self._model = model
         self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
         self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
-        self.retry = button("Try again now", model.session.link.retry, icon="refresh-cw")
-        self.equivalent_command = CopyField(what="the command line that does the same")
+        self.retry = button("Retry now", model.session.link.retry, icon="refresh-cw")
+        self.equivalent_command = CopyField(what="equivalent command")
         self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
         self._state = EmptyState(
@@ -44,13 +47,13 @@ class Hero(Card):
         set_text(self._state.heading, EMPTY_STATES[mode])
         if mode == "empty" and demo is not None:
             sentence = (
-                f"Start {demo.name}, the small model that came with the program ({formats.size(demo.size)}), "
+                f"Start {demo.name}, the small model that bundled ({formats.size(demo.size)}), "
                 "to see everything work. It runs on any machine."
             )
         elif mode == "empty":
-            sentence = "Choose one of your models, or add the folder that they are in."
+            sentence = "Choose a model, or add a model folder."
         elif link.phase in (Phase.FAILED, Phase.MISMATCH):
-            sentence = "The window tries again by itself, each time after a longer pause."
+            sentence = "The window retries by itself, each time after a longer pause."
         else:
             sentence = link.sentence
         set_text(self._state.sentence, sentence)
@@ -68,7 +71,7 @@ class Hero(Card):
         self.problem.setVisible(failed)
         if failed:
             self.problem.show_sentence(
-                link.sentence, "These are its last words:" if link.tail else "", link.tail
+                link.sentence, "Last lines of its log:" if link.tail else "", link.tail
             )
 
 
@@ -77,7 +80,7 @@ class StartCard(Card):
 
     def __init__(self, model: HomeModel) -> None:
         self._age = text("", "muted")
-        self.cancel = button("Cancel", model.cancel, hint="Give up this start", command="sndr stop --now")
+        self.cancel = button("Cancel", model.cancel, hint="Cancel this start", command="sndr stop --now")
         self.cancel.setAccessibleName("Cancel the start")
         super().__init__("Starting", self._age, self.cancel)
         self._model = model

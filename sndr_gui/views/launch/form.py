@@ -22,8 +22,11 @@ from sndr_gui.models.launch.form import words_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.launch.memory import SIZES
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
-from sndr_gui.views.widgets.parts import Card, ElidedLabel, button, column, row, set_text, text, unbroken
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text, unbroken
+from sndr_gui.views.widgets.layout import column, row
 
 _SERVER, _ENVIRONMENT = "server", "installation"
 
@@ -48,12 +51,12 @@ class ModelHead(Card):
             return
         parts = [
             f"runs on {ENGINE_NAMES[subject.engine.value]}",
-            formats.size(chosen.size) if chosen.format != "shape" else "a shape without weights",
+            formats.size(chosen.size) if chosen.format != "shape" else "config without weights",
             chosen.quantization or "",
             f"{formats.count(chosen.parameters)} parameters" if chosen.parameters else "",
             f"{formats.count(chosen.context)} context" if chosen.context else "",
             "MTP" if chosen.mtp_layers else "",
-            "came with the program" if chosen.origin is ModelOrigin.BUNDLED else "",
+            "bundled" if chosen.origin is ModelOrigin.BUNDLED else "",
         ]
         set_text(self.about, unbroken("  ·  ".join(part for part in parts if part)))
 
@@ -71,7 +74,7 @@ class FormCard(Card):
         self.server = self._choice("llama.cpp server", self._on_form)
         self.environment = self._choice("vLLM environment", self._on_form)
         self.more = button(
-            "More settings", self._on_more, kind="flat", hint="Show every setting of the engine"
+            "More settings", self._on_more, kind="flat", hint="Show all settings of the engine"
         )
         self.more.setCheckable(True)
         self.keep = QCheckBox("Keep running when the program ends")

@@ -9,8 +9,10 @@ from PySide6.QtWidgets import QFrame, QGridLayout, QLabel, QVBoxLayout, QWidget
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.machine import MachineModel, MachinePart
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import button, clear, column, row, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import clear, column, row
 
 _FULL = 0.9
 
@@ -80,10 +82,10 @@ class MachineStrip(QWidget):
         self.setAccessibleName("This machine")
         self._flow = Flow(spacing=8, lines=6)
         self.details = button(
-            "Details", self._on_details, kind="flat", hint="Who holds the GPUs, and which engines are here"
+            "Details", self._on_details, kind="flat", hint="GPU processes and installed engines"
         )
         self.details.setAccessibleName("Details of this machine")
-        self.details.setToolTip("Who holds the GPUs, and which engines are here\nsndr status")
+        self.details.setToolTip("GPU processes and installed engines\nsndr status")
         self.details.setCheckable(True)
         self.table = QFrame()
         self.table.setObjectName("inset")

@@ -13,8 +13,11 @@ from sndr_gui.models.fit.device_memory import VERDICTS
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.sizes import context_steps, stream_steps
 from sndr_gui.views.graphs.memory_bar import MemoryView
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.parts import Card, badge, button, column, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.value_slider import ValueSlider
 
@@ -31,7 +34,7 @@ class MemoryCard(Card):
             model.reset_values,
             kind="flat",
             icon="undo-2",
-            hint="Take back everything that was set here",
+            hint="Reset everything that was set here",
         )
         super().__init__("Memory", self.verdict, self.reset)
         self._model = model
@@ -40,7 +43,7 @@ class MemoryCard(Card):
         self.behind = text("", "warn", wrap=True)
         self.memory = MemoryView()
         self.problem = ProblemBox("warning", apply_fix=model.actions.apply_fix)
-        self.again = button("Try again", model.fit.refresh, icon="rotate-cw", hint="Compute it again")
+        self.again = button("Try again", model.fit.refresh, icon="rotate-cw", hint="Compute again")
         self._again_row = QWidget()
         self._again_row.setLayout(row(self.again, None))
         self.context_slider = self._slider("context")
@@ -133,7 +136,7 @@ class MemoryCard(Card):
         if fit.problem is not None:
             self.problem.show_problem(fit.problem)
         elif fit.sentence:
-            self.problem.show_sentence("What it takes could not be computed.", fit.sentence)
+            self.problem.show_sentence("The memory could not be computed.", fit.sentence)
         self.reset.setVisible(bool(model.form.values))
         self._show_behind()
         self._show_sliders()
@@ -155,7 +158,7 @@ class MemoryCard(Card):
             notes["context"] = f"Largest for {many}: {report.largest_context:,} tokens"
             notes["streams"] = f"Most at {report.context:,} tokens: {report.most_streams:,}"
         elif fit.waiting:
-            notes = dict.fromkeys(notes, "Computing how far it goes…")
+            notes = dict.fromkeys(notes, "Computing…")
         values = {
             "context": (context_steps(model.longest, context, most_context), context, most_context),
             "streams": (stream_steps(streams, most_streams), streams, most_streams),

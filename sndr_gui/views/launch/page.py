@@ -27,18 +27,12 @@ from sndr_gui.views.launch.plan import PlanCard
 from sndr_gui.views.launch.preset_card import PresetFacts, PresetHead
 from sndr_gui.views.launch.preset_list import PresetList
 from sndr_gui.views.launch.start import OutcomeCard, StartBar
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.parts import (
-    GAP,
-    EmptyState,
-    HeightForWidthLayout,
-    Page,
-    button,
-    column,
-    row,
-    scrolling,
-    set_text,
-)
+from sndr_gui.views.widgets.labels import set_text
+from sndr_gui.views.widgets.layout import GAP, HeightForWidthLayout, column, row, scrolling
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
 _KINDS = tuple(ListKind)
@@ -101,7 +95,7 @@ class LaunchView(Page):
         self.plan = PlanCard(model, fixes)
         self.panel = scrolling(self._canvas())
         self.panel.setMinimumWidth(320)
-        self.nothing = EmptyState("rocket", "Nothing is chosen", "Choose a preset or a model in the list.")
+        self.nothing = EmptyState("rocket", "Nothing selected", "Select a preset or a model in the list.")
         self.right = QStackedWidget()
         self.right.addWidget(self.panel)
         self.right.addWidget(self.nothing)
@@ -137,7 +131,7 @@ class LaunchView(Page):
         self._empty = EmptyState(
             "folder-plus",
             "No models yet",
-            "Add the folder that your GGUF files or checkpoints are in. Nothing is moved or copied.",
+            "Add a folder with GGUF files or checkpoints. Nothing is moved or copied.",
             add,
         )
         self._empty.sentence.set_width(260)
@@ -152,7 +146,7 @@ class LaunchView(Page):
             "Add model folder…",
             self._on_add,
             icon="folder-plus",
-            hint="Look for GGUF files and checkpoints in one more folder",
+            hint="Add a folder with GGUF files or checkpoints",
             command="sndr settings set models.folders PATH",
         )
         return row(self.switcher, None, self.presets.filters, self.add)

@@ -8,19 +8,11 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.patches import PatchLine, summary
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import (
-    Card,
-    ElidedLabel,
-    badge,
-    button,
-    clear,
-    column,
-    row,
-    set_text,
-    set_tone,
-    text,
-)
+from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear, column, row
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
 
 
@@ -35,8 +27,8 @@ class PlanCard(Card):
         self.findings = Findings(fixes.apply_fix, fixes.can_apply)
         self.patches = PatchesOfStart(model)
         self._changes = text("", "muted", wrap=True)
-        self._argv = CopyField(what="the engine's command line", wraps=True)
-        self._caption = text("The engine's own command line", "muted")
+        self._argv = CopyField(what="engine command line", wraps=True)
+        self._caption = text("Engine command line", "muted")
         self._settings = QFrame()
         self._grid = QGridLayout(self._settings)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -52,7 +44,7 @@ class PlanCard(Card):
 
     def refresh_age(self) -> None:
         """Say when what is shown is not the plan of what is set."""
-        set_text(self._making, "Making the plan…" if self._model.planning else self._model.behind)
+        set_text(self._making, "Planning…" if self._model.planning else self._model.behind)
 
     def refresh(self) -> None:
         """Show the plan of now; an older one stays in sight while the next is made."""
@@ -71,7 +63,7 @@ class PlanCard(Card):
         self._settings.setVisible(bool(rows))
         self.findings.show_findings(plan.findings if plan else ())
         changes = plan.changes if plan else ()
-        set_text(self._changes, "Against what runs now: " + "; ".join(changes) if changes else "")
+        set_text(self._changes, "Changes to the running engine: " + "; ".join(changes) if changes else "")
         self._changes.setVisible(bool(changes))
         if plan is not None:
             self._argv.set_content(shlex.join(plan.argv))
@@ -97,7 +89,9 @@ class PatchesOfStart(QWidget):
         self._model = model
         self._shown: tuple[PatchLine, ...] = ()
         self.summary = text("", name="h2")
-        self.open = button("Show", self._on_open, kind="flat", hint="Which patches, and why not the others")
+        self.open = button(
+            "Show", self._on_open, kind="flat", hint="Selected patches, and why others are left out"
+        )
         self.open.setCheckable(True)
         self.open.setAccessibleName("Show the patches of this start")
         self.ticks: dict[str, QCheckBox] = {}

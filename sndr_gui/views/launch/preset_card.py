@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import partial
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from engine_host.protocol.catalog import Evidence, NotFor, PresetEntry, Variant
@@ -16,19 +14,11 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.rows import STATUS_MEANS, STATUS_TONES, PresetRow, workload_words
+from sndr_gui.views.widgets.buttons import button, link_button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import (
-    Card,
-    IconLabel,
-    badge,
-    button,
-    clear,
-    column,
-    row,
-    rule,
-    set_text,
-    text,
-)
+from sndr_gui.views.widgets.labels import IconLabel, badge, set_text, text
+from sndr_gui.views.widgets.layout import clear, column, row, rule
 from sndr_gui.views.widgets.problems import Findings
 
 _NOT_KNOWN = "not known"
@@ -55,7 +45,7 @@ class PresetHead(Card):
         self.fit = button(
             "Open in Fit", self._on_fit, icon="gauge", hint="On any hardware", command="sndr fit"
         )
-        self.edit = button("Make my own variation", self._on_edit, icon="copy")
+        self.edit = button("Make a variation", self._on_edit, icon="copy")
         for part in (self.name, self.badges, self.summary, self.why):
             self.body.addWidget(part)
         self.body.addLayout(self._caveats)
@@ -99,11 +89,11 @@ class PresetHead(Card):
             line.setStretch(1, 1)
             self._caveats.addLayout(line)
         own = chosen.item.origin is EntryOrigin.USER
-        self.edit.setText("Edit…" if own else "Make my own variation")
-        what = "Change it" if own else "Make it your own and change it"
+        self.edit.setText("Edit…" if own else "Make a variation")
+        what = "Edit this preset" if own else "Make a variation of this preset"
         self.edit.setAccessibleName(what)
         self.edit.setToolTip(f"{what}\nsndr presets export {preset.id} -o FILE")
-        self.fit.setToolTip(f"What it takes on any hardware\nsndr fit --preset {preset.id}")
+        self.fit.setToolTip(f"Memory on any hardware\nsndr fit --preset {preset.id}")
 
     def _show_missing(self, chosen: PresetRow) -> None:
         found = chosen.verdict.missing if chosen.verdict is not None else ()
@@ -122,7 +112,7 @@ class PresetHead(Card):
             (ENGINE_NAMES[preset.engine.value], "", "The engine that runs it"),
         ]
         if chosen.item.origin is EntryOrigin.USER:
-            made.append(("your own", "accent", chosen.item.file))
+            made.append(("own", "accent", chosen.item.file))
         self.badges.clear()
         for content, colour, hint in made:
             label = badge(content, colour)
@@ -155,7 +145,7 @@ class PresetFacts(Card):
         self._not_for(preset.card.do_not_use)
         self._evidence(preset.card.evidence)
         if preset.card.fallback:
-            self._heading("If it does not work out")
+            self._heading("Fallback")
             self._lines.addLayout(row(self._link(preset.card.fallback, "Use"), None))
 
     def _heading(self, words: str) -> None:
@@ -177,7 +167,7 @@ class PresetFacts(Card):
     def _not_for(self, entries: tuple[NotFor, ...]) -> None:
         if not entries:
             return
-        self._heading("Do not use it")
+        self._heading("Do not use")
         for entry in entries:
             words = column(
                 text(f"when {entry.when}", wrap=True),
@@ -191,7 +181,7 @@ class PresetFacts(Card):
     def _evidence(self, entries: tuple[Evidence, ...]) -> None:
         self._heading("Evidence")
         if not entries:
-            self._lines.addWidget(text("Nobody measured it yet.", "muted"))
+            self._lines.addWidget(text("Not measured yet.", "muted"))
         for entry in entries:
             value = f"{entry.value:,g} {entry.unit}".strip() if entry.value is not None else ""
             what = text(f"{value}  ·  {entry.metric}" if value else entry.metric, wrap=True)
@@ -205,10 +195,7 @@ class PresetFacts(Card):
         address = source.partition(",")[0].strip()
         if not address.startswith("https://"):
             return row(text(source, "muted", wrap=True))
-        made = button(address.removeprefix("https://"), kind="flat", hint=f"Open {address}")
-        made.setAccessibleName(f"Open the source: {address}")
-        made.clicked.connect(partial(_open, address))
-        return row(made, None)
+        return row(link_button(address, address.removeprefix("https://")), None)
 
     def _link(self, preset: str, word: str) -> QWidget:
         found = self._model.presets.find(preset)
@@ -222,10 +209,6 @@ class PresetFacts(Card):
 
     def _on_link(self, preset: str, *_checked: object) -> None:
         self._model.select_preset(preset)
-
-
-def _open(address: str, *_checked: object) -> None:
-    QDesktopServices.openUrl(QUrl(address))
 
 
 def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[str, str], ...]:
@@ -247,9 +230,9 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
             ("Model", f"{model.title} by {model.publisher}"),
             ("Parameters", size),
             ("Context", f"{model.context:,} tokens at most"),
-            ("Can do", ", ".join(task.value for task in model.tasks)),
+            ("Tasks", ", ".join(task.value for task in model.tasks)),
             ("Weights", f"{variant.quantization}, {_format(variant)}" if variant else preset.variant),
-            ("Source", (variant.repository or "came with the program") if variant else _NOT_KNOWN),
+            ("Source", (variant.repository or "bundled") if variant else _NOT_KNOWN),
             ("Licence", model.licence),
             ("Profile", f"{detail.profile.title}: {detail.profile.summary}"),
         ]
@@ -264,12 +247,12 @@ def _format(variant: Variant) -> str:
 def needs_words(preset: PresetEntry) -> str:
     """Return the least hardware that a preset runs on."""
     needs = preset.needs
-    gpus = formats.plural(needs.gpus, "GPU") if needs.gpus else "a processor"
+    gpus = formats.plural(needs.gpus, "GPU") if needs.gpus else "a CPU"
     parts = [
         f"{gpus} of {needs.vram_gib:g} GiB" if needs.vram_gib else gpus,
         f"compute capability {needs.sm}" if needs.sm else "",
         f"{', '.join(needs.formats)} in its tensor cores" if needs.formats else "",
-        f"{needs.ram_gib:g} GiB of main memory" if needs.ram_gib else "",
+        f"{needs.ram_gib:g} GiB of RAM" if needs.ram_gib else "",
         "NVLink" if needs.nvlink else "",
     ]
     return ", ".join(part for part in parts if part)

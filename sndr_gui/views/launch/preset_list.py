@@ -24,8 +24,9 @@ from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.presets.rows import FACETS
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.parts import EmptyState, button
 from sndr_gui.views.widgets.tables import Table
 
 _ROW = 52
@@ -83,8 +84,8 @@ class PresetList(QWidget):
         self._model = model
         self.boxes: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(f"Only this {facet}")
-            box.setToolTip(f"Only presets of this {facet}")
+            box = ChoiceBox(f"Filter by {facet}")
+            box.setToolTip(f"Filter by {facet}")
             box.setMinimumContentsLength(6)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box
@@ -113,7 +114,7 @@ class PresetList(QWidget):
         self.narrow = False
         self.filters = button("Filter", self._on_filters, kind="flat", icon="sliders-horizontal")
         self.filters.setCheckable(True)
-        self.filters.setToolTip("Only presets of one status, workload or engine")
+        self.filters.setToolTip("Filter by status, workload or engine")
         self._boxes = QWidget()
         self._grid = QGridLayout(self._boxes)
         self._grid.setContentsMargins(0, 0, 0, 0)
@@ -181,9 +182,9 @@ class PresetList(QWidget):
     def _hint(self) -> tuple[str, str]:
         model = self._model
         if model.total:
-            return "None of them", "No preset fits the search and the filters."
+            return "No match", "No preset matches the search and the filters."
         if model.sentence:
-            return "Not read", model.sentence
+            return "Not loaded", model.sentence
         if model.page is None:
             return "Presets", "Reading the presets…"
-        return "No presets", "The catalogue is empty. A model of this machine starts without one."
+        return "No presets", "The catalogue is empty. Local models start without a preset."

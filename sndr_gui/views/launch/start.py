@@ -10,18 +10,11 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import (
-    Card,
-    ElidedLabel,
-    IconLabel,
-    button,
-    column,
-    row,
-    set_text,
-    set_tone,
-    text,
-)
+from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
@@ -35,11 +28,11 @@ class StartBar(Card):
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
         self.cancel = button(
-            "Cancel", model.watch.cancel, hint="Give up this start", command="sndr stop --now"
+            "Cancel", model.watch.cancel, hint="Cancel this start", command="sndr stop --now"
         )
         self.cancel.setAccessibleName("Cancel the start")
         self.note = ElidedLabel("", "muted")
-        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
         line = row(column(self.equivalent_command, self.note, spacing=4), self.cancel, self.start, spacing=12)
         line.setStretch(0, 1)
         self.body.addLayout(line)
@@ -70,22 +63,22 @@ class StartBar(Card):
         if model.watch.starting is not None:
             stages = model.watch.stages(time.time())
             step = f": {stages[-1].name}" if stages else ""
-            return f"{model.watch.starting.name} is being started{step}.", "accent"
+            return f"Starting {model.watch.starting.name}{step}.", "accent"
         if model.subject is None:
-            return "Choose a preset or a model first.", "muted"
+            return "Select a preset or a model first.", "muted"
         if model.form_error:
-            return f"{model.form_error}  The command is for the last values that can be taken.", "bad"
+            return f"{model.form_error}  The command uses the last valid values.", "bad"
         if model.missing is not None:
-            return "vLLM has to be installed first.", "warn"
+            return "Install vLLM first.", "warn"
         if model.planning:
-            return "Making the plan…", "muted"
+            return "Planning…", "muted"
         if model.plan is None:
             what = "preset" if model.subject.is_preset else "model"
-            return f"This {what} cannot be started; the reason stands above.", "bad"
+            return f"This {what} cannot be started, see above.", "bad"
         if not model.plan.startable:
-            return "Something above stops the start.", "bad"
+            return "An error above blocks the start.", "bad"
         if model.watch.replaces:
-            return f"Replaces {model.watch.replaces}, which runs now.", "warn"
+            return f"Replaces {model.watch.replaces}, which is running.", "warn"
         return "Ready to start.", "muted"
 
 
@@ -99,7 +92,7 @@ class OutcomeCard(Card):
         self._model, self._open_log = model, open_log
         self.stages = StageList()
         self.ready_text = text("", "good", wrap=True)
-        self.chat = button("Open chat", open_chat, icon="message-square", hint="Talk to the model")
+        self.chat = button("Open chat", open_chat, icon="message-square", hint="Chat with this model")
         self.ready = QWidget()
         self.ready.setLayout(row(IconLabel("circle-check", "good", 18), self.ready_text, self.chat))
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)

@@ -9,9 +9,13 @@ from engine_host.protocol.logs import LogLine
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.logs.page import KEPT, LogsModel, line_text
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import CopyField, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text
+from sndr_gui.views.widgets.labels import set_text
+from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.page import Page
 
 _LEVELS = (("All levels", Severity.INFO), ("Warnings", Severity.WARNING), ("Errors", Severity.ERROR))
 
@@ -42,11 +46,11 @@ class LogsView(Page):
         self.lines.setLineWrapMode(QPlainTextEdit.LineWrapMode.NoWrap)
         self.lines.setFont(theme.mono_font(12))
         self.lines.setUndoRedoEnabled(False)
-        self._empty = EmptyState("terminal", "Nothing to show", "No line passes these filters.")
+        self._empty = EmptyState("terminal", "No lines", "No line matches the filters.")
         self._stack = QStackedWidget()
         self._stack.addWidget(self.lines)
         self._stack.addWidget(self._empty)
-        self._equivalent_command = CopyField(model.command(), "the command that follows this log")
+        self._equivalent_command = CopyField(model.command(), "equivalent command")
         self._equivalent_command.setFixedWidth(260)
         self.tools.addWidget(self._equivalent_command)
         tools = row(self.sources, self.levels, self.search, self.follow, self.copy, spacing=10)

@@ -10,8 +10,11 @@ from sndr_gui.kit import formats
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.parts import GAP, Page, button, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.layout import GAP, row
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
 
@@ -30,14 +33,14 @@ class MonitorView(Page):
         self.tools.addWidget(self.ranges)
         self.memory = GraphCard("Memory used, GiB", formats.size)
         self.kv = GraphCard("KV cache, %", formats.percent)
-        self.rates = GraphCard("Tokens a second", formats.rate)
+        self.rates = GraphCard("Tokens per second", formats.rate)
         grid = QGridLayout()
         grid.setSpacing(GAP)
         self._grid = grid
         self._narrow: bool | None = None
         self._arrange(False)
         self.body.addLayout(grid, 3)
-        self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="End the chosen request")
+        self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="Cancel the selected request")
         self.cancel.setEnabled(False)
         self._count = text("", "muted")
         self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.cancel))
@@ -106,12 +109,12 @@ class MonitorView(Page):
         self.kv.show_lines(
             "KV cache, %", [line for line in model.group("share") if "kv" in line.name], seconds
         )
-        self.rates.show_lines("Tokens a second", model.group("tokens/s"), seconds)
+        self.rates.show_lines("Tokens per second", model.group("tokens/s"), seconds)
 
     def _on_requests(self) -> None:
         total = self.model.requests.total
         live = sum(1 for request in self.model.requests.shown if request.state in OPEN_REQUESTS)
-        set_text(self._count, f"{live} live, {total} shown" if total else "")
+        set_text(self._count, f"{live} active, {total} shown" if total else "")
         self.table.setVisible(total > 0)
         self._empty.setVisible(total == 0)
         self._choose_again()

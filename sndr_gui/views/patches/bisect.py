@@ -3,27 +3,20 @@
 import shlex
 
 from PySide6.QtCore import Signal
-from PySide6.QtWidgets import QComboBox, QDialog, QGridLayout, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.patches import BisectCheck
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.views.engine.stages import JobView
+from sndr_gui.views.widgets.buttons import button, icon_button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import (
-    Card,
-    ElidedLabel,
-    IconLabel,
-    button,
-    clear,
-    column,
-    icon_button,
-    row,
-    set_text,
-    text,
-)
+from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, text
+from sndr_gui.views.widgets.layout import clear, column, row
 
 _CHECKS = (
     ("The engine starts", "starts"),
@@ -33,12 +26,11 @@ _CHECKS = (
 )
 
 
-class BisectDialog(QDialog):
-    """Chooses the check and shows the command line that does the same; never blocks the window."""
+class BisectDialog(Dialog):
+    """Chooses the check and shows equivalent command; never blocks the window."""
 
     def __init__(self, parent: QWidget, model: BisectionModel) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("Find the patch that breaks a start")
+        super().__init__(parent, "Find the patch that breaks a start")
         self.setMinimumWidth(480)
         self._model = model
         self.check: QComboBox = ChoiceBox("Check of a start")
@@ -48,11 +40,11 @@ class BisectDialog(QDialog):
         self.command.setAccessibleName("Own command")
         self.command.setPlaceholderText("./check.sh   ($SNDR_ENDPOINT, $SNDR_SOCKET and $SNDR_MODEL are set)")
         self.wrong = text("", "bad", wrap=True)
-        self.equivalent_command = CopyField(what="the command line that does the same", wraps=True)
+        self.equivalent_command = CopyField(what="equivalent command", wraps=True)
         self.start = button("Start", self._on_start, kind="primary")
         hint = (
-            "The newest engine is started again and again, each time with half of the suspected patches, "
-            "until the one that makes the check fail is known. What runs now is replaced."
+            "The newest engine is started again with half of the suspected patches at a time, "
+            "until the one that makes the check fail is found. The running engine is replaced."
         )
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
@@ -68,12 +60,11 @@ class BisectDialog(QDialog):
         self.check.currentIndexChanged.connect(self._on_changed)
         self.command.textChanged.connect(self._on_changed)
         model.changed.connect(self._on_changed)
-        self.finished.connect(self._on_finished)
         self._on_changed()
 
-    def _on_finished(self, _result: int) -> None:
+    def _on_finished(self, result: int) -> None:
         self._model.changed.disconnect(self._on_changed)
-        self.deleteLater()
+        super()._on_finished(result)
 
     def _on_changed(self) -> None:
         own = not _CHECKS[self.check.currentIndex()][1]
@@ -90,7 +81,7 @@ class BisectDialog(QDialog):
         try:
             return tuple(shlex.split(self.command.text())), ""
         except ValueError as error:
-            return (), f"This is no command: {error}."
+            return (), f"Invalid command: {error}."
 
     def _chosen(self) -> BisectCheck | None:
         name = _CHECKS[self.check.currentIndex()][1]
@@ -121,7 +112,7 @@ class BisectCard(Card):
         self._shown: object = None
         self.job = JobView("bisection")
         self.job.cancel.clicked.connect(self._on_cancel)
-        self.away = icon_button("x", "Put the result away", model.dismiss)
+        self.away = icon_button("x", "Dismiss the result", model.dismiss)
         self.sentence = text("", name="h2", wrap=True)
         self._culprits = Flow()
         self.trials = QWidget()
@@ -131,9 +122,7 @@ class BisectCard(Card):
         self._grid.setVerticalSpacing(4)
         self._grid.setColumnStretch(3, 1)
         self.trials.hide()
-        self.more = button(
-            "Show the starts", self._on_more, kind="flat", hint="Each start and what it showed"
-        )
+        self.more = button("Show the starts", self._on_more, kind="flat", hint="Each start and its result")
         self.more.setCheckable(True)
         self.equivalent_command = CopyField(what="the start without the culprits", wraps=True)
         upper = row(self.job, column(self.away, None))

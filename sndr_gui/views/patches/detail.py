@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from PySide6.QtCore import QUrl
-from PySide6.QtGui import QDesktopServices
 from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
@@ -14,10 +12,12 @@ from sndr_gui.models.engine.installations import command
 from sndr_gui.models.patches.page import PatchesModel, reason_words
 from sndr_gui.models.patches.rows import TONES
 from sndr_gui.views.patches.restart import RestartDialog
+from sndr_gui.views.widgets.buttons import button, link_button
 from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.diff_text import DiffColours
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import badge, button, clear, row, set_text, text
+from sndr_gui.views.widgets.labels import badge, set_text, text
+from sndr_gui.views.widgets.layout import clear, row
 
 _UNKNOWN = "not measured"
 
@@ -48,16 +48,20 @@ class PatchPane(QWidget):
         self._shown: object = None
         self.title = text("", name="big", wrap=True)
         self.switch = button("Switch off", self._on_switch)
-        self.default = button("Default", self._on_default, hint="Take your switch back")
+        self.default = button("Default", self._on_default, hint="Back to the default switch")
         self.default.setAccessibleName("Use the default switch")
         self.probe = button(
-            "Probe now", model.probe, icon="activity", hint="Ask every process", command="sndr patches probe"
+            "Probe now",
+            model.probe,
+            icon="activity",
+            hint="Check every process",
+            command="sndr patches probe",
         )
         self.without = button("Start without…", self._on_without)
         self.without.setAccessibleName("Start without this patch")
         self.bisect = button("Bisect…", bisect, hint="Find the patch that makes a start fail a check")
-        self.equivalent_command = CopyField("", "the command that shows this patch")
-        self.install = button("Install vLLM", self._on_install, hint="Then its source can be shown")
+        self.equivalent_command = CopyField("", "equivalent command")
+        self.install = button("Install vLLM", self._on_install, hint="Needed to show its source")
         self.install.hide()
         self._facts = QVBoxLayout()
         self._facts.setSpacing(8)
@@ -127,12 +131,12 @@ class PatchPane(QWidget):
         add = self._facts.addWidget
         risk = badge(f"{patch.risk} risk", {"low": "good", "medium": "warn", "high": "bad"}[patch.risk])
         self._facts.addLayout(row(badge(patch.family), badge(f"switched {patch.switch}"), risk, None))
-        decided = f"Decided by: {patch.switched_by or 'default'}."
+        decided = f"Set by: {patch.switched_by or 'default'}."
         add(text(decided + (" A start fails without it." if patch.required else ""), "muted", wrap=True))
         add(text(patch.problem, wrap=True))
         if patch.risk_note:
             add(text(patch.risk_note, "muted", wrap=True))
-        for title, names in (("Needs", patch.requires), ("Needed by", self.model.needed_by())):
+        for title, names in (("Requires", patch.requires), ("Required by", self.model.needed_by())):
             if names:
                 add(text(f"{title}: {', '.join(names)}", "muted", wrap=True))
         self._states()
@@ -141,13 +145,14 @@ class PatchPane(QWidget):
         if patch.upstream:
             add(text("Upstream", name="h2"))
         for address in patch.upstream:
-            add(_Link(address))
+            short = address.removeprefix("https://").removeprefix("github.com/")
+            self._facts.addLayout(row(link_button(address, short), None))
         if patch.retire_when:
             add(text(f"Retired when: {patch.retire_when}", "muted", wrap=True))
 
     def _states(self) -> None:
         results = self.model.in_processes()
-        self._facts.addWidget(text("In every process", name="h2"))
+        self._facts.addWidget(text("Processes", name="h2"))
         if not results:
             why = self.model.why_left_out or "No process has reported this patch."
             self._facts.addWidget(text(why, "muted", wrap=True))
@@ -187,12 +192,12 @@ class PatchPane(QWidget):
 
     def _operations(self) -> None:
         detail = self.model.detail
-        self._facts.addWidget(text("What it touches", name="h2"))
+        self._facts.addWidget(text("Changes", name="h2"))
         if detail is None:
             self._facts.addWidget(text("Reading the source…", "muted"))
             return
         if detail.vllm is None:
-            hint = "No vLLM is installed here, so there is no source to compare with."
+            hint = "vLLM is not installed, so there is no source to compare with."
             self._facts.addWidget(text(hint, "muted", wrap=True))
         for operation in detail.operations:
             copy = CopyButton("the change")
@@ -201,20 +206,6 @@ class PatchPane(QWidget):
             self._facts.addWidget(text(operation.target, name="mono", wrap=True))
             if operation.diff:
                 self._facts.addWidget(DiffText(operation))
-
-
-class _Link(QWidget):
-    """An address that is opened only when it is clicked."""
-
-    def __init__(self, address: str) -> None:
-        super().__init__()
-        self._address = address
-        short = address.removeprefix("https://").removeprefix("github.com/")
-        self.button = button(short, self._on_clicked, kind="flat", hint=f"Open {address} in the browser")
-        self.setLayout(row(self.button, None))
-
-    def _on_clicked(self) -> None:
-        QDesktopServices.openUrl(QUrl(self._address))
 
 
 def _number(value: float | None, unit: str) -> str:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from engine_host.protocol.patches import PatchFault
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import button, column, row, scrolling, text
+from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.labels import text
+from sndr_gui.views.widgets.layout import column, row, scrolling
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
-class FaultsDialog(QDialog):
+class FaultsDialog(Dialog):
     """Lists the faults; never blocks the window."""
 
     def __init__(self, parent: QWidget, faults: tuple[PatchFault, ...]) -> None:
-        super().__init__(parent)
-        self.setWindowTitle("Patch folders that cannot be used")
+        super().__init__(parent, "Patch folders that cannot be used")
         self.resize(560, min(520, 170 + 150 * len(faults)))
         canvas = QWidget()
         canvas.setObjectName("canvas")
@@ -31,12 +33,8 @@ class FaultsDialog(QDialog):
         lines.addStretch(1)
         outer = QVBoxLayout(self)
         outer.setSpacing(12)
-        hint = "The other patches are not touched by these. A start is made without them."
+        hint = "Starts leave these out. Other patches are not affected."
         outer.addWidget(text(hint, "muted", wrap=True))
         outer.addWidget(scrolling(canvas), 1)
         self.close_button = button("Close", self.accept)
         outer.addLayout(row(None, self.close_button))
-        self.finished.connect(self._on_finished)
-
-    def _on_finished(self, _result: int) -> None:
-        self.deleteLater()

@@ -17,9 +17,12 @@ from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
 from sndr_gui.views.patches.detail import PatchPane
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.switches import SwitchMenu
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
-from sndr_gui.views.widgets.parts import Page, button, clear, column, row, scrolling, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import clear, column, row, scrolling
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
 
@@ -61,13 +64,13 @@ class PatchesView(Page):
         self.body.addLayout(self._install_place)
         self.choices: dict[str, ChoiceBox] = {}
         for facet in FACETS:
-            box = ChoiceBox(f"Only this {facet}")
-            box.setToolTip(f"Only this {facet}")
+            box = ChoiceBox(f"Filter by {facet}")
+            box.setToolTip(f"Filter by {facet}")
             box.activated.connect(self._on_facet)
             self.choices[facet] = box
         self._count = text("", "muted")
         self.faults = button("", self._on_faults, kind="flat", icon="triangle-alert")
-        self.faults.setToolTip("What is wrong with them\nsndr patches list")
+        self.faults.setToolTip("Show the problems\nsndr patches list")
         facets = Flow(*self.choices.values())
         line = row(facets, self.faults, self._count, spacing=8)
         line.setStretch(0, 1)
@@ -138,7 +141,7 @@ class PatchesView(Page):
         faults = len(model.page.faults) if model.page else 0
         self.faults.setVisible(faults > 0)
         self.faults.setText(f"{formats.plural(faults, 'folder')} cannot be used")
-        self.faults.setAccessibleName(f"Show what is wrong with {formats.plural(faults, 'patch folder')}")
+        self.faults.setAccessibleName(f"Show the problems of {formats.plural(faults, 'patch folder')}")
         self.launch.setVisible(model.engine is None and model.missing is None)
         self._show_cards()
         if model.patch is not None:

@@ -1,20 +1,22 @@
 """The question before an engine that serves is started again without a patch."""
 
-from PySide6.QtWidgets import QDialog, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QVBoxLayout, QWidget
 
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.restart import Restart
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import button, row, set_text, text
+from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import row
 
 
-class RestartDialog(QDialog):
+class RestartDialog(Dialog):
     """Says what the restart ends, and does it when the person agrees; Return and Escape leave it running."""
 
     def __init__(self, parent: QWidget, model: PatchesModel, asked: Restart) -> None:
-        super().__init__(parent)
+        super().__init__(parent, asked.title)
         self._model, self._engine = model, asked.engine
-        self.setWindowTitle(asked.title)
         self.setMinimumWidth(460)
         self.does = text("", "muted", wrap=True)
         self.cuts = text("", "warn", wrap=True)
@@ -28,9 +30,8 @@ class RestartDialog(QDialog):
         outer.addWidget(text(asked.title, name="big", wrap=True))
         for part in (self.does, self.cuts, self.also):
             outer.addWidget(part)
-        outer.addWidget(CopyField(asked.command, "the command line that does the same"))
+        outer.addWidget(CopyField(asked.command, "equivalent command"))
         outer.addLayout(row(None, self.stay, self.restart))
-        self.finished.connect(self._on_finished)
         state = model.session.state
         state.request_changed.connect(self._on_changed)
         state.engines_changed.connect(self._on_changed)
@@ -55,9 +56,8 @@ class RestartDialog(QDialog):
         self.accept()
         self._model.start_without()
 
-    def _on_finished(self, _result: int) -> None:
+    def _on_finished(self, result: int) -> None:
         state = self._model.session.state
         state.request_changed.disconnect(self._on_changed)
         state.engines_changed.disconnect(self._on_changed)
-        # After close() alone: a hidden dialog that deletes itself at once takes its signal with it.
-        self.deleteLater()
+        super()._on_finished(result)

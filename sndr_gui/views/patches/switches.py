@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QMenu, QWidget
 
 from sndr_gui.models.patches.page import ALL_PATCHES, PatchesModel
 
-_WAYS = (("Switch on", "on"), ("Switch off", "off"), ("Take my switch back", "default"))
+_WAYS = (("Switch on", "on"), ("Switch off", "off"), ("Back to the default", "default"))
 
 
 class SwitchMenu(QMenu):

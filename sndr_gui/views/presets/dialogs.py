@@ -5,41 +5,39 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable
 
-from PySide6.QtWidgets import QDialog, QLineEdit, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.base import Severity
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.page import PendingImport, PresetsModel
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.diff_text import DiffView
-from sndr_gui.views.widgets.parts import button, row, text
+from sndr_gui.views.widgets.labels import text
+from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.problems import ProblemBox
 
 
-class _Dialog(QDialog):
-    """A dialog that goes away for good when it is closed."""
+class _PresetDialog(Dialog):
+    """A dialog with one column."""
 
     def __init__(self, parent: QWidget, title: str) -> None:
-        super().__init__(parent)
-        self.setWindowTitle(title)
+        super().__init__(parent, title)
         self.lines = QVBoxLayout(self)
         self.lines.setContentsMargins(20, 18, 20, 18)
         self.lines.setSpacing(12)
-        self.finished.connect(self._on_finished)
-
-    def _on_finished(self, _result: int) -> None:
-        self.deleteLater()
 
 
-class SaveDialog(_Dialog):
+class SaveDialog(_PresetDialog):
     """Shows what saving changes, as a diff, and saves."""
 
     def __init__(self, parent: QWidget, editor: PresetEditor) -> None:
         super().__init__(parent, f"Save {editor.target}")
         self.resize(640, 460)
         self._editor = editor
-        what = "A new preset of your own" if editor.is_new else "What changes in your preset"
-        self.diff = DiffView("What saving changes", "Nothing differs.")
+        what = "New preset" if editor.is_new else "Changes to your preset"
+        self.diff = DiffView("Changes to save", "No changes.")
         self.diff.show_diff(editor.diff)
         self.lines.addWidget(text(f"{what}: {editor.target}", name="h2"))
         self.lines.addWidget(self.diff, 1)
@@ -48,7 +46,7 @@ class SaveDialog(_Dialog):
                 box = ProblemBox(fault.severity.value)
                 box.show_sentence(fault.message, fault.fix)
                 self.lines.addWidget(box)
-        self.lines.addWidget(CopyField(editor.command, "the command that does the same", wraps=True))
+        self.lines.addWidget(CopyField(editor.command, "equivalent command", wraps=True))
         self.save = button("Save", self._on_save, kind="primary")
         self.save.setDefault(True)
         self.lines.addLayout(row(None, button("Cancel", self.reject), self.save))
@@ -59,22 +57,22 @@ class SaveDialog(_Dialog):
         self.accept()
 
 
-class CloseDialog(_Dialog):
+class CloseDialog(_PresetDialog):
     """Asks what becomes of changes that are not saved."""
 
     def __init__(self, parent: QWidget, editor: PresetEditor, save: Callable[[], object]) -> None:
         super().__init__(parent, "Unsaved changes")
         self.setMinimumWidth(420)
         self._editor, self._save = editor, save
-        self.lines.addWidget(text(f"{editor.target} has changes that are not saved.", name="h2", wrap=True))
-        hint = "A draft stays here, also when the window closes, until you save or discard it."
+        self.lines.addWidget(text(f"{editor.target} has unsaved changes.", name="h2", wrap=True))
+        hint = "A draft is kept, even when the window closes, until you save or discard it."
         self.lines.addWidget(text(hint, "muted", wrap=True))
         self.keep = button("Keep as draft", self._on_keep, kind="primary")
         self.discard = button("Discard changes", self._on_discard, kind="danger")
         self.save = button("Save…", self._on_save)
         self.save.setEnabled(editor.can_save)
         self.keep.setDefault(True)
-        self.lines.addLayout(row(button("Go on editing", self.reject), None, self.discard))
+        self.lines.addLayout(row(button("Keep editing", self.reject), None, self.discard))
         self.lines.addLayout(row(None, self.save, self.keep))
         self.keep.setFocus()
 
@@ -91,7 +89,7 @@ class CloseDialog(_Dialog):
         self._save()
 
 
-class ImportDialog(_Dialog):
+class ImportDialog(_PresetDialog):
     """A file that could not be taken in as it is: why, and under another id, or in place of what is there."""
 
     def __init__(self, parent: QWidget, model: PresetsModel, pending_import: PendingImport) -> None:
@@ -102,13 +100,13 @@ class ImportDialog(_Dialog):
         box.show_problem(pending_import.problem)
         self.lines.addWidget(box)
         self.name = QLineEdit(model.free_id(pending_import.taken or "imported"))
-        self.name.setAccessibleName("Id to import it under")
-        self.rename = button("Import under this id", self._on_rename, kind="primary")
-        self.replace = button("Replace mine", self._on_replace, kind="danger")
-        self.equivalent_command = CopyField(what="the command that does the same")
+        self.name.setAccessibleName("ID to import it under")
+        self.rename = button("Import under this ID", self._on_rename, kind="primary")
+        self.replace = button("Replace", self._on_replace, kind="danger")
+        self.equivalent_command = CopyField(what="equivalent command")
         cancel = button("Cancel", self.reject)
         if pending_import.conflict:
-            self.lines.addWidget(text("Take it in under another id", "muted"))
+            self.lines.addWidget(text("Import under another ID", "muted"))
             self.lines.addWidget(self.name)
             self.lines.addWidget(self.equivalent_command)
             self.replace.setVisible(pending_import.can_replace)

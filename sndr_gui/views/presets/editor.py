@@ -16,17 +16,12 @@ from sndr_gui.models.presets.form import shown
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.views.presets.dialogs import CloseDialog, SaveDialog
 from sndr_gui.views.presets.fields import PresetFields
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.diff_text import DiffView
-from sndr_gui.views.widgets.parts import (
-    Card,
-    button,
-    column,
-    row,
-    scrolling,
-    set_text,
-    text,
-)
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import column, row, scrolling
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.tables import Table
 from sndr_gui.views.widgets.yaml_text import YamlText
@@ -44,9 +39,9 @@ def place_of(by: SetBy) -> str:
 def _fault_columns() -> tuple[Column[CatalogFault], ...]:
     return (
         Column("Line", lambda fault: str(fault.line or ""), right=True, tone=_tone),
-        Column("Where", lambda fault: fault.key, tone=lambda _fault: "muted"),
-        Column("What is wrong", lambda fault: fault.message, tip=lambda fault: fault.message, tone=_tone),
-        Column("What to do", lambda fault: fault.fix, tip=lambda fault: fault.fix),
+        Column("Key", lambda fault: fault.key, tone=lambda _fault: "muted"),
+        Column("Problem", lambda fault: fault.message, tip=lambda fault: fault.message, tone=_tone),
+        Column("Fix", lambda fault: fault.fix, tip=lambda fault: fault.fix),
     )
 
 
@@ -62,7 +57,7 @@ def _setting_columns() -> tuple[Column[ResolvedSetting], ...]:
         Column(
             "Set in", lambda one: place_of(one.by), tone=lambda _one: "muted", tip=lambda one: one.by.file
         ),
-        Column("Instead of", _over, tone=lambda _one: "muted", tip=_over),
+        Column("Overrides", _over, tone=lambda _one: "muted", tip=_over),
     )
 
 
@@ -94,24 +89,24 @@ class PresetEditorPane(QWidget):
             shortcut="Alt+Left",
         )
         self.back.setAccessibleName("Back to the list of presets")
-        self.vary = button("Make my own variation", self._on_vary, kind="primary")
+        self.vary = button("Make a variation", self._on_vary, kind="primary")
         self.save = button(
-            "Save…", self._on_save, kind="primary", shortcut="Ctrl+S", hint="Show the difference and save"
+            "Save…", self._on_save, kind="primary", shortcut="Ctrl+S", hint="Review the changes and save"
         )
         self.undo_save = button(
-            "Undo save", self.editor.undo_save, icon="undo-2", hint="Bring back the file from before"
+            "Undo save", self.editor.undo_save, icon="undo-2", hint="Restore the file from before the save"
         )
         self.discard = button(
-            "Discard", self.editor.discard, hint="Back to what is saved; Ctrl+Z brings the changes back"
+            "Discard", self.editor.discard, hint="Back to the saved version; Ctrl+Z undoes it"
         )
         self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
-        self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
-        self.remove = button("Remove", self._on_remove, kind="danger", hint="With undo")
+        self.export = button("Export…", self._on_export, icon="upload", hint="Export it as one file")
+        self.remove = button("Remove", self._on_remove, kind="danger", hint="Can be undone")
         self.restored = text("", "accent", wrap=True)
         self.problem = ProblemBox()
         self.problem.hide()
         self.compare = button("Compare with the file", self.editor.compare_with_file)
-        self.use_file = button("Take what is in the file", self.editor.use_file)
+        self.use_file = button("Use the file", self.editor.use_file)
         self._conflict = QWidget()
         self._conflict.setLayout(row(self.compare, self.use_file, None))
         self.fields = PresetFields(model)
@@ -152,7 +147,7 @@ class PresetEditorPane(QWidget):
         self.split.addWidget(yaml_side)
         self.split.setSizes([540, 460])
         self._make_below()
-        self.equivalent_command = CopyField("", "the command that does the same")
+        self.equivalent_command = CopyField("", "equivalent command")
         tools = row(
             self.back,
             self.fit,
@@ -186,7 +181,7 @@ class PresetEditorPane(QWidget):
         self._arrange()
 
     def _make_below(self) -> None:
-        self.views = SegmentedControl(("Problems", "Resolves to", "Changes"), "Below")
+        self.views = SegmentedControl(("Problems", "Resolved", "Changes"), "Below")
         for view in self.views.buttons:
             view.clicked.connect(self._on_view)
         self._count = text("", "muted")
@@ -198,12 +193,12 @@ class PresetEditorPane(QWidget):
         self.setting_rows: RowsModel[ResolvedSetting] = RowsModel(
             _setting_columns(), lambda one: one.name, self
         )
-        self.settings = Table(self.setting_rows, "What it resolves to", 4, {0: 150, 1: 170, 2: 110, 3: 210})  # type: ignore[arg-type]
+        self.settings = Table(self.setting_rows, "Resolved settings", 4, {0: 150, 1: 170, 2: 110, 3: 210})  # type: ignore[arg-type]
         for table in (self.faults, self.settings):
             table.verticalHeader().setDefaultSectionSize(30)
         self.faults.setWordWrap(True)
         self.faults.horizontalHeader().sectionResized.connect(self._on_fault_room)
-        self.diff = DiffView("What saving would change", "Nothing differs from what is saved.")
+        self.diff = DiffView("Changes to save", "No unsaved changes.")
         self._below = QStackedWidget()
         for part in (self.faults, self.settings, self.diff):
             self._below.addWidget(part)
@@ -287,24 +282,24 @@ class PresetEditorPane(QWidget):
             (self.yaml if self.yaml.isVisible() else self.back).setFocus()
         self.save.setEnabled(editor.can_save)
         self.save.setText("Saving…" if editor.saving else "Save…")
-        why = "Mend what is wrong first." if errors else "Nothing differs from what is saved."
+        why = "Fix the errors first." if errors else "No unsaved changes."
         self.save.setToolTip(
-            f"Show the difference and save  (Ctrl+S)\n{editor.command if editor.can_save else why}"
+            f"Review the changes and save  (Ctrl+S)\n{editor.command if editor.can_save else why}"
         )
         self.discard.setEnabled(editor.dirty)
         self.undo_save.setVisible(own and editor.can_undo_save)
         self.vary.setVisible(not own)
         self.vary.setToolTip(f"sndr presets vary {editor.id} my-{editor.id}")
         self.remove.setVisible(own and not editor.is_new)
-        self.remove.setToolTip(f"With undo\nsndr presets remove {editor.id}")
+        self.remove.setToolTip(f"Can be undone\nsndr presets remove {editor.id}")
         self.export.setEnabled(not editor.is_new)
         self.export.setToolTip(
-            f"Write it with everything it needs as one file\nsndr presets export {editor.id} -o FILE"
+            f"Export it with everything it needs as one file\nsndr presets export {editor.id} -o FILE"
         )
         self.fit.setEnabled(not editor.is_new)
         draft = editor.restored
         set_text(
-            self.restored, "Your unsaved draft is back. Discard returns to what is saved." if draft else ""
+            self.restored, "Unsaved draft restored. Discard goes back to the saved version." if draft else ""
         )
         self.restored.setVisible(draft is not None and editor.dirty)
         self.problem.setVisible(editor.problem is not None)
@@ -319,8 +314,8 @@ class PresetEditorPane(QWidget):
         if self.editor.checking:
             return "checking…"
         if errors:
-            return f"{formats.plural(errors, 'error')}: it cannot be saved"
-        return "nothing is wrong in it"
+            return f"{formats.plural(errors, 'error')}, cannot be saved"
+        return "no problems"
 
     # What the person does.
 

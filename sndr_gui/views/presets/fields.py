@@ -24,7 +24,8 @@ from sndr_gui.models.presets.form import (
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.widgets.fields import ChoiceBox, NumberField
-from sndr_gui.views.widgets.parts import ElidedLabel, clear, column, restyle, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import ElidedLabel, restyle, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear, column, row
 
 _TYPING_MS = 300
 _TWO_COLUMNS = 430
@@ -142,7 +143,7 @@ class FieldCell(QWidget):
         if fault is not None:
             note, tone = fault.message, "bad" if fault.severity.value == "error" else "warn"
         else:
-            note, tone = (f"without it {below}, from {layer}" if content and layer and below else ""), "muted"
+            note, tone = (f"inherited: {below}, from {layer}" if content and layer and below else ""), "muted"
         set_text(self._note, note)
         set_tone(self._note, tone)
         self._note.setVisible(bool(note))
@@ -227,11 +228,11 @@ class PresetFields(QWidget):
         editor = self._editor
         words = ""
         if editor.read_only:
-            words = "This preset comes with the program. Make your own variation to change it."
+            words = "A shipped preset, read only. Make a variation to change it."
         elif broken:
-            words = "The text is no YAML now. Mend the marked line, and the form is back."
+            words = "The text is not valid YAML. Fix the marked line to use the form."
         elif self._model.form is not None and (left := text_only(self._model.form, editor.data)):
-            words = f"{', '.join(left)}: in the text beside."
+            words = f"{', '.join(left)}: edit the YAML."
         set_text(self._hint, words)
         set_tone(self._hint, "bad" if broken and not editor.read_only else "muted")
         self._hint.setVisible(bool(words))

@@ -13,11 +13,15 @@ from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.page import ALL, OWN, SHIPPED, PresetsModel
 from sndr_gui.views.presets.dialogs import ImportDialog
 from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, import_dialog
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
-from sndr_gui.views.widgets.parts import EmptyState, Page, button, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
 
-_ORIGINS = (("All", ALL), ("My own", OWN), ("Shipped", SHIPPED))
+_ORIGINS = (("All", ALL), ("Own", OWN), ("Shipped", SHIPPED))
 
 
 class PresetsView(Page):
@@ -34,7 +38,7 @@ class PresetsView(Page):
         self.filter.setFixedWidth(230)
         self.filter.textChanged.connect(self._on_filter)
         self.take_in = button(
-            "Import…", self._on_import, icon="download", hint="Take in a preset that somebody exported",
+            "Import…", self._on_import, icon="download", hint="Import an exported preset",
             command="sndr presets import FILE",
         )  # fmt: skip
         self.tools.addWidget(self.filter)
@@ -58,7 +62,7 @@ class PresetsView(Page):
         self._on_rows()
 
     def _make_list(self) -> None:
-        self.origins = SegmentedControl(tuple(name for name, _ in _ORIGINS), "Whose presets")
+        self.origins = SegmentedControl(tuple(name for name, _ in _ORIGINS), "Origin")
         for choice in self.origins.buttons:
             choice.clicked.connect(self._on_origin)
         self._count = text("", "muted")
@@ -75,12 +79,12 @@ class PresetsView(Page):
         self.found.addWidget(self.table)
         self.found.addWidget(self.empty)
         self.edit = button("Edit", self._on_open, kind="primary")
-        self.vary = button("Make my own variation", self._on_vary, icon="plus")
+        self.vary = button("Make a variation", self._on_vary, icon="plus")
         self.fit = button("Open in Fit", self._on_fit, icon="gauge", hint="On any hardware")
-        self.export = button("Export…", self._on_export, icon="upload", hint="Write it as one file")
+        self.export = button("Export…", self._on_export, icon="upload", hint="Export it as one file")
         self.remove = button("Remove", self._on_remove, kind="danger", icon="trash-2")
         self.hint = text("", "muted", wrap=True)
-        self.equivalent_command = CopyField("", "the command that shows this preset")
+        self.equivalent_command = CopyField("", "equivalent command")
         lines = QVBoxLayout(self.list)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.setSpacing(10)
@@ -143,7 +147,7 @@ class PresetsView(Page):
         own = chosen is not None and chosen.own
         usable = chosen is not None and model.item(chosen.id) is not None
         self.edit.setEnabled(chosen is not None)
-        self.edit.setText("Edit" if own else "Look at it")
+        self.edit.setText("Edit" if own else "View")
         self.edit.setToolTip("Open it in the editor  (Enter)")
         self.vary.setEnabled(usable)
         self.fit.setEnabled(usable)
@@ -151,12 +155,12 @@ class PresetsView(Page):
         self.remove.setEnabled(own)
         name = chosen.id if chosen else "PRESET"
         self.vary.setToolTip(
-            f"Begin a preset that says only what is different\nsndr presets vary {name} my-{name}"
+            f"Make a preset that holds only what differs\nsndr presets vary {name} my-{name}"
         )
         self.export.setToolTip(
-            f"Write it with everything it needs as one file\nsndr presets export {name} -o FILE"
+            f"Export it with everything it needs as one file\nsndr presets export {name} -o FILE"
         )
-        self.remove.setToolTip(f"With undo  (Del)\nsndr presets remove {name}")
+        self.remove.setToolTip(f"Can be undone  (Del)\nsndr presets remove {name}")
         self.equivalent_command.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
         set_text(self.hint, self._hint())
         self.hint.setVisible(bool(self.hint.text()))
@@ -176,11 +180,11 @@ class PresetsView(Page):
             return
         set_text(self.title, editor.target)
         if editor.read_only:
-            state, tone = "comes with the program, read only", "muted"
+            state, tone = "shipped, read only", "muted"
         elif editor.is_new:
             state, tone = "new, not saved yet", "warn"
         else:
-            state, tone = ("changes are not saved", "warn") if editor.dirty else ("your own, saved", "good")
+            state, tone = ("unsaved changes", "warn") if editor.dirty else ("own preset, saved", "good")
         resolved = editor.resolved
         about = f"  ·  {resolved.model.title} on {ENGINE_NAMES[resolved.engine.value]}" if resolved else ""
         set_text(self.subtitle, state + about)
@@ -191,17 +195,17 @@ class PresetsView(Page):
         if model.page is None or not model.rows.shown:
             return ""
         if chosen is not None and chosen.why:
-            return f"{chosen.id} cannot be used: {chosen.why}. Edit it to mend it."
+            return f"{chosen.id} cannot be used: {chosen.why}. Edit it to fix it."
         return ""
 
     def _nothing(self) -> tuple[str, str]:
         """Return why no preset is listed, as a heading and a sentence."""
         if self.model.origin == OWN and not self.model.rows.total:
-            return "None yet", (
-                "You have no presets of your own yet. Choose a shipped one and make your own variation: "
-                "it says only what is different, and follows its original in everything else."
+            return "No own presets", (
+                "Make a variation of a shipped preset: "
+                "it holds only what differs, and follows the original in everything else."
             )
-        return "None of them", "No preset fits the search and the filters."
+        return "No match", "No preset matches the search and the filters."
 
     # What the person does.
 

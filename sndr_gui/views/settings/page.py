@@ -6,19 +6,17 @@ from PySide6.QtWidgets import QVBoxLayout
 
 from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.models.engine.installations import InstallationsModel
-from sndr_gui.models.home.page import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
 from sndr_gui.views.engine.installations import InstallationsCard
 from sndr_gui.views.settings.row import SettingRow
+from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import SegmentedControl
-from sndr_gui.views.widgets.parts import Card, Page, clear, column, row, rule, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import clear, column, row, rule
+from sndr_gui.views.widgets.page import Page
 
 _THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
-_CONTROL_WIDTH = 288
-# Values that other pages name in words.
-_CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
-_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none: the one chosen above"}
 
 
 class SettingsView(Page):
@@ -33,7 +31,7 @@ class SettingsView(Page):
         look = Card("Appearance")
         look.body.addLayout(
             row(
-                column(text("Theme"), text("System follows your desktop.", "muted"), spacing=2),
+                column(text("Theme"), text("System follows the desktop.", "muted"), spacing=2),
                 None,
                 self.themes,
             )

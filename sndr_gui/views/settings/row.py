@@ -5,20 +5,20 @@ from __future__ import annotations
 from PySide6.QtCore import Qt
 from PySide6.QtWidgets import QCheckBox, QComboBox, QFileDialog, QLineEdit, QVBoxLayout, QWidget
 
-from sndr_gui.kit.settings import ThemeChoice
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.home.page import SERVER_NAMES
+from sndr_gui.models.engine.start import SERVER_NAMES
 from sndr_gui.models.settings.entries import Entry
 from sndr_gui.models.settings.page import SettingsModel
+from sndr_gui.views.widgets.buttons import button, icon_button
 from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.parts import badge, button, column, icon_button, row, set_text, set_tone, text
+from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import column, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
-_THEMES = (("System", ThemeChoice.SYSTEM), ("Light", ThemeChoice.LIGHT), ("Dark", ThemeChoice.DARK))
 _CONTROL_WIDTH = 288
 # Values that other pages name in words.
 _CHOICES = {choice.value: name for choice, name in SERVER_NAMES.items()}
-_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none: the one chosen above"}
+_LEFT_OPEN = {"words": "none", "folders": "none", "path": "none"}
 
 
 class SettingRow(QWidget):

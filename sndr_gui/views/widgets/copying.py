@@ -6,7 +6,7 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QLabel, QPushButton, QSizePol
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.views.widgets.parts import ElidedLabel
+from sndr_gui.views.widgets.labels import ElidedLabel
 
 
 def copy(content: str) -> None:

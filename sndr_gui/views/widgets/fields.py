@@ -9,7 +9,7 @@ from PySide6.QtGui import QWheelEvent
 from PySide6.QtWidgets import QComboBox, QLineEdit, QVBoxLayout, QWidget
 
 from sndr_gui.kit.numbers import parse_float, parse_int
-from sndr_gui.views.widgets.parts import restyle, set_text, text
+from sndr_gui.views.widgets.labels import restyle, set_text, text
 
 _WIDEST_POPUP = 420
 

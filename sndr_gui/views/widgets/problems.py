@@ -8,12 +8,13 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 from engine_host.protocol.errors import Fix, Problem
 from engine_host.protocol.plans import Finding
 from sndr_gui.kit import formats
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import IconLabel, button, clear, restyle, row, set_text, text
+from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, restyle, set_text, text
+from sndr_gui.views.widgets.layout import clear, row
 
 # A longer fix is a sentence above its button: the button would clear_filters the page.
 _BUTTON = 30
-_ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 
 
 def is_request(fix: Fix) -> bool:
@@ -45,12 +46,12 @@ class ProblemBox(QFrame):
         self._apply_fix, self._can_apply = apply_fix, can_apply
         self.setObjectName("problem")
         self._problem: Problem | Finding | None = None
-        self._picture = IconLabel(*_ICONS[severity], 18)
+        self._picture = IconLabel(*SEVERITY_ICONS[severity], 18)
         self._what = text("", name="h2", wrap=True)
         self._why = text("", "muted", wrap=True)
         self._fix = text("", wrap=True)
         self._command = CopyField(what="the command that fixes it")
-        self._apply = button("Do it", self._on_apply)
+        self._apply = button("Apply", self._on_apply)
         self.log = button(
             "Open log", self.log_wanted.emit, icon="terminal", hint="Open the log at the failure"
         )
@@ -76,7 +77,7 @@ class ProblemBox(QFrame):
         """Show it as info, warning or error."""
         if self.property("severity") != severity:
             self.setProperty("severity", severity)
-            self._picture.set_icon(*_ICONS[severity])
+            self._picture.set_icon(*SEVERITY_ICONS[severity])
             restyle(self)
 
     def show_problem(self, problem: Problem, lines: tuple[str, ...] = ()) -> None:
@@ -106,7 +107,7 @@ class ProblemBox(QFrame):
         if fix is not None and does:
             label_text = formats.strip_backticks(fix.text).rstrip(".")
             short = settings_words(fix) if fix.action is None else label_text
-            self._apply.setText(short if len(short) < _BUTTON else "Do it")
+            self._apply.setText(short if len(short) < _BUTTON else "Apply")
             self._apply.setAccessibleName(
                 f"{short}: {what}" if fix.action is None else formats.strip_backticks(fix.text)
             )

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable
 
-from sndr_gui.views.widgets.parts import Button, restyle, tip
+from sndr_gui.views.widgets.buttons import Button, tip
+from sndr_gui.views.widgets.labels import restyle
 
 
 class StopButton(Button):
@@ -16,7 +17,7 @@ class StopButton(Button):
         self.clicked.connect(stop)
 
     def show_equivalent_command(self, command: str) -> None:
-        """Name the command line that does the same."""
+        """Name equivalent command."""
         self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
 
     def show_state(self, question: str, stopping: bool, connected: bool) -> None:

@@ -11,7 +11,8 @@ from PySide6.QtWidgets import QSizePolicy, QSlider, QWidget
 from sndr_gui.kit import theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.widgets.fields import NumberField
-from sndr_gui.views.widgets.parts import column, row, set_text, text
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import column, row
 
 _HANDLE = 9.0
 _GROOVE = 4.0

@@ -23,28 +23,20 @@ from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.window.palette import Entry
-from sndr_gui.views.widgets.parts import Dot, Page, button, row, set_text, text, tip
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.labels import Dot, set_text, text
+from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
+from sndr_gui.views.window.pages import PAGES, page_entry
 from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
     from sndr_gui.host.connection import Link
     from sndr_gui.models.window.close_confirmation import CloseConfirmation
-    from sndr_gui.views.window.pages import Pages
+    from sndr_gui.views.window.context import PageContext
 
-PAGES = (
-    ("home", "Home", "house"),
-    ("launch", "Launch", "rocket"),
-    ("fit", "Fit", "box"),
-    ("presets", "Presets", "bookmark"),
-    ("engine", "Engine", "gauge"),
-    ("patches", "Patches", "layers"),
-    ("chat", "Chat", "message-square"),
-    ("monitor", "Monitor", "activity"),
-    ("logs", "Logs", "terminal"),
-    ("settings", "Settings", "settings"),
-)
 _TONES = {
     "starting": "accent",
     "connected": "good",
@@ -85,7 +77,7 @@ class Window(QMainWindow):
         self._file = file
         self._notices = notices
         self._close_confirmation: CloseConfirmation | None = None
-        self._pages: Pages | None = None
+        self._context: PageContext | None = None
         self._built: dict[str, Page] = {}
         self._current = "home"
         self._was_painted = False
@@ -136,22 +128,20 @@ class Window(QMainWindow):
         lines.addWidget(brand)
         lines.addSpacing(18)
         group = QButtonGroup(bar)
-        for number, (name, title, icon) in enumerate(PAGES, start=1):
-            entry = QPushButton(f"  {title}")
+        for page in PAGES:
+            entry = QPushButton(f"  {page.title}")
             entry.setObjectName("nav")
             entry.setFocusPolicy(Qt.FocusPolicy.TabFocus)
             entry.setCheckable(True)
-            entry.setAccessibleName(title)
-            entry.setToolTip(tip(title, f"Ctrl+{number % 10}"))
-            entry.setProperty("page", name)
-            self._nav_icons[name] = theme.ButtonIcon(entry, icon, "muted", 18)
+            entry.setAccessibleName(page.title)
+            entry.setToolTip(tip(page.title, page.shortcut))
+            entry.setProperty("page", page.name)
+            self._nav_icons[page.name] = theme.ButtonIcon(entry, page.icon, "muted", 18)
             entry.clicked.connect(self._on_nav)
             group.addButton(entry)
             lines.addWidget(entry)
-            self._nav[name] = entry
-            # The tenth page has the key of the zero.
-            shortcut = QShortcut(QKeySequence(f"Ctrl+{number % 10}"), self)
-            shortcut.activated.connect(entry.click)
+            self._nav[page.name] = entry
+            self._shortcut(page.shortcut, entry.click)
         lines.addStretch(1)
         return bar
 
@@ -178,31 +168,30 @@ class Window(QMainWindow):
     # Pages.
 
     def _show_placeholder(self, name: str) -> None:
-        title = next(title for key, title, _ in PAGES if key == name)
-        placeholder = Page(title)
+        placeholder = Page(page_entry(name).title)
         set_text(placeholder.subtitle, "Starting the engine host…")
         placeholder.body.addStretch(1)
         self._stack.addWidget(placeholder)
         self._current = name
         self._mark(name)
 
-    def attach(self, pages: Pages) -> None:
+    def attach(self, context: PageContext) -> None:
         """Show real pages from now on."""
         from sndr_gui.models.window.close_confirmation import (
             CloseConfirmation,  # Knows the host's client, which the first picture does without.
         )
 
-        self._pages = pages
-        self._close_confirmation = CloseConfirmation(pages.session)
+        self._context = context
+        self._close_confirmation = CloseConfirmation(context.session)
         placeholder = self._stack.currentWidget()
-        pages.session.link.changed.connect(self._on_link)
+        context.session.link.changed.connect(self._on_link)
         for changed in (
-            pages.session.state.host_changed,
-            pages.session.state.settings_changed,
-            pages.session.state.engines_changed,
+            context.session.state.host_changed,
+            context.session.state.settings_changed,
+            context.session.state.engines_changed,
         ):
             changed.connect(self._on_link)
-        pages.settings.theme_changed.connect(theme.choose)
+        context.settings.theme_changed.connect(theme.choose)
         self.go(self._current)
         if placeholder is not None:
             self._stack.removeWidget(placeholder)
@@ -221,13 +210,13 @@ class Window(QMainWindow):
 
     def go(self, name: str) -> None:
         """Bring a page to the front; built when it is first shown."""
-        if self._pages is None:
+        if self._context is None:
             self._current = name
             self._mark(name)
             return
         before = self._built.get(self._current)
         if name not in self._built:
-            page = self._pages.build(name)
+            page = page_entry(name).build(self._context)
             self._built[name] = page
             self._stack.addWidget(page)
         self._current = name
@@ -244,8 +233,7 @@ class Window(QMainWindow):
 
     def _mark(self, name: str) -> None:
         for key, icon in self._nav_icons.items():
-            picture = next(icon_name for page, _, icon_name in PAGES if page == key)
-            icon.show_icon(picture, "accent" if key == name else "muted")
+            icon.show_icon(page_entry(key).icon, "accent" if key == name else "muted")
         self._nav[name].setChecked(True)
 
     def _on_nav(self) -> None:
@@ -254,7 +242,7 @@ class Window(QMainWindow):
             self.go(str(entry.property("page")))
 
     def _on_find(self) -> None:
-        if self._pages is not None:
+        if self._context is not None:
             self.page.focus_filter()
 
     # The palette.
@@ -263,34 +251,33 @@ class Window(QMainWindow):
         self.palette_box.open()
 
     def _entries(self) -> list[Entry]:
-        entries = [
-            Entry(title, f"Ctrl+{number % 10}", self._nav[name].click, "page go")
-            for number, (name, title, _icon) in enumerate(PAGES, start=1)
-        ]
+        entries = [Entry(page.title, page.shortcut, self._nav[page.name].click, "page go") for page in PAGES]
         for title, choice in (
             ("Theme: follow the system", ThemeChoice.SYSTEM),
             ("Theme: light", ThemeChoice.LIGHT),
             ("Theme: dark", ThemeChoice.DARK),
         ):
             entries.append(Entry(title, "action", self._theme_setter(choice), "colours appearance"))
-        if self._pages is not None:
-            entries[len(PAGES) : len(PAGES)] = self._pages.entries()
+        if self._context is not None:
+            from sndr_gui.views.window.commands import commands
+
+            entries[len(PAGES) : len(PAGES)] = commands(self._context)
         return entries
 
     def _theme_setter(self, choice: ThemeChoice) -> Callable[[], None]:
         def choose() -> None:
-            if self._pages is not None:
-                self._pages.settings.set_theme(choice)
+            if self._context is not None:
+                self._context.settings.set_theme(choice)
 
         return choose
 
     # The status bar.
 
     def _on_link(self) -> None:
-        if self._pages is None:
+        if self._context is None:
             return
-        link: Link = self._pages.session.link
-        host = self._pages.session.state.host
+        link: Link = self._context.session.link
+        host = self._context.session.state.host
         parts = [link.sentence]
         if link.connected and host is not None:
             if host.endpoint.url:
@@ -299,7 +286,7 @@ class Window(QMainWindow):
                 parts.append("endpoint not served")
             parts.append(
                 "stays when this window closes"
-                if self._pages.session.state.outlives_window
+                if self._context.session.state.outlives_window
                 else "ends with this window"
             )
         self._dot.set_token(_TONES[link.phase.value])

@@ -18,7 +18,8 @@ from shiboken6 import isValid
 
 from sndr_gui.kit import theme
 from sndr_gui.models.window.palette import Entry, matching
-from sndr_gui.views.widgets.parts import rule, text
+from sndr_gui.views.widgets.labels import text
+from sndr_gui.views.widgets.layout import rule
 
 _ROWS = 9
 
@@ -61,7 +62,7 @@ class Palette(QFrame):
         self.list.setFocusPolicy(Qt.FocusPolicy.NoFocus)
         self.list.itemClicked.connect(self._on_item)
         self.list.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
-        self._none = text("No command fits.", "muted")
+        self._none = text("No command matches.", "muted")
         body = QVBoxLayout(self)
         body.setContentsMargins(14, 14, 14, 10)
         body.setSpacing(10)

@@ -5,9 +5,9 @@ from PySide6.QtWidgets import QFrame, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.host.notices import Notice, Notices
 from sndr_gui.kit import formats
-from sndr_gui.views.widgets.parts import IconLabel, button, icon_button, text
+from sndr_gui.views.widgets.buttons import button, icon_button
+from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, text
 
-_ICONS = {"error": ("circle-alert", "bad"), "warning": ("triangle-alert", "warn"), "info": ("info", "accent")}
 _SECONDS = {"info": 6, "warning": 12, "error": 30}
 WIDTH = 400
 
@@ -32,7 +32,7 @@ class Toast(QFrame):
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 10, 8, 10)
         line.setSpacing(10)
-        line.addWidget(IconLabel(*_ICONS[notice.severity], 18))
+        line.addWidget(IconLabel(*SEVERITY_ICONS[notice.severity], 18))
         line.addWidget(sentence, 1)
         if notice.action_text and notice.action is not None:
             action = button(notice.action_text, notice.action)

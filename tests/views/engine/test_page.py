@@ -94,13 +94,13 @@ async def test_vllm_shows_what_it_reports(stage: Stage) -> None:
     assert found["Requests"] == ("2 of 4", "1 waiting")
     assert found["KV cache"] == ("25 %", "25k of 100k tokens")
     assert found["Prefix cache"] == ("40 %", "400 of 1,000 prompt tokens")
-    assert found["Preemptions"] == ("3", "for want of KV blocks")
+    assert found["Preemptions"] == ("3", "KV cache was full")
     assert found["First token"] == ("40 ms", "median of 12 requests")
-    assert "Ready 40.0 s after it was started" in words(page)
+    assert "Ready after 40.0 s" in words(page)
     rows = {row.name: (row.p50, row.p95, row.count) for row in page.model.latencies()}
     assert rows["Between tokens"] == ("11 ms", "20 ms", "400")
-    assert rows["Waiting"] == ("< 300 ms", "< 300 ms", "12"), "only its bound is known"
-    assert "3.40 tokens a step  ·  240 of 300 drafts accepted, 80 %" in words(page)
+    assert rows["Queue"] == ("< 300 ms", "< 300 ms", "12"), "only its bound is known"
+    assert "3.40 tokens per step  ·  240 of 300 draft tokens accepted, 80 %" in words(page)
     assert page.speculation.bars.accessibleName().endswith("1: 90 %, 2: 80 %, 3: 70 %")
 
 
@@ -122,9 +122,9 @@ async def test_what_is_not_measured_is_a_dash_that_says_why(stage: Stage) -> Non
     await stage.until(lambda: values(page)["Prefix cache"][0] == "—")
     dashes = [card for card in page.cards if card.value.text() == "—"]
     names = {card.caption.text() for card in dashes}
-    assert names >= {"Prompt, each request", "First token", "KV cache", "Prefix cache", "Preemptions"}
+    assert names >= {"Prefill, one request", "First token", "KV cache", "Prefix cache", "Preemptions"}
     assert all(card.toolTip() for card in dashes)
-    assert page.speculation.sentence.text().startswith("No draft has been verified yet")
+    assert page.speculation.sentence.text().startswith("No draft tokens were verified yet")
     assert not page.speculation.bars.isVisible()
 
 
@@ -136,7 +136,7 @@ async def test_a_prefix_cache_that_is_off_says_so(stage: Stage) -> None:
     off = engine.plan.settings[0].model_copy(update={"value": False, "why": "hybrid models lose it"})
     plan = engine.plan.model_copy(update={"settings": (off,)})
     stage.host.set_engine(engine.model_copy(update={"plan": plan}))
-    await stage.until(lambda: values(page)["Prefix cache"] == ("—", "off in this start"))
+    await stage.until(lambda: values(page)["Prefix cache"] == ("—", "off"))
     card = next(card for card in page.cards if card.caption.text() == "Prefix cache")
     assert "hybrid models lose it" in card.toolTip()
 
@@ -149,7 +149,7 @@ async def test_graphs_follow_the_samples(stage: Stage) -> None:
     await stage.until(lambda: "900 tok/s" in words(page))
     running_line, _waiting = page.model.lines("requests.running", "requests.waiting")
     assert running_line.latest == 3.0
-    await stage.until(lambda: values(page)["Prompt, each request"] == ("900 tok/s", "median over 60 s"))
+    await stage.until(lambda: values(page)["Prefill, one request"] == ("900 tok/s", "median over 60 s"))
     assert page.acceptance.isVisible()
 
 
@@ -188,12 +188,12 @@ async def test_llama_cpp_shows_what_the_endpoint_measured(stage: Stage) -> None:
         stage.host.publish(EngineRequestEvent(request=done))
     await stage.until(lambda: values(page)["First token"] == ("55 ms", "median of 10 requests"))
     assert values(page)["Prefix cache"] == ("25 %", "250 of 1,000 prompt tokens")
-    assert values(page)["Preemptions"] == ("—", "llama.cpp has none")
+    assert values(page)["Preemptions"] == ("—", "none in llama.cpp")
     rows = {row.name: (row.p50, row.p95) for row in page.model.latencies()}
     assert rows["First token"] == ("55 ms", "100 ms")
     assert rows["Between tokens"] == ("10 ms", "10 ms")
     assert not page.patches.isVisible()
-    assert "none: llama.cpp runs as it was built" in words(page)
+    assert "none: llama.cpp has no overlay" in words(page)
     assert not page.speculation.isVisible(), "it was started without drafts"
     assert not page.acceptance.isVisible()
 
@@ -203,7 +203,7 @@ async def test_failed_says_where_why_and_what_to_do(stage: Stage) -> None:
     await stage.until(lambda: stage.state.engine is not None)
     page = shown(stage)
     said = words(page)
-    assert "It ended in the stage “Memory profile”" in said
+    assert "Failed in stage “Memory profile”" in said
     assert "vLLM ended: there is no memory left for the KV cache." in said
     assert "sndr run sndr-demo --engine vllm --gpu-memory 0.95" in said
     assert any("No available memory for the cache blocks." in text for text in said)

@@ -113,7 +113,7 @@ async def test_home_builds_for_what_is_chosen(stage: Stage) -> None:
     assert "sndr engine build llama.cpp" in page.servers.build.toolTip()
     page.servers.target.setFocus()
     QTest.keyClick(page.servers.target, Qt.Key.Key_End)
-    assert page.servers.target.currentText() == "Processor"
+    assert page.servers.target.currentText() == "CPU"
     assert "sndr engine build llama.cpp --backend cpu" in page.servers.build.toolTip()
     QTest.mouseClick(page.servers.build, Qt.MouseButton.LeftButton)
     await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))

@@ -132,11 +132,11 @@ async def test_the_faster_build_is_a_click_of_its_finding(stage: Stage) -> None:
     stage.host.plan = samples.plan(findings=(finding,))
     page = launch(stage)
     await stage.until(lambda: page.model.plan is not None and page.model.plan.findings == (finding,))
-    mend = next(made for made in page.plan.findings.findChildren(QPushButton) if made.text() == "Do it")
+    mend = next(made for made in page.plan.findings.findChildren(QPushButton) if made.text() == "Apply")
     assert mend.accessibleName() == "Build llama.cpp for this processor once."
     QTest.mouseClick(mend, Qt.MouseButton.LeftButton)
     await stage.until(lambda: stage.host.sent("POST", "/v1/servers/build"))
-    assert mend.text() == "Do it"
+    assert mend.text() == "Apply"
 
 
 async def test_launch_refused_plan_shows_the_problem(stage: Stage) -> None:

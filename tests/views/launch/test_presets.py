@@ -96,7 +96,7 @@ async def test_filters_narrow_and_are_taken_back(stage: Stage) -> None:
     assert [row.item.preset.id for row in view.model.presets.rows.shown] == ["on-sglang"]
     view.presets.here.click()
     assert view.presets.empty.isVisible()
-    assert view.presets.empty.heading.text() == "None of them"
+    assert view.presets.empty.heading.text() == "No match"
     assert view.subtitle.text().startswith("0 of 5 presets")
     view.presets.clear_filters.click()
     assert view.presets.table.isVisible()
@@ -153,7 +153,7 @@ async def test_a_card_opens_the_editor_and_fit(stage: Stage) -> None:
     view.preset.fit.click()
     assert seen == [("edit", "my-27b"), ("fit", "my-27b")]
     view.model.select_preset("big-24")
-    await stage.until(lambda: view.preset.edit.text() == "Make my own variation")
+    await stage.until(lambda: view.preset.edit.text() == "Make a variation")
 
 
 async def test_the_slider_moves_the_bar_and_the_plan(stage: Stage) -> None:
@@ -202,7 +202,7 @@ async def test_an_exact_number_can_be_typed_and_a_wrong_one_stops_the_start(stag
     for said in (view.sizes.behind, view.plan._making):
         await stage.until(lambda said=said: "not for what is typed" in said.text())  # type: ignore[misc]
     assert view.sizes.behind.isVisible()
-    assert "The command is for" in view.start.note.text()
+    assert "The command uses" in view.start.note.text()
     view.sizes.reset.click()
     assert not view.sizes.behind.isVisible()
     assert view.sizes.context.text() == ""
@@ -259,7 +259,7 @@ async def test_advice_and_ceilings_stand_beside_what_is_measured(stage: Stage) -
     assert "reported from single 24 GB cards" in visible_text(view.advice)
     speed = visible_text(view.speed)
     assert "At most 48.5 tok/s for one stream" in speed
-    assert "Not measured here yet" in speed
+    assert "Not measured here" in speed
     assert "0 tok/s" not in speed.replace("48.5 tok/s", "")
 
 
@@ -334,7 +334,7 @@ async def test_verdicts_that_cannot_be_had_leave_the_list(stage: Stage) -> None:
     assert len(view.model.presets.rows.shown) == 5
     assert view.model.subject is None
     assert view.nothing.isVisible()
-    assert view.start.note.text() == "Choose a preset or a model first."
+    assert view.start.note.text() == "Select a preset or a model first."
     view.presets.table.selectRow(1)
     assert view.preset.name.text() == "Big long"
 

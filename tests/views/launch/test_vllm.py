@@ -53,7 +53,7 @@ async def test_a_checkpoint_shows_the_fields_of_vllm_and_a_gguf_those_of_llama_c
     assert "prefix_caching" in view.form.shown()
     assert "tensor_parallel" not in view.form.shown(), "the CPU build has no GPUs to share"
     view.model.select("big-shape")
-    assert "a shape without weights" in view.about.about.text()
+    assert "config without weights" in view.about.about.text()
     assert view.form.environment.isVisible()
     view.model.select("sndr-demo")
     assert {"server", "threads"} < set(view.form.shown())
@@ -261,7 +261,7 @@ async def test_an_environment_in_use_is_not_removed_and_a_damaged_one_says_so(st
     await stage.until(lambda: card.rows and card.rows["0.32.0-cuda"].state.text() == "damaged")
     assert card.rows["0.32.0-cuda"].install.text() == "Install again"
     assert card.rows["0.32.0-cuda"].problem.isVisible()
-    assert card.rows["0.32.0-cpu"].state.text() == "runs now"
+    assert card.rows["0.32.0-cpu"].state.text() == "running"
     assert not card.rows["0.32.0-cpu"].remove.isEnabled()
 
 
@@ -275,7 +275,7 @@ async def test_settings_show_what_cut_off_work_left_and_what_another_host_change
     stage.pages.installations.load()
     await stage.until(lambda: stage.pages.installations.page == stage.host.installations)
     row = card.rows["0.32.0-cpu"]
-    assert "frees 1.5 GiB that cut-off work left" in row.about.text()
+    assert "1.5 GiB left by an interrupted install" in row.about.text()
     assert (row.remove.isEnabled(), row.install.isEnabled()) == (True, True)
     row = card.rows["0.32.0-cuda"]
     assert row.state.text() == "changes now"

@@ -115,7 +115,7 @@ async def test_logs_filter_follow_and_append(stage: Stage) -> None:
     assert "hidden" not in page.lines.toPlainText()
     QTest.keyClicks(page.search, "nothing like it")
     await stage.until(lambda: page._empty.isVisible())
-    assert page._empty.sentence.text() == "No line passes these filters."
+    assert page._empty.sentence.text() == "No line matches the filters."
 
 
 async def test_logs_without_a_line_speak_of_no_filter(stage: Stage) -> None:
@@ -123,7 +123,7 @@ async def test_logs_without_a_line_speak_of_no_filter(stage: Stage) -> None:
     page = await opened(stage)
     await stage.until(lambda: page.model.loaded)
     assert page._empty.isVisible()
-    assert page._empty.sentence.text() == "There is no line yet."
+    assert page._empty.sentence.text() == "There are no lines yet."
 
 
 async def test_logs_hold_ten_thousand_lines(stage: Stage) -> None:

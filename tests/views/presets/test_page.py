@@ -88,16 +88,16 @@ async def test_lists_ones_own_and_the_programs(stage: Stage) -> None:
     view.origins.buttons[1].click()
     assert view.model.rows.total == 0
     assert view.found.currentWidget() is view.empty
-    assert "no presets of your own yet" in view.empty.sentence.text()
+    assert "a variation of a shipped preset" in view.empty.sentence.text()
     view.filter.setText("no such preset")
     view.clear_filters.click()
     assert view.found.currentWidget() is view.table
     assert len(view.model.rows.shown) == view.model.rows.total >= 30
     view.filter.setText("no such preset")
-    assert view.empty.sentence.text() == "No preset fits the search and the filters."
+    assert view.empty.sentence.text() == "No preset matches the search and the filters."
     view.filter.setText("demo llama")
     assert [row.id for row in view.model.rows.shown] == ["demo-llamacpp"]
-    assert view.edit.text() == "Look at it"
+    assert view.edit.text() == "View"
     assert not view.remove.isEnabled()
 
 
@@ -122,7 +122,7 @@ async def test_a_variation_is_made_saved_listed_and_its_save_undone(
     file = catalogue.own / "my-demo-llamacpp.yaml"
     assert "context: 4096" in file.read_text()
     await stage.until(lambda: view.model.item("my-demo-llamacpp") is not None)
-    await stage.until(lambda: view.subtitle.text().startswith("your own, saved"))
+    await stage.until(lambda: view.subtitle.text().startswith("own preset, saved"))
     view.pane.undo_save.click()
     await stage.until(lambda: not file.exists() and editor.dirty)
     assert editor.is_new
@@ -134,7 +134,7 @@ async def test_form_and_yaml_are_kept_in_step_and_comments_stay(stage: Stage) ->
     editor, fields, yaml = view.model.editor, view.pane.fields, view.pane.yaml
     context = fields.cells["settings.context"]
     assert context.content == "4096"
-    assert context._note.text() == "without it 8192, from preset"
+    assert context._note.text() == "inherited: 8192, from preset"
     editor.set_value(("settings", "streams"), 2)
     await stage.until(lambda: "streams: 2" in yaml.toPlainText())
     assert "# enough" in yaml.toPlainText()
@@ -192,7 +192,7 @@ async def test_what_is_wrong_is_marked_at_its_line_and_cannot_be_saved(stage: St
     yaml.insertPlainText("id: [")
     await checked(stage, view)
     assert view.model.editor.data is None
-    assert "no YAML" in view.pane.fields._hint.text()
+    assert "not valid YAML" in view.pane.fields._hint.text()
     assert not view.pane.fields.cells["title"].isEnabled()
 
 
@@ -223,7 +223,7 @@ async def test_leaving_with_changes_asks_and_a_draft_survives_the_window(stage: 
     asked = dialog(CloseDialog)
     asked.keep.click()
     assert not editor.is_open
-    assert next(row for row in view.model.rows.shown if row.id == "mine").kind == "your own, draft"
+    assert next(row for row in view.model.rows.shown if row.id == "mine").kind == "own, draft"
     kept = Drafts(stage.file.folder / "preset-drafts.json").get("mine")
     assert kept is not None
     assert "title: Other" in kept.text

@@ -12,8 +12,9 @@ from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import Layer, Setting
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.views.launch.page import LaunchView
+from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.parts import ElidedLabel, button
+from sndr_gui.views.widgets.labels import ElidedLabel
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
@@ -43,7 +44,7 @@ def test_labels_commands_and_buttons_format_nothing() -> None:
     label.grab()
     command = CopyField()
     command.set_content(OUTSIDE)
-    pushed = button("Go", hint="Do it", command=OUTSIDE)
+    pushed = button("Go", hint="Apply", command=OUTSIDE)
     shown = [label.toolTip(), command.findChildren(QLabel)[0].toolTip(), pushed.toolTip()]
     assert [read(tip).replace("\u2028", "\n").split("\n")[-1] for tip in shown] == [OUTSIDE] * 3
 

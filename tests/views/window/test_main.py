@@ -41,11 +41,13 @@ from sndr_gui.host.connection import Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import ThemeChoice
-from sndr_gui.views.window.main import PAGES, Window
+from sndr_gui.views.window.commands import commands
+from sndr_gui.views.window.main import Window
+from sndr_gui.views.window.pages import PAGES
 from tests.views.conftest import Stage, opened
 from tests.views.samples import host as samples
 
-NAMES = [name for name, _, _ in PAGES]
+NAMES = [page.name for page in PAGES]
 SHOTS = Path(__file__).resolve().parents[3] / "packaging" / "shots.py"
 
 
@@ -195,7 +197,7 @@ async def test_palette_tells_models_of_one_name_apart(stage: Stage, qtbot: QtBot
     models = stage.host.models.models
     twins = (models[0], models[0].model_copy(update={"id": "twin", "format": "safetensors"}))
     stage.state.models = stage.host.models.model_copy(update={"models": twins})
-    found = [entry for entry in stage.pages.entries() if entry.title == f"Start {models[0].name}"]
+    found = [entry for entry in commands(stage.pages) if entry.title == f"Start {models[0].name}"]
     assert len({entry.hint for entry in found}) == 2
     assert any("safetensors" in entry.hint for entry in found)
 
@@ -295,9 +297,10 @@ async def test_tab_reaches_every_control(stage: Stage, qtbot: QtBot, name: str) 
 
 def test_no_graph_library_before_monitor() -> None:
     program = (
-        "import sys, sndr_gui.app, sndr_gui.views.window.pages, sndr_gui.views.home,"
+        "import sys, sndr_gui.app, sndr_gui.views.window.context, sndr_gui.views.home.page,"
         " sndr_gui.views.launch.page,"
-        " sndr_gui.views.chat.page, sndr_gui.views.logs, sndr_gui.views.settings, sndr_gui.views.monitor;"
+        " sndr_gui.views.chat.page, sndr_gui.views.logs.page, sndr_gui.views.settings.page,"
+        " sndr_gui.views.monitor.page;"
         "sys.exit(any(name in sys.modules for name in ('pyqtgraph', 'numpy')))"
     )
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0

@@ -26,7 +26,7 @@ def test_an_engine_with_histograms_tells_its_own_latencies() -> None:
     assert found == {
         "First token": "40 ms",
         "Between tokens": "11 ms",
-        "Waiting": "< 300 ms",
+        "Queue": "< 300 ms",
         "End to end": "500 ms",
     }
 
@@ -67,15 +67,15 @@ def test_without_speculation_nothing_is_said_of_drafts() -> None:
     [
         (
             Speculation("mtp", None, 0, 0, (), "vllm"),
-            "No draft has been verified yet: ask the engine something.",
+            "No draft tokens were verified yet.",
         ),
         (
             Speculation("mtp", 2.5, 30, 15, (0.9,), "vllm"),
-            "2.50 tokens a step  ·  15 of 30 drafts accepted, 50 %",
+            "2.50 tokens per step  ·  15 of 30 draft tokens accepted, 50 %",
         ),
         (
             Speculation("mtp", 1.0, 30, 0, (0.0,), "vllm"),
-            "1.00 tokens a step  ·  0 of 30 drafts accepted, 0 %",
+            "1.00 tokens per step  ·  0 of 30 draft tokens accepted, 0 %",
         ),
     ],
 )
@@ -84,4 +84,4 @@ def test_drafts_in_a_sentence(found: Speculation, sentence: str) -> None:
 
 
 def test_positions_that_llama_cpp_does_not_count_say_so() -> None:
-    assert "llama.cpp counts drafts" in Speculation("draft-mtp", 2.0, 3, 1, (), "llama.cpp").about
+    assert "not reported by llama.cpp" in Speculation("draft-mtp", 2.0, 3, 1, (), "llama.cpp").about

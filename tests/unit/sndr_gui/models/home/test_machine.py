@@ -1,4 +1,4 @@
-"""What this machine has, in words: who holds a GPU, and engines that are here or not."""
+"""The parts of this machine in words: processes on a GPU, and engines that are installed or not."""
 
 from engine_host.protocol.host import Gpu, GpuHolder
 from sndr_gui.models.home.machine import engine_parts, gpu_part
@@ -29,8 +29,8 @@ def test_a_gpu_names_who_holds_it() -> None:
 def test_the_newest_measurement_wins_and_an_engine_of_ours_is_named() -> None:
     part = gpu_part(gpu(), 12 * GIB, "demo")
     assert part.share == 0.5
-    assert "does not tell who holds it" in part.hint
-    assert "demo runs and ends before" in part.hint
+    assert "does not report which process uses it" in part.hint
+    assert "demo is running, and stops before" in part.hint
 
 
 def test_engines_that_are_not_here_say_so() -> None:

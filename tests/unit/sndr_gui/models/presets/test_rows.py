@@ -31,7 +31,7 @@ def test_what_works_best_comes_first_and_what_was_not_judged_last() -> None:
     assert ids(rows()) == ["demo-llamacpp", "my-27b", "big-24", "big-long", "on-sglang"]
     known = preset_rows(preset_samples.presets().presets, verdicts[2:3])
     assert ids(known)[0] == "big-24"
-    assert known[1].here == ("judging…", "muted")
+    assert known[1].here == ("checking…", "muted")
     assert not known[1].works
 
 
@@ -112,11 +112,11 @@ def test_a_ceiling_is_shown_without_drafts_and_says_what_they_add() -> None:
     assert row.verdict is not None
     speed = next(column for column in preset_columns() if column.title == "≤ tok/s")
     assert speed.tip is not None
-    assert "without drafts" not in speed.tip(row)
+    assert "without draft tokens" not in speed.tip(row)
     told = {"decode": 482.0, "decode_undrafted": 120.5, "measured": evidence}
     drafting = replace(row, verdict=row.verdict.model_copy(update=told))
     assert speed.text(drafting) == "120"
-    assert "482 tok/s if every draft were taken" in speed.tip(drafting)
+    assert "482 tok/s if all were accepted" in speed.tip(drafting)
     assert "Measured by others on this hardware: 70.7 tok/s." in speed.tip(drafting)
 
 

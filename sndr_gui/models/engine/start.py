@@ -1,0 +1,103 @@
+"""The state of an engine and the stages of its start, in words."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from engine_host.protocol.engines import Engine, EngineState, StageTime
+from engine_host.protocol.plans import EngineKind, ServerChoice
+from sndr_gui.host.connection import Phase
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+
+SERVER_NAMES = {
+    ServerChoice.PREBUILT: "Prebuilt",
+    ServerChoice.BUILT: "Built here",
+    ServerChoice.OWN: "Your own",
+    ServerChoice.AUTO: "Automatic",
+}
+STATE_WORDS = {
+    EngineState.PREPARING: "Preparing",
+    EngineState.STARTING: "Starting",
+    EngineState.READY: "Ready",
+    EngineState.BUSY: "Answering",
+    EngineState.DRAINING: "Finishing requests",
+    EngineState.STOPPING: "Stopping",
+    EngineState.FAILED: "Failed",
+    EngineState.UNLOADED: "Stopped",
+}
+# The stage in which vLLM says how long it took by its own clock, which began with another stage.
+_SERVING = "Serving"
+STARTING = (EngineState.PREPARING, EngineState.STARTING)
+SERVING = (EngineState.READY, EngineState.BUSY)
+ENDING = (EngineState.DRAINING, EngineState.STOPPING)
+
+
+class PageMode(StrEnum):
+    """The state of a page about one engine."""
+
+    CONNECTING = "connecting"
+    LOST = "lost"
+    EMPTY = "empty"
+    STARTING = "starting"
+    RUNNING = "running"
+    STOPPING = "stopping"
+    FAILED = "failed"
+
+
+def page_mode(session: Session, engine: Engine | None) -> PageMode:
+    """Return the state of a page about an engine, or about none."""
+    if session.state.host is None:
+        starts = session.link.phase in (Phase.STARTING, Phase.RECONNECTING)
+        return PageMode.CONNECTING if starts else PageMode.LOST
+    if engine is None:
+        return PageMode.EMPTY
+    if engine.state in STARTING:
+        return PageMode.STARTING
+    if engine.state in ENDING:
+        return PageMode.STOPPING
+    return PageMode.RUNNING if engine.state in SERVING else PageMode.FAILED
+
+
+@dataclass(frozen=True)
+class StageRow:
+    """One stage of a start, as shown."""
+
+    name: str
+    detail: str
+    time: str
+    state: str
+
+
+def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) -> tuple[StageRow, ...]:
+    """Return the stages of a start with their durations."""
+    rows = []
+    for stage in stages:
+        end = stage.ended_at if stage.ended_at is not None else now
+        state = "done" if stage.ended_at is not None else "running"
+        if failed and stage is stages[-1]:
+            # The host ends the last stage with the engine; it is the one that did not come to its end.
+            state = "failed"
+        rows.append(
+            StageRow(stage.name, _detail(stage), formats.duration(max(0.0, end - stage.started_at)), state)
+        )
+    return tuple(rows)
+
+
+def _detail(stage: StageTime) -> str:
+    """Return the detail of a stage; a length of time of its own is not the stage's."""
+    is_time = stage.name == _SERVING and stage.detail.endswith(" s")
+    return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
+
+
+def start_failed(engine: Engine) -> bool:
+    """Return True when an engine ended before it was ready."""
+    return engine.state is EngineState.FAILED and engine.ready_at is None
+
+
+def build_of(engine: Engine) -> str:
+    """Return the engine and its build in a few words."""
+    if engine.engine == EngineKind.VLLM:
+        return f"vLLM {engine.server_version.removeprefix('vLLM ')}"
+    return f"llama.cpp {SERVER_NAMES[engine.server].lower()}"

@@ -1,0 +1,96 @@
+"""Buttons with an icon, a tooltip and keys."""
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QSize, Qt, QUrl
+from PySide6.QtGui import QDesktopServices, QKeySequence
+from PySide6.QtWidgets import QPushButton
+
+from sndr_gui.kit import theme
+from sndr_gui.kit.tooltip import plain_tooltip
+
+
+def tip(sentence: str, shortcut: str = "", command: str = "") -> str:
+    """Return the text of a tooltip: what it does, its keys, and the equivalent command."""
+    keys = (
+        f"  ({QKeySequence(shortcut).toString(QKeySequence.SequenceFormat.NativeText)})" if shortcut else ""
+    )
+    return plain_tooltip(sentence + keys + (f"\n{command}" if command else ""))
+
+
+class Button(QPushButton):
+    """A push button that leaves some room between its icon and its text."""
+
+    def __init__(self, label: str, has_icon: bool = False) -> None:
+        super().__init__()
+        self._lead = " " if has_icon else ""
+        # Clicking must not move the focus away from what the person types in; Tab still comes here.
+        self.setFocusPolicy(Qt.FocusPolicy.TabFocus)
+        self.setAutoDefault(False)
+        self.setText(label)
+
+    def setText(self, text: str) -> None:
+        """Show a text, when it is new."""
+        if self.text() != text:
+            # Qt takes the keys of a button away with its text.
+            keys = self.shortcut()
+            super().setText(self._lead + text)
+            if not keys.isEmpty():
+                self.setShortcut(keys)
+
+    def text(self) -> str:
+        """Return a label that shows its text literally."""
+        return super().text().strip()
+
+
+def button(
+    label: str,
+    clicked: Callable[[], object] | None = None,
+    *,
+    kind: str = "",
+    icon: str = "",
+    hint: str = "",
+    shortcut: str = "",
+    command: str = "",
+) -> Button:
+    """A button; `kind` is primary, danger or flat, `command` the equivalent command for the tooltip."""
+    made = Button(label, bool(icon))
+    made.setAccessibleName(label.replace("&", ""))
+    if kind:
+        made.setProperty(kind, "true")
+    if icon:
+        token = {"primary": "on_accent", "flat": "muted"}.get(kind, "text")
+        theme.ButtonIcon(made, icon, token)
+    if shortcut:
+        made.setShortcut(shortcut)
+    if hint or shortcut or command:
+        made.setToolTip(tip(hint or label, shortcut, command))
+    if clicked is not None:
+        made.clicked.connect(clicked)
+    return made
+
+
+def link_button(address: str, label: str) -> Button:
+    """Return a flat button that opens an address in the browser when it is clicked."""
+    made = button(label, kind="flat", hint=f"Open {address} in the browser")
+    made.setAccessibleName(f"Open {address}")
+
+    def open_address() -> None:
+        QDesktopServices.openUrl(QUrl(address))
+
+    made.clicked.connect(open_address)
+    return made
+
+
+def icon_button(icon: str, name: str, clicked: Callable[[], object] | None = None) -> QPushButton:
+    """Return a small button that is only an icon; its name is read by screen readers and is its tooltip."""
+    made = Button("")
+    made.setProperty("flat", "true")
+    made.setProperty("square", "true")
+    made.setAccessibleName(name)
+    made.setToolTip(name)
+    made.setIconSize(QSize(16, 16))
+    theme.ButtonIcon(made, icon, "muted")
+    if clicked is not None:
+        made.clicked.connect(clicked)
+    return made

@@ -1,0 +1,73 @@
+"""Rows, columns and scroll areas."""
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from PySide6.QtCore import Qt
+from PySide6.QtWidgets import QBoxLayout, QFrame, QHBoxLayout, QLayout, QScrollArea, QVBoxLayout, QWidget
+
+MARGIN = 28
+GAP = 14
+Box = TypeVar("Box", bound=QBoxLayout)
+
+
+def row(*items: QWidget | QLayout | None, spacing: int = 8) -> QHBoxLayout:
+    """Return widgets beside each other; None is a stretch."""
+    return _filled(QHBoxLayout(), items, spacing)
+
+
+def column(*items: QWidget | QLayout | None, spacing: int = 8) -> QVBoxLayout:
+    """Return widgets below each other; None is a stretch."""
+    return _filled(QVBoxLayout(), items, spacing)
+
+
+def _filled(made: Box, items: Iterable[QWidget | QLayout | None], spacing: int) -> Box:
+    made.setContentsMargins(0, 0, 0, 0)
+    made.setSpacing(spacing)
+    for item in items:
+        if item is None:
+            made.addStretch(1)
+        elif isinstance(item, QWidget):
+            made.addWidget(item)
+        else:
+            made.addLayout(item)
+    return made
+
+
+def clear(layout: QLayout) -> None:
+    """Remove everything from a layout."""
+    while (item := layout.takeAt(0)) is not None:
+        if (widget := item.widget()) is not None:
+            widget.hide()
+            widget.deleteLater()
+        elif (inner := item.layout()) is not None:
+            clear(inner)
+
+
+def rule() -> QFrame:
+    """A quiet line."""
+    line = QFrame()
+    line.setObjectName("rule")
+    return line
+
+
+class HeightForWidthLayout(QVBoxLayout):
+    """The layout of a canvas whose least height does not count: it is as high as it must be at its width.
+
+    A layout asks that of its own accord only while it shows a text that wraps; without one the scroll area
+    around it would take the canvas for as high as itself, and draw what is too much over the rest.
+    """
+
+    def hasHeightForWidth(self) -> bool:
+        return True
+
+
+def scrolling(canvas: QWidget) -> QScrollArea:
+    """Return a scroll area around a canvas, without a frame."""
+    area = QScrollArea()
+    area.setWidgetResizable(True)
+    area.setFrameShape(QFrame.Shape.NoFrame)
+    area.setHorizontalScrollBarPolicy(Qt.ScrollBarPolicy.ScrollBarAlwaysOff)
+    area.setFocusPolicy(Qt.FocusPolicy.NoFocus)
+    area.setWidget(canvas)
+    return area

@@ -1,0 +1,49 @@
+"""The base of every page: its header, its actions and its body."""
+
+from PySide6.QtWidgets import QHBoxLayout, QVBoxLayout, QWidget
+
+from sndr_gui.views.widgets.labels import ElidedLabel, text
+from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
+
+
+class Page(QWidget):
+    """One page: a title with a muted subtitle, actions at the right, and a body below."""
+
+    def __init__(self, title: str, scrolls: bool = False) -> None:
+        super().__init__()
+        self.setObjectName("page")
+        self.title = text(title, name="h1")
+        self.subtitle = ElidedLabel("", "muted")
+        self.tools = row(spacing=GAP)
+        header = QHBoxLayout()
+        header.setContentsMargins(MARGIN, 22, MARGIN, 0)
+        header.setSpacing(GAP)
+        header.addLayout(column(self.title, self.subtitle, spacing=2), 1)
+        header.addLayout(self.tools)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(12)
+        outer.addLayout(header)
+        self.body = QVBoxLayout()
+        self.body.setSpacing(GAP)
+        if scrolls:
+            canvas = QWidget()
+            canvas.setObjectName("canvas")
+            canvas.setLayout(self.body)
+            self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
+            area = scrolling(canvas)
+            area.verticalScrollBar().rangeChanged.connect(self._on_scroll_range)
+            outer.addWidget(area, 1)
+        else:
+            self.body.setContentsMargins(MARGIN, 2, MARGIN, 20)
+            outer.addLayout(self.body, 1)
+
+    def _on_scroll_range(self, _low: int, high: int) -> None:
+        # The scroll bar takes its room from the margin, so that the cards stay where they are.
+        self.body.setContentsMargins(MARGIN, 2, MARGIN - (10 if high else 0), 20)
+
+    def set_shown(self, shown: bool) -> None:
+        """Called when the page comes to the front or leaves it."""
+
+    def focus_filter(self) -> None:
+        """Put the cursor into the page's filter, where it has one."""

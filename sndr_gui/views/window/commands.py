@@ -1,0 +1,85 @@
+"""The commands of the palette, besides going to pages."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.models.window.palette import Entry
+from sndr_gui.views.window.context import PageContext
+
+
+def commands(context: PageContext) -> list[Entry]:
+    """Return what can be done now."""
+    return [
+        *_engine(context),
+        Entry("New chat", "Ctrl+N", context.open_new_chat, "conversation"),
+        *_servers(context),
+        Entry("Rescan models", "action", context.launch.models.rescan, "scan look for models again"),
+        *_presets_to_start(context),
+        *_models_to_start(context),
+        *_presets_to_edit(context),
+    ]
+
+
+def _engine(context: PageContext) -> list[Entry]:
+    state, home = context.session.state, context.home
+    found = []
+    if (running := state.running) is not None:
+        found.append(Entry(f"Stop {running.name}", "action", home.stop, "end engine"))
+    if (engine := state.engine) is not None:
+        found.append(Entry(f"Relaunch {engine.name}", "Ctrl+R", home.relaunch, "restart engine"))
+        if engine.state is EngineState.FAILED:
+            found.append(Entry("Open the failure log", "action", partial(context.open_log, engine.id)))
+    return found
+
+
+def _servers(context: PageContext) -> list[Entry]:
+    found = []
+    if context.home.can_build:
+        found.append(
+            Entry("Build llama.cpp", "action", context.actions.build, "compile faster engine server")
+        )
+    if context.home.can_measure:
+        found.append(Entry("Compare both servers", "action", context.actions.measure, "measure benchmark"))
+    return found
+
+
+def _presets_to_start(context: PageContext) -> list[Entry]:
+    rows = [row for row in context.launch.presets.rows.shown if row.works]
+    return [
+        Entry(
+            f"Start {row.item.preset.title}",
+            "preset",
+            partial(context.actions.start_preset, row.item.preset.id),
+            f"launch run preset {row.item.preset.id}",
+        )
+        for row in rows
+    ]
+
+
+def _models_to_start(context: PageContext) -> list[Entry]:
+    page = context.session.state.models
+    found = []
+    for model in page.models if page else ():
+        if model.problem is None:
+            # Files of one name differ in their format, and those of one format in their quantization.
+            kind = " ".join(part for part in (model.format, model.quantization, "model") if part)
+            run = partial(context.actions.start_model, model.id)
+            found.append(Entry(f"Start {model.name}", kind, run, f"launch run {kind}"))
+    return found
+
+
+def _presets_to_edit(context: PageContext) -> list[Entry]:
+    """Return one's own presets, once the page has read them."""
+    return [
+        Entry(
+            f"Edit {item.preset.title}",
+            "preset",
+            partial(context.open_preset, item.preset.id),
+            f"yaml {item.preset.id}",
+        )
+        for item in context.presets.items
+        if item.origin is EntryOrigin.USER
+    ]

@@ -1,0 +1,83 @@
+"""What the pages of one session share: their models, and the ways from one page to another."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtCore import QObject
+
+from sndr_gui.host.session import Session
+from sndr_gui.kit.settings import SettingsFile
+from sndr_gui.models.chat.page import ChatModel
+from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.engine.page import EngineModel
+from sndr_gui.models.fit.page import FitModel
+from sndr_gui.models.home.machine import MachineModel
+from sndr_gui.models.home.page import HomeModel
+from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.logs.page import LogsModel
+from sndr_gui.models.patches.live_summaries import SummaryReader
+from sndr_gui.models.patches.page import PatchesModel
+from sndr_gui.models.patches.rows import Facets
+from sndr_gui.models.presets.drafts import Drafts
+from sndr_gui.models.presets.page import PresetsModel
+from sndr_gui.models.settings.page import SettingsModel
+from sndr_gui.models.window.actions import Actions
+from sndr_gui.models.window.host_notices import HostNotices
+
+
+class PageContext(QObject):
+    """Models that several pages or the palette use; a model of one page alone is made with its view."""
+
+    def __init__(self, session: Session, file: SettingsFile, go: Callable[[str], object]) -> None:
+        super().__init__()
+        self.session = session
+        self.go = go
+        self.actions = Actions(session)
+        self.home = HomeModel(session, self.actions)
+        self.engine = EngineModel(session, self.actions, self.home)
+        self.installations = InstallationsModel(session)
+        self.launch = LaunchModel(session, self.actions, self.installations)
+        self.machine = MachineModel(session, self.installations)
+        self.chat = ChatModel(session, self.actions)
+        self.patches = PatchesModel(session, self.actions, self.installations)
+        self.logs = LogsModel(session)
+        self.fit = FitModel(session)
+        self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
+        self.settings = SettingsModel(session, file)
+        self._patch_summaries = SummaryReader(session)
+        self._host_notices = HostNotices(session.state, session.notices)
+
+    def open_launch(self) -> None:
+        """Go to Launch."""
+        self.go("launch")
+
+    def open_patches(self, pid: int | None = None) -> None:
+        """Go to Patches, to those of one process where it is given."""
+        self.go("patches")
+        if pid is not None:
+            self.patches.set_facets(Facets(pid=pid))
+
+    def open_preset(self, preset: str, settings: object = None) -> None:
+        """Go to Presets, to the editor of one's own, or of a new variation of one of the program's."""
+        self.go("presets")
+        self.presets.edit(preset, settings if isinstance(settings, dict) else {})
+
+    def open_fit(self, preset: str) -> None:
+        """Go to Fit, to a preset."""
+        self.go("fit")
+        self.fit.show_preset(preset)
+
+    def open_chat(self) -> None:
+        """Go to Chat."""
+        self.go("chat")
+
+    def open_log(self, source: str) -> None:
+        """Go to the log of a source, at its failure."""
+        self.go("logs")
+        self.logs.open_failure(source)
+
+    def open_new_chat(self) -> None:
+        """Go to Chat and start over."""
+        self.go("chat")
+        self.chat.new_chat()
