@@ -38,7 +38,7 @@ _TYPES: dict[EntryKind, type[Entry]] = {
 
 @dataclass(frozen=True)
 class Loaded(Generic[E]):
-    """An entry with the file it is from; `file` is how people are told of it."""
+    """An entry with the file it is from; `file` is its name as people are shown it."""
 
     entry: E
     document: Document

@@ -43,7 +43,7 @@ def conflicts(
 
 
 def described(by: SetBy) -> str:
-    """A layer as people are told of it: its name, file and line."""
+    """Describe a layer for people: its name, file and line."""
     place = by.file if by.line is None else f"{by.file}, line {by.line}"
     return f"{by.layer.value} ({place})" if place else str(by.layer.value)
 

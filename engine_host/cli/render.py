@@ -227,5 +227,5 @@ def _lines(rendering: Rendering, folder: Path) -> list[str]:
 
 
 def _in(folder: Path, command: str) -> str:
-    """A command as it works from anywhere, without leaving whoever pastes it in another folder."""
+    """Return a command that works from any folder and leaves the shell where it is."""
     return f"(cd {shlex.quote(str(folder))} && {command})"

@@ -83,7 +83,7 @@ def _of_now(engines: tuple[Engine, ...]) -> tuple[Engine, ...]:
 
 
 def _no_gpu(host: HostInfo) -> str:
-    """Why there is no GPU; what the driver said word for word only where it is one that fails."""
+    """Explain the absence of GPUs, in the driver's own words only where the driver fails."""
     why = _NO_GPU[host.gpu_absence] if host.gpu_absence else ""
     if host.gpu_absence is GpuAbsence.DRIVER_ERROR and host.gpu_absence_detail:
         why += f": {host.gpu_absence_detail}"

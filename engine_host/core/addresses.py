@@ -133,7 +133,7 @@ def _own() -> str:
 
 
 def port_owner(port: int) -> tuple[str, int] | None:
-    """Name and process id of whoever listens on a TCP port; None when the system does not tell."""
+    """Return the name and pid of the process that listens on a TCP port; None if the system does not tell."""
     try:
         connections = psutil.net_connections(kind="tcp")
     except (psutil.Error, OSError):

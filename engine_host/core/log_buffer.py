@@ -77,7 +77,7 @@ class LogBuffer:
         return tuple(line.text for line in itertools.islice(lines, max(0, len(lines) - count), None))
 
     def forget(self, source: str) -> None:
-        """Drop the lines of a source that is not told of any more."""
+        """Drop the lines of a source that has ended."""
         self._sources.pop(source, None)
         self._numbers.pop(source, None)
 

@@ -54,7 +54,7 @@ class Folders:
 
     @property
     def data_lock(self) -> Path:
-        """The file that the host of this data holds locked, and that says where that host is found."""
+        """The file that the host of this data holds locked; it tells where that host can be found."""
         return self.data / "host.claim"
 
     @property

@@ -293,7 +293,7 @@ class EngineManager:
             await asyncio.gather(healthy, refusal, return_exceptions=True)
 
     def stage(self, engine_id: str, name: str, detail: str) -> None:
-        """A stage of a start that somebody else saw begin."""
+        """Record a stage of a start that another service observed."""
         if engine_id in self._running and self._engines[engine_id].state is EngineState.STARTING:
             self._running[engine_id].begin_stage(name, detail)
 
@@ -383,7 +383,7 @@ class EngineManager:
         return running
 
     def _crashed(self, engine_id: str, problem: Problem) -> None:
-        """The process ended by itself while it served; a start that fails is told by its job."""
+        """Handle a process that ended while it served; a failing start is reported by its job."""
         if self._engines[engine_id].state in _SERVING | {EngineState.DRAINING}:
             problem = problem.model_copy(
                 update={"fix": problem.fix or Fix(text="Start it again.", command="sndr run")}

@@ -63,7 +63,7 @@ def _lighter(start: Start, known: Sequence[Model], corrections: Corrections | No
 def _caches(
     model: Model, start: Start, corrections: Corrections | None
 ) -> Iterator[tuple[str, str, str, Start, Model]]:
-    """The cache that somebody asked for, as large as its streams need, or as there is room for."""
+    """Suggest the configured KV cache as large as its streams need, or as the budget allows."""
     found = estimate(model, start, corrections)
     needed, most = math.ceil(found.kv / GIB), (found.budget - found.fixed) // GIB
     least = math.ceil(found.kv_one / GIB)

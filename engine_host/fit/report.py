@@ -271,5 +271,5 @@ def _grid(model: Model, start: Start, factors: Corrections) -> tuple[GridCell, .
 
 
 def _cache_verdict(found: Estimate) -> Verdict:
-    """In a picture only what holds for all streams counts."""
+    """Return the verdict for a chart, where only starts count that hold all streams."""
     return found.verdict if holds(found) else Verdict.DOES_NOT_FIT

@@ -50,7 +50,7 @@ class LoggedMemory:
 def compare(
     model: Model, start: Start, logged: LoggedMemory, scope: CorrectionScope, at: float
 ) -> tuple[Measured, ...]:
-    """Each part that the engine told of, predicted and measured; nothing where it told of none."""
+    """Compare the parts that an engine logged with their prediction; none if it logged none."""
     if start.engine is EngineKind.VLLM:
         start = replace(start, version=scope.version)
     found = estimate(model, start)
@@ -93,7 +93,7 @@ def start_words(start: Start) -> str:
 
 
 def corrections(measured: Iterable[Measured], scope: CorrectionScope) -> tuple[Correction, ...]:
-    """The median of measured over predicted, by part, of the starts at the same place."""
+    """Return the median of measured over predicted, by part, of the starts within the same scope."""
     ratios: dict[str, list[float]] = {}
     for one in measured:
         if (one.gpu, one.engine, one.version, one.patches) != (

@@ -107,7 +107,7 @@ class Gateway:
         self.request_log = RequestLog(publish, self._admission.active, self._admission.waiting)
 
     async def drain(self, engine_id: str, timeout: float) -> bool:
-        """Admit nothing new to this engine and wait for its requests; whether all ended in `timeout` s."""
+        """Admit nothing new to this engine, wait for its requests; True if all ended within `timeout` s."""
         return await self._admission.drain(engine_id, timeout)
 
     def set_queue_limit(self, requests: int) -> None:
@@ -189,7 +189,7 @@ class Gateway:
         return model_entry(find(targets, path.removeprefix(_MODEL_PREFIX)))
 
     async def _ask(self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str) -> _Answer:
-        """Check one request; what carries it out."""
+        """Check one request and return the function that answers it."""
         raw = await read_body(receive, self._limits.body)
         body = parse_body(raw)
         _POSTS[path](body)
@@ -329,7 +329,7 @@ def _is_token_numbers(prompt: object) -> bool:
 
 
 def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
-    """A chat or completion as the client wrote it; where the engine must be asked for figures, it is."""
+    """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
     stream = bool(body.get("stream"))
     if path == "/v1/completions" and target.native_infill:
         return _completion(raw, body, target)

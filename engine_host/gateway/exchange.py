@@ -160,7 +160,7 @@ class Exchange:
             raise
 
     async def _give_up(self) -> None:
-        """Leave a client alone that did not take the last words; one that was told nothing gets its error."""
+        """Abandon a client that reads nothing; one that got no response yet is sent its error."""
         fault = self._stop_fault()
         if self._responded or self._stopped is Stop.CLIENT_LEFT:
             self._record(fault, self._meter.figures())
@@ -304,7 +304,7 @@ class Exchange:
         await self._close()
 
     async def _explain_crash(self, piece: bytes) -> bytes:
-        """The piece, its frame that tells a crash in our words: the engine's speak of its own log."""
+        """Replace the engine's frame about its crash, which refers to its own log, with our error."""
         explained = await explain_crash(self._target, piece)
         if explained is None:
             return piece
@@ -326,7 +326,7 @@ class Exchange:
         self._admission.release(self._ticket)
 
     async def _broken(self) -> None:
-        """The engine's connection ended early: say why, where somebody still listens."""
+        """Handle a connection that the engine ended early: report the cause if the client still listens."""
         figures = self._meter.figures()
         if self._stopped is Stop.CLIENT_LEFT:
             # Some clients leave with the finish reason, before the frames that follow it.

@@ -39,7 +39,7 @@ class ModelIndex:
         self._scanning = asyncio.Lock()
 
     async def models(self, *, rescan: bool = False) -> tuple[ModelFile, ...]:
-        """The models, bundled ones first, then by name; looked for at the first call and when asked."""
+        """Return the models, bundled ones first, then by name; scans at the first call and on `rescan`."""
         async with self._scanning:
             if rescan or not self._scanned:
                 found = await asyncio.to_thread(self._scan_models)

@@ -86,7 +86,7 @@ def switch_states(patch_catalog: PatchCatalog, switches: Switches) -> Mapping[st
 
 
 def gate(patch: LoadedPatch, properties: StartProperties) -> PatchDecision | None:
-    """The first reason why a patch does not apply to this start, or None."""
+    """Return the first reason why a patch does not apply to this start, or None."""
     for name, check in GATES.items():
         if decision := check(patch, properties):
             return PatchDecision(patch=patch.id, reason=name, detail=decision)

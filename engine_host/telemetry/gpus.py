@@ -113,7 +113,7 @@ class Gpus:
         return replace(reading, gpus=tuple(gpus))
 
     def _processes(self, card: _Card) -> dict[int, int | None]:
-        """Bytes of one GPU by process id; a process that both computes and draws is told twice."""
+        """Return the bytes of one GPU by pid; the driver lists processes that compute and draw twice."""
         found: dict[int, int | None] = {}
         for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
             bytes_by_pid: dict[int, int | None] = {}

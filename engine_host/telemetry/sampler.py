@@ -47,7 +47,7 @@ class Sampler:
         self.latest: Sample | None = None
 
     def add_reading(self, engine: str, readings: Readings) -> None:
-        """Told of every reading: one that comes and goes between two samples is in the next."""
+        """Keep a reading for the next sample, so that short-lived values are not missed."""
         self._received.setdefault(engine, []).append(readings)
 
     def start(self) -> None:

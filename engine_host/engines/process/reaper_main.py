@@ -89,7 +89,7 @@ def _state(pid: int) -> bytes:
 
 
 def _end_marked(mark: str) -> None:
-    """End every process that was started with this mark; where there is no /proc, there are none to see."""
+    """End every process with this owner mark in its environment; none are found without /proc."""
     expected = f"{OWNER_VARIABLE}={mark}".encode()
     # A compiler driver may start another process between two looks.
     for _ in range(20):

@@ -179,7 +179,7 @@ def _renamed(folder: Path, to: Path) -> bool:
 
 
 def delete(folder: Path) -> tuple[OSError, ...]:
-    """Delete a folder as far as it goes; what stayed, each with its reason."""
+    """Delete a folder as far as possible; return the errors of what could not be deleted."""
     if folder.is_symlink():
         return _tried(os.unlink, folder)
     kept: list[OSError] = []

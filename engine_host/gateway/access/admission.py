@@ -117,7 +117,7 @@ class Admission:
         return bool(state and state.draining)
 
     async def drain(self, engine: str, timeout: float) -> bool:
-        """Take nothing new, refuse who waits, wait for the active ones; whether all ended in `timeout` s."""
+        """Refuse new and waiting requests, wait for active ones; True if all ended within `timeout` s."""
         state = self._engines.setdefault(engine, _EngineState(1))
         state.draining = True
         waiting = list(state.queue)
