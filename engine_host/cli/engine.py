@@ -83,7 +83,7 @@ def _state(one: Installation) -> str:
     type=click.Choice([backend.value for backend in Backend]),
     default=Backend.AUTO.value,
     show_default=True,
-    help="What it computes on; auto: an NVIDIA GPU with CUDA, else Vulkan, where there is one, else the "
+    help="Backend; auto: an NVIDIA GPU with CUDA, else Vulkan, where there is one, else the "
     "processor. vulkan also serves GPUs of AMD and Intel.",
 )
 @command
@@ -103,8 +103,8 @@ def build(out: Output, name: str, backend: str) -> Exit | None:
 
 @engine.command("install")
 @click.argument("name", type=click.Choice(["vllm"]))
-@click.option("--version", "version", help="Which version; the current one without this.")
-@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@click.option("--version", "version", help="Version (default: the current one).")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="Build for a GPU or the CPU.")
 @command
 def install(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
     """Install an engine into an environment of its own; Ctrl+C cancels and removes what there is of it."""
@@ -121,8 +121,8 @@ def install(out: Output, name: str, version: str | None, build_: str | None) -> 
 
 @engine.command("remove")
 @click.argument("name", type=click.Choice(["vllm"]))
-@click.option("--version", "version", help="Which version; the current one without this.")
-@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="For a GPU or for the CPU.")
+@click.option("--version", "version", help="Version (default: the current one).")
+@click.option("--build", "build_", type=click.Choice(["cuda", "cpu"]), help="Build for a GPU or the CPU.")
 @command
 def remove(out: Output, name: str, version: str | None, build_: str | None) -> Exit | None:
     """Remove an engine's environment from this machine."""

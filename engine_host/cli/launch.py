@@ -19,13 +19,11 @@ from engine_host.protocol.plans import LaunchRequest
     "--model", default="", metavar="MODEL", help="Start this model or file with the preset's settings."
 )
 @launch_options
-@click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
-@click.option("--dry-run", is_flag=True, help="Print the plan and start nothing.")
-@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
-@click.option(
-    "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
-)
-@click.option("--render", "target", type=TARGETS, help="Start nothing: write the start down for this.")
+@click.option("--keep", is_flag=True, help="Keep the engine running when the host ends.")
+@click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
+@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
+@click.option("--replace", is_flag=True, help="Replace the running engine, which is stopped first.")
+@click.option("--render", "target", type=TARGETS, help="Start nothing: render the start for this target.")
 @render_options
 @command
 def launch(

@@ -113,50 +113,48 @@ _OPTIONS = (
     click.option(
         "--hardware",
         metavar="[N x ]ID",
-        help="When written down: for other GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
+        help="Rendering: for other GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
     ),
-    click.option("--count", type=click.IntRange(1, 8), help="When written down: so many of them."),
+    click.option("--count", type=click.IntRange(1, 8), help="Rendering: number of GPUs."),
     click.option(
         "--gpu",
         type=GpuUuidType(),
         multiple=True,
         metavar="UUID",
-        help="When written down: this GPU; repeat it for more.",
+        help="Rendering: use this GPU; repeatable.",
     ),
     click.option(
         "--port",
         type=click.IntRange(1, 65535),
         default=_PORT,
         show_default=True,
-        help="When written down: the port that it answers on.",
+        help="Rendering: port of the engine.",
     ),
     click.option(
         "--address",
         type=AddressType(),
         default=_ADDRESS,
         show_default=True,
-        help="When written down: the address that the port is on; 0.0.0.0 lets others in.",
+        help="Rendering: address of the port; 0.0.0.0 lets other machines connect.",
     ),
     click.option(
         "-o",
         "--output",
         type=click.Path(file_okay=False, path_type=Path),
-        help="When written down: the folder for all files (default: print the first one).",
+        help="Rendering: folder for all files (default: print the first one).",
     ),
     click.option(
         "--overwrite",
         is_flag=True,
-        help="When written down: also over files that somebody changed, or of another start.",
+        help="Rendering: overwrite changed files, or those of another start.",
     ),
-    click.option(
-        "--force", is_flag=True, help="When written down: also when a finding says that it would not start."
-    ),
+    click.option("--force", is_flag=True, help="Rendering: render despite findings that prevent the start."),
 )
 
 
 @click.command("render")
 @click.argument("wanted", metavar="PRESET|MODEL")
-@click.option("--target", required=True, type=TARGETS, help="What carries the start out.")
+@click.option("--target", required=True, type=TARGETS, help="Deployment target.")
 @click.option("--model", default="", metavar="MODEL", help="This model or file with the preset's settings.")
 @launch_options
 @render_options

@@ -19,12 +19,10 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest
     "--demo", is_flag=True, help="Run the model that ships with the program, and ask it a question."
 )
 @launch_options
-@click.option("--keep", is_flag=True, help="Let the engine go on when the host ends.")
+@click.option("--keep", is_flag=True, help="Keep the engine running when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
-@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model go on.")
-@click.option(
-    "--replace", is_flag=True, help="Take the place of the engine that runs, which is stopped first."
-)
+@click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
+@click.option("--replace", is_flag=True, help="Replace the running engine, which is stopped first.")
 @command
 def run(
     out: Output,

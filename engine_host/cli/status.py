@@ -162,7 +162,7 @@ def _state(model: ModelFile) -> str:
 
 
 @click.command()
-@click.option("-f", "--follow", is_flag=True, help="Go on as they happen.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new events.")
 @click.option("--after", type=click.IntRange(0), help="Only events with a higher number.")
 @click.option("--all", "every", is_flag=True, help="Measurements and log lines too.")
 @click.option("--kind", "kinds", multiple=True, metavar="KIND", help="Only this kind; may be repeated.")
@@ -208,7 +208,7 @@ def _event_line(event: dict[str, Any]) -> str:
 
 @click.command()
 @click.argument("source", required=False)
-@click.option("-f", "--follow", is_flag=True, help="Go on as lines come.")
+@click.option("-f", "--follow", is_flag=True, help="Follow new lines.")
 @click.option("--level", type=click.Choice(["info", "warning", "error"]), default="info", show_default=True)
 @click.option("--lines", "count", type=click.IntRange(0, 10_000), default=100, show_default=True)
 @command
@@ -226,7 +226,7 @@ def logs(out: Output, source: str | None, follow: bool, level: str, count: int) 
             raise
         if source is not None and source not in files.sources:
             raise _no_source(source, files.sources) from error
-        out.note("No engine host runs; this is what the last one left.")
+        out.note("No engine host runs; these are the last one's log files.")
         _show_files(out, files)
         return None
     with client:

@@ -83,7 +83,7 @@ def check_own(host: str, port: int = 0) -> None:
     except (OSError, UnicodeError) as error:
         raise HostError(
             Reason.SETTING_INVALID,
-            f"{host!r} is no address of this machine: nobody knows this name.",
+            f"{host!r} is no address of this machine: the name cannot be resolved.",
             fix=_own(),
             evidence={"host": host, "errno": getattr(error, "errno", None)},
         ) from error
@@ -112,7 +112,7 @@ def _bind_error(host: str, port: int, error: OSError) -> HostError:
     if error.errno == errno.EACCES:
         return HostError(
             Reason.SETTING_INVALID,
-            f"Port {port} is refused to you by the system.",
+            f"The system does not let you use port {port}.",
             fix="Choose a port above 1023.",
             evidence=evidence,
         )

@@ -47,6 +47,6 @@ def defect(error: Exception) -> Problem:
     """The problem that a mistake of ours becomes, where it must not end anything else."""
     return Problem(
         reason=Reason.INTERNAL,
-        message=f"The engine host made a mistake: {type(error).__name__}: {error}",
+        message=f"Unexpected error in the engine host: {type(error).__name__}: {error}",
         cause="This is a defect of the program; the host's log has the details.",
     )

@@ -69,7 +69,7 @@ class JobRunner:
             if not job.ended:
                 problem = Problem(
                     reason=Reason.HOST_RESTARTED,
-                    message=f"“{job.title}” was cut off: the engine host ended while it ran.",
+                    message=f"“{job.title}” was interrupted: the engine host ended while it ran.",
                 )
                 job = job.model_copy(
                     update={"state": JobState.FAILED, "error": problem, "ended_at": time.time()}

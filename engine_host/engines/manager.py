@@ -305,7 +305,7 @@ class EngineManager:
             await self._end(engine_id, 0.0)
         else:
             control.step(1, 2, "Let running requests finish", f"at most {_DRAIN:.0f} s")
-            control.undone = "Nothing was ended; the engine goes on."
+            control.undone = "Nothing was ended; the engine keeps running."
             await self._drained(engine_id, _DRAIN)
             control.undone = ""
             control.step(2, 2, "End the process")

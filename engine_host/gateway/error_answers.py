@@ -297,6 +297,6 @@ def internal() -> EndpointError:
     return EndpointError(
         500,
         "internal",
-        "SNDR Control Center made a mistake. The host's log says where.",
+        "Unexpected error in SNDR Control Center. The host's log has the details.",
         Reason.INTERNAL,
     )

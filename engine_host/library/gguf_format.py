@@ -166,7 +166,7 @@ class _Source:
             return self.damaged(f"at byte {self.at} it declares {needed - self.at} bytes of metadata")
         return HostError(
             Reason.GGUF_TRUNCATED,
-            f"{self.path.name} is cut short: {self.size} bytes are there, {needed} or more are needed.",
+            f"{self.path.name} is truncated: it has {self.size} bytes and needs {needed} or more.",
             cause="The download or the copy did not finish.",
             fix="Fetch the file again.",
             evidence={"path": str(self.path), "size": self.size, "expected_at_least": needed},
@@ -328,7 +328,7 @@ def _read(source: _Source, start: bytes) -> Header:
     if expected > source.size:
         raise HostError(
             Reason.GGUF_TRUNCATED,
-            f"{source.path.name} is cut short: {source.size} of {expected} bytes are there.",
+            f"{source.path.name} is truncated: {source.size} of {expected} bytes are there.",
             cause="The download or the copy did not finish.",
             fix="Fetch the file again.",
             evidence={

@@ -98,7 +98,7 @@ class Hub:
         if self._environment.get("HF_HUB_OFFLINE", "").lower() in _TRUE:
             raise HostError(
                 Reason.DOWNLOAD_FAILED,
-                "Nothing was asked: HF_HUB_OFFLINE is set.",
+                "No request was sent: HF_HUB_OFFLINE is set.",
                 cause="Whoever set it wants no request to leave this machine.",
                 fix="Start the engine host without it, or give the path of a config.json.",
             )

@@ -46,7 +46,7 @@ def read_shard(path: Path) -> Shard:
     """Reads one file's table of tensors.
 
     Raises HostError(model_file_missing) for a file that is not there or may not be read,
-    HostError(model_file_damaged) for one that is cut short or is no safetensors file.
+    HostError(model_file_damaged) for one that is truncated or is no safetensors file.
     """
     try:
         # Opening a pipe would wait for ever.
@@ -110,7 +110,7 @@ def _tensors(path: Path, size: int, table: bytes) -> tuple[tuple[StoredTensor, .
 def _cut_short(path: Path, size: int, needed: int) -> HostError:
     return HostError(
         Reason.MODEL_FILE_DAMAGED,
-        f"{path.name} is cut short: {size} of {needed} bytes are there.",
+        f"{path.name} is truncated: {size} of {needed} bytes are there.",
         cause="The download or the copy did not finish.",
         fix="Fetch the file again.",
         evidence={"path": str(path), "size": size, "expected": needed, "missing": needed - size},

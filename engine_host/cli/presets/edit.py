@@ -50,7 +50,7 @@ def vary(
 @click.command("set")
 @click.argument("preset")
 @click.argument("values", nargs=-1, metavar="[NAME=VALUE]…")
-@click.option("--unset", multiple=True, metavar="NAME", help="Take a value out: layers below hold again.")
+@click.option("--unset", multiple=True, metavar="NAME", help="Unset a value, so that the layers below apply.")
 @click.option("--dry-run", is_flag=True, help="Show the difference and save nothing.")
 @command
 def set_values(

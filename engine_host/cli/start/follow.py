@@ -103,7 +103,7 @@ def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
 def _with_replace_hint(plan: LaunchPlan) -> LaunchPlan:
     """The plan as it is shown without --replace: nothing that runs would be stopped."""
     fix = Fix(text="See what runs, and what it does.", command="sndr status")
-    template = "{} runs now: only --replace starts this, and stops it first."
+    template = "{} is running: --replace stops it first and starts this."
     found = [
         one
         if one.id != "replaces"
@@ -323,7 +323,7 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                     if not hold.started_here or not client.get("/v1/host", HostInfo).ends_with_window:
                         out.note(f"{engine.name} was replaced by {names}.")
                         return None
-                    out.note(f"{engine.name} was replaced by {names}; the host goes on until Ctrl+C.")
+                    out.note(f"{engine.name} was replaced by {names}; the host keeps running until Ctrl+C.")
                     replaced = True
             elif replaced and isinstance(event, EngineStateEvent):
                 # The host is ours, and with it would go what somebody else has started on it.

@@ -193,7 +193,7 @@ _RULES = (
         r"data is not within the file bounds|failed to read (?:key-value pairs|tensor (?:info|data))|"
         r"gguf_init\w*: failed to read",
         Reason.GGUF_TRUNCATED,
-        "{model} is cut short.",
+        "{model} is truncated.",
         "The download or the copy did not finish.",
         "Fetch the file again.",
     ),

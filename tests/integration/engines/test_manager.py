@@ -283,7 +283,7 @@ def test_calling_off_a_stop_leaves_what_serves() -> None:
         built.jobs.cancel(job)
         ended = await built.jobs.ended(job)
         assert ended.state is JobState.CANCELLED
-        assert "goes on" in ended.undone
+        assert "keeps running" in ended.undone
         assert built.state(one) is EngineState.READY
 
     with_rig(work)

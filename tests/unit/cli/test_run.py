@@ -104,7 +104,7 @@ def test_a_start_that_needs_replace_says_so_everywhere(ready: FakeHost, sndr: Sn
     ready.answers["POST /v1/plans"] = (201, plan)
     ready.answers["GET /v1/engines"] = engines({**ENGINE, "id": "engine-0", "name": "other"})
     out = sndr("run", "demo", "--dry-run")[1]
-    assert "other runs now: only --replace starts this, and stops it first." in out
+    assert "other is running: --replace stops it first and starts this." in out
     assert "is stopped first; its requests" not in out
     assert "its requests get ten seconds" in sndr("run", "demo", "--dry-run", "--replace")[1]
     code, _, err = sndr("run", "demo", "--detach")

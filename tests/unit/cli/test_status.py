@@ -99,7 +99,7 @@ def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:
     assert (code, "No engine host runs" in err) == (3, True)
     write_logs(home)
     code, out, err = sndr("logs")
-    assert (code, "No engine host runs; this is what the last one left." in err) == (0, True)
+    assert (code, "No engine host runs; these are the last one's log files." in err) == (0, True)
     assert [line.split()[0] for line in out.splitlines()] == ["host", "host", "engine-3", "engine-3"]
     assert sndr("logs", "engine-3", "--lines", "1")[1] == "engine-3       CUDA error\n"
     assert "loading" not in sndr("logs", "engine-3", "--level", "error")[1]

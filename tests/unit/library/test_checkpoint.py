@@ -220,7 +220,7 @@ def test_a_file_that_is_cut_short_says_how_much_is_missing(tmp_path: Path) -> No
     for length in (0, 5, 20, len(whole) - 1):
         error = problem_of(checkpoint(tmp_path / "m", whole[:length]))
         assert error.reason is Reason.MODEL_FILE_DAMAGED
-        assert "cut short" in error.problem.message
+        assert "truncated" in error.problem.message
 
 
 @pytest.mark.parametrize(
