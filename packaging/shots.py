@@ -18,10 +18,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 import qasync
 from PySide6.QtWidgets import QApplication
 
+from engine_host.client import Folders
 from engine_host.protocol.engines import EngineState
-from sndr_gui.host.connection import Link
+from sndr_gui.host.connection import HostConnection
 from sndr_gui.host.notices import Notices
-from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import HostState
@@ -64,8 +64,8 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
     notices = Notices()
     tasks = Tasks(lambda error: print(f"failed: {error!r}", file=sys.stderr))
     state = HostState()
-    link = Link(state, HostProcess(Folders.resolve()))
-    session = Session(state, link, tasks, notices)
+    connection = HostConnection(state, HostProcess(Folders.resolve()))
+    session = Session(state, connection, tasks, notices)
     with tempfile.TemporaryDirectory() as scratch:
         file = SettingsFile(Path(scratch) / "window.json")
         window = Window(file, notices)
@@ -73,19 +73,19 @@ async def run(folder: Path, names: list[str], fill: bool) -> None:
         window.resize(1280, 820)
         window.show()
         window.attach(pages)
-        connection = tasks.start(link.run(), "link")
+        running = tasks.start(connection.run(), "connection")
         for _ in range(300):
-            if link.connected:
+            if connection.connected:
                 break
             await settle(0.1)
         if fill:
             await fill_pages(window, pages)
         for path in await shoot(window, folder, names):
             print(path)
-        connection.cancel()
-        await asyncio.gather(connection, return_exceptions=True)
+        running.cancel()
+        await asyncio.gather(running, return_exceptions=True)
         await tasks.close()
-        await link.close()
+        await connection.close()
         window.deleteLater()
 
 

@@ -18,10 +18,9 @@ os.environ.setdefault("QT_API", "pyside6")
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
-from sndr_gui.host.errors import HostError
+from engine_host.client import Folders
 from sndr_gui.host.notices import Notices
-from sndr_gui.host.paths import Folders
-from sndr_gui.host.process import HostProcess
+from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import SettingsFile
@@ -53,7 +52,7 @@ def main(arguments: list[str]) -> int:
     app.setApplicationDisplayName("SNDR Control Center")
     app.setDesktopFileName("sndr")
     folders = Folders.resolve()
-    file = SettingsFile(folders.window_settings)
+    file = SettingsFile(folders.config / "window.json")
     theme.setup(app, file.current.theme)
     loop = qasync.QEventLoop(app)
     asyncio.set_event_loop(loop)
@@ -81,7 +80,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
 
         inspection.watch()
     process = HostProcess(folders)
-    # The host starts while the window paints; the link then finds it.
+    # The host starts while the window paints; the connection then finds it.
     early = tasks.start(_start_early(process), "start the engine host")
     await painted.wait()
     if say_ready:
@@ -93,33 +92,33 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
         )
     # 0.4 s of imports that the first picture does not need.
     await asyncio.to_thread(importlib.import_module, "sndr_gui.views.window.context")
-    from sndr_gui.host.connection import Link
+    from sndr_gui.host.connection import HostConnection
     from sndr_gui.host.session import Session
     from sndr_gui.host.state import HostState
     from sndr_gui.models.settings.page import save_window_settings
     from sndr_gui.views.window.context import PageContext
 
     state = HostState()
-    link = Link(state, process)
-    session = Session(state, link, tasks, notices)
+    connection = HostConnection(state, process)
+    session = Session(state, connection, tasks, notices)
     window.attach(PageContext(session, file, window.go))
-    connection = tasks.start(link.run(), "link")
+    running = tasks.start(connection.run(), "connection")
     await done.wait()
     save_window_settings(file, notices.warning, geometry=window.geometry_text, page=window.current)
     window.deactivate()
-    for task in (early, connection):
+    for task in (early, running):
         task.cancel()
-    await asyncio.gather(early, connection, return_exceptions=True)
+    await asyncio.gather(early, running, return_exceptions=True)
     # What is under way ends before its connection does: a request that is cut off leaves its socket open.
     await tasks.close()
-    await link.close()
+    await connection.close()
     app.removeEventFilter(quit_filter)
     window.deleteLater()
 
 
 async def _start_early(process: HostProcess) -> None:
-    # The link tries again and tells the person why it fails.
-    with contextlib.suppress(HostError):
+    # The connection tries again and tells the person why it fails.
+    with contextlib.suppress(HostStartFailed):
         await process.find_or_start()
 
 

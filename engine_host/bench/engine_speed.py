@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import httpx
 
 from engine_host.core.errors import HostError
+from engine_host.core.sse import DONE, async_messages
 from engine_host.protocol.engines import SpeedRow
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import ServerChoice
@@ -171,11 +172,11 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
             if not answer.is_success:
                 text = (await answer.aread()).decode("utf-8", "replace")
                 raise _failed(f"It answered {answer.status_code}.", {"answer": text[:500]})
-            async for line in answer.aiter_lines():
-                if not line.startswith("data: ") or line == "data: [DONE]":
+            async for message in async_messages(answer.aiter_lines()):
+                if not message.data or message.data == DONE:
                     continue
                 now = time.perf_counter()
-                part = json.loads(line[6:])
+                part = json.loads(message.data)
                 if "error" in part:
                     raise _failed("It broke off.", {"error": part["error"]})
                 if first is None and part.get("choices"):

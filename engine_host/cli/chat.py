@@ -11,6 +11,7 @@ from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
 
 
 @click.command()
@@ -128,9 +129,9 @@ def _interactive(out: Output, conversation: _Conversation) -> Exit | None:
 
 
 def _running(client: ControlClient) -> str:
-    from engine_host.protocol.engines import EnginePage, EngineState
+    from engine_host.protocol.engines import EngineState
 
-    engines = client.get("/v1/engines", EnginePage).engines
+    engines = client.call(ops.ENGINES).engines
     for engine in engines:
         if engine.state in {EngineState.READY, EngineState.BUSY}:
             return engine.name

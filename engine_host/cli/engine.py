@@ -15,11 +15,11 @@ from engine_host.protocol.engines import (
     Installation,
     InstallationPage,
     ServerBuild,
-    ServerPage,
     SpeedComparison,
 )
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.jobs import Job, JobPage, JobState
+from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.operations import table as ops
 
 
 @click.group()
@@ -32,8 +32,8 @@ def engine() -> None:
 def list_servers(out: Output) -> Exit | None:
     """List the servers here and which of them runs next."""
     with find_or_start() as hold:
-        page = hold.client.get("/v1/servers", ServerPage)
-        environments = hold.client.get("/v1/installations", InstallationPage)
+        page = hold.client.call(ops.SERVERS)
+        environments = hold.client.call(ops.INSTALLATIONS)
     rows = [
         (
             "→" if server.choice is page.next_start else "",
@@ -95,7 +95,7 @@ def build(out: Output, name: str, backend: str) -> Exit | None:
     """
     request = ServerBuild(backend=Backend(backend))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post("/v1/servers/build", Job, request), out)
+        job = follow(hold.client, hold.client.call(ops.BUILD_SERVER, request), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
     out.result(job, [f"{name} is built ({duration(took)}).", *_details(job.result)])
     return None
@@ -113,7 +113,7 @@ def install(out: Output, name: str, version: str | None, build_: str | None) -> 
         if chosen.present and chosen.problem is None:
             out.result(chosen, f"vLLM {chosen.id} is installed already, in {chosen.path}.")
             return None
-        job = follow(hold.client, hold.client.post(f"/v1/installations/{chosen.id}", Job), out)
+        job = follow(hold.client, hold.client.call(ops.INSTALL, id=chosen.id), out)
     took = (job.ended_at or job.created_at) - (job.started_at or job.created_at)
     out.result(job, [f"{name} {chosen.id} is installed ({duration(took)}).", *_details(job.result)])
     return None
@@ -131,13 +131,13 @@ def remove(out: Output, name: str, version: str | None, build_: str | None) -> E
         if not chosen.present and chosen.problem is None and not chosen.leftover:
             out.result(chosen, f"vLLM {chosen.id} is not installed.")
             return None
-        job = follow(hold.client, hold.client.delete(f"/v1/installations/{chosen.id}", Job), out)
+        job = follow(hold.client, hold.client.call(ops.REMOVE_INSTALLATION, id=chosen.id), out)
     out.result(job, f"{name} {chosen.id} is removed.")
     return None
 
 
 def _installation(client: ControlClient, version: str | None, build_: str | None) -> Installation:
-    page = client.get("/v1/installations", InstallationPage)
+    page = client.call(ops.INSTALLATIONS)
     if build_ is None:
         build_ = next(one.build for one in page.installations if one.recommended)
     for one in page.installations:
@@ -156,8 +156,8 @@ def _installation(client: ControlClient, version: str | None, build_: str | None
 def compare(out: Output) -> Exit | None:
     """Measure the prebuilt server against the built one, in one run on one model."""
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post("/v1/servers/compare", Job), out)
-        page = hold.client.get("/v1/servers", ServerPage)
+        job = follow(hold.client, hold.client.call(ops.COMPARE_SERVERS), out)
+        page = hold.client.call(ops.SERVERS)
     if page.comparison is None:
         raise HostError(Reason.INTERNAL, "The comparison ended without a result.", evidence={"job": job.id})
     out.result(page.comparison, _compared(page.comparison))
@@ -203,7 +203,7 @@ def jobs(out: Output) -> Exit | None:
     if context.invoked_subcommand is not None:
         return None
     with connected() as client:
-        page = client.get("/v1/jobs", JobPage)
+        page = client.call(ops.JOBS)
     rows = [(job.id, job.state.value, job.title, _where(job)) for job in page.jobs]
     out.result(page, table(("id", "state", "job", ""), rows) if rows else "No jobs.")
     return None
@@ -231,4 +231,4 @@ def cancel(out: Output, job: str) -> Exit | None:
 
 
 def _cancel(client: ControlClient, job: str) -> Job:
-    return client.delete(f"/v1/jobs/{job}", Job)
+    return client.call(ops.CANCEL_JOB, id=job)

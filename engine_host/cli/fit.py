@@ -13,12 +13,12 @@ from engine_host.protocol.fit import (
     FitGpu,
     FitReport,
     FitRequest,
-    HubModel,
     MeasuredPage,
     ReadFromHub,
     Roofline,
     Verdict,
 )
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind
 
 # No start can be given more.
@@ -100,19 +100,19 @@ def fit(
     )
     with find_or_start() as hold:
         if starts:
-            page = hold.client.get("/v1/fit/starts", MeasuredPage)
+            page = hold.client.call(ops.FIT_STARTS)
             if model is not None and all(one.model != model for one in page.starts):
                 # A path or an id: the host knows what its starts are called.
-                model = hold.client.post("/v1/fit", FitReport, request).model
+                model = hold.client.call(ops.FIT, request).model
             page = _of_model(page, model)
             out.result(page, _starts(page))
             return None
         if online:
             repository, _, revision = request.model.partition("@")
             hub_request = ReadFromHub(repository=repository, revision=revision or "main")
-            found = hold.client.post("/v1/fit/hub", HubModel, hub_request)
+            found = hold.client.call(ops.READ_FROM_HUB, hub_request)
             request = request.model_copy(update={"model": found.model})
-        report = hold.client.post("/v1/fit", FitReport, request)
+        report = hold.client.call(ops.FIT, request)
     out.result(report, _lines(report))
     return Exit.ENGINE if report.verdict in {Verdict.DOES_NOT_FIT, Verdict.CANNOT_RUN} else None
 

@@ -10,6 +10,7 @@ from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchRequest
 
 
@@ -63,7 +64,7 @@ def launch(
         )
 
     def about(client: ControlClient) -> str:
-        return _verdict(client.post("/v1/fit", FitReport, _question(request)))
+        return _verdict(client.call(ops.FIT, _question(request)))
 
     start_options = StartOptions(dry_run=dry_run, detach=detach, replace=replace, about=about)
     return start(out, start_options, lambda _client: request)

@@ -1,7 +1,6 @@
 """`sndr patches`: the catalogue, preflight, switches, and what took effect in a running engine."""
 
 import os
-from urllib.parse import quote
 
 import click
 
@@ -13,21 +12,18 @@ from engine_host.cli.text.job_progress import follow
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import duration
-from engine_host.protocol.engines import Engine, EnginePage
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.jobs import Job
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Nothing, Operation
 from engine_host.protocol.patches import (
     BisectCheck,
-    CheckPage,
     CheckVerdict,
     EnginePatches,
     Patch,
     PatchCheck,
-    PatchDetail,
     PatchEvidence,
     PatchOutcome,
-    PatchPage,
-    PlannedPatches,
+    PatchQuery,
     SwitchPatches,
 )
 from engine_host.protocol.plans import BisectRequest, BisectResult, BisectVerdict, EngineKind, LaunchRequest
@@ -47,7 +43,7 @@ def patches() -> None:
 def list_patches(out: Output, family: str | None) -> Exit | None:
     """List the catalogue in order of application."""
     with find_or_start() as hold:
-        page = hold.client.get("/v1/patches", PatchPage)
+        page = hold.client.call(ops.PATCHES)
     families = sorted({patch.family for patch in page.patches})
     if family is not None and not any(one == family or one.startswith(f"{family}.") for one in families):
         raise HostError(
@@ -79,7 +75,7 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
 def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
     """Show one patch: the problem, what it touches as a diff, and what it was measured to do."""
     with find_or_start() as hold:
-        detail = hold.client.get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail, {"vllm": _meant(vllm)})
+        detail = hold.client.call(ops.PATCH, PatchQuery(vllm=_meant(vllm)), id=patch)
     lines = [*_about(detail.patch), ""]
     for operation in detail.operations:
         versions = f" (vLLM {operation.vllm})" if operation.vllm else ""
@@ -98,8 +94,8 @@ def show(out: Output, patch: str, vllm: str | None) -> Exit | None:
 def check(out: Output, vllm: str | None) -> Exit | None:
     """Say of each patch whether it fits a vLLM, without starting it; 5 when one does not or is unusable."""
     with find_or_start() as hold:
-        faults = hold.client.get("/v1/patches", PatchPage).faults
-        page = hold.client.get("/v1/patches/check", CheckPage, {"vllm": _meant(vllm)})
+        faults = hold.client.call(ops.PATCHES).faults
+        page = hold.client.call(ops.CHECK_PATCHES, PatchQuery(vllm=_meant(vllm)))
     lines = [f"vLLM {page.vllm} ({page.source})", ""]
     lines += table(
         ("patch", "", "needed by"),
@@ -149,12 +145,12 @@ def plan(
             resolve = ResolvePreset(
                 preset=preset, hardware=hardware, count=count, overrides=options.request("").overrides
             )
-            planned = hold.client.post("/v1/patches/plan-preset", PlannedPatches, resolve)
+            planned = hold.client.call(ops.PLAN_PRESET_PATCHES, resolve)
         else:
             request = _for_vllm(options.request(model or ""))
-            where = {"vllm": request.installation}
-            checked = hold.client.get("/v1/patches/check", CheckPage, where).checks
-            planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
+            where = PatchQuery(vllm=request.installation)
+            checked = hold.client.call(ops.CHECK_PATCHES, where).checks
+            planned = hold.client.call(ops.PLAN_PATCHES, request)
     wrong = {one.patch: _verdict(one.verdict) for one in checked if one.verdict not in _FINE}
     count = len(planned.chosen)
     lines = [
@@ -180,8 +176,8 @@ def explain(out: Output, patch: str, model: str, options: LaunchOptions) -> Exit
     """Say why a start of MODEL would or would not get PATCH on this machine."""
     request = _for_vllm(options.request(model))
     with find_or_start() as hold:
-        detail = hold.client.get(f"/v1/patches/{quote(patch, safe='')}", PatchDetail)
-        planned = hold.client.post("/v1/patches/plan", PlannedPatches, request)
+        detail = hold.client.call(ops.PATCH, PatchQuery(), id=patch)
+        planned = hold.client.call(ops.PLAN_PATCHES, request)
     decision = next((one for one in planned.left_out if one.patch == patch), None)
     lines = [*_about(detail.patch), ""]
     if decision is not None:
@@ -204,7 +200,7 @@ def switch(out: Output, to: str, names: tuple[str, ...]) -> Exit | None:
     """Switch patches, families or `all` on or off in the settings; holds from the next start."""
     request = SwitchPatches.model_validate({"to": to, "names": names})
     with find_or_start() as hold:
-        page = hold.client.post("/v1/patches/switch", PatchPage, request)
+        page = hold.client.call(ops.SWITCH_PATCHES, request)
     off = [patch.id for patch in page.patches if patch.switch == "off"]
     out.result(page, f"Off now: {', '.join(off) or 'none'}. This holds from the next start.")
     return None
@@ -215,7 +211,7 @@ def switch(out: Output, to: str, names: tuple[str, ...]) -> Exit | None:
 @command
 def status(out: Output, engine: str | None) -> Exit | None:
     """Say which patch took effect in which process of a running engine."""
-    return _live(out, engine, "", post=False)
+    return _live(out, engine, ops.ENGINE_PATCHES)
 
 
 @patches.command("probe")
@@ -223,7 +219,7 @@ def status(out: Output, engine: str | None) -> Exit | None:
 @command
 def probe(out: Output, engine: str | None) -> Exit | None:
     """Ask each process of a running engine what is live now; 5 when an applied patch is not."""
-    return _live(out, engine, "/probe", post=True)
+    return _live(out, engine, ops.PROBE_PATCHES)
 
 
 @patches.command("without")
@@ -234,8 +230,7 @@ def without(out: Output, patch: str, engine: str | None) -> Exit | None:
     """Start a running engine again without PATCH."""
     with connected() as client:
         name = engine or _newest(client)
-        path = f"/v1/engines/{quote(name, safe='')}/patches/{quote(patch, safe='')}/start-without"
-        started = client.post(path, Engine)
+        started = client.call(ops.START_WITHOUT, id=name, patch=patch)
     message = f"{started.name} starts again without {patch} ({started.id})."
     out.result(started, [message, "Follow it: sndr status"])
     return None
@@ -282,7 +277,7 @@ def bisect(
     launch = _for_vllm(options.request(model or "").model_copy(update={"preset": preset}))
     request = BisectRequest(launch=launch, check=BisectCheck.model_validate(check))
     with find_or_start() as hold:
-        job = follow(hold.client, hold.client.post("/v1/patches/bisect", Job, request), out)
+        job = follow(hold.client, hold.client.call(ops.BISECT_PATCHES, request), out)
         stays = not hold.started_here
     found = BisectResult.model_validate(job.result)
     rows = [
@@ -318,11 +313,10 @@ def _for_vllm(request: LaunchRequest) -> LaunchRequest:
     return request.model_copy(update={"engine": EngineKind.VLLM})
 
 
-def _live(out: Output, engine: str | None, path: str, *, post: bool) -> Exit | None:
+def _live(out: Output, engine: str | None, operation: Operation[Nothing, EnginePatches]) -> Exit | None:
     with connected() as client:
         name = engine or _newest(client)
-        where = f"/v1/engines/{quote(name, safe='')}/patches{path}"
-        found = client.post(where, EnginePatches) if post else client.get(where, EnginePatches)
+        found = client.call(operation, id=name)
     lines = [found.summary or "No process of this engine has said anything of patches; only vLLM has any."]
     rows = []
     dead = False
@@ -345,7 +339,7 @@ def _live(out: Output, engine: str | None, path: str, *, post: bool) -> Exit | N
 
 
 def _newest(client: ControlClient) -> str:
-    page = client.get("/v1/engines", EnginePage)
+    page = client.call(ops.ENGINES)
     if not page.engines:
         raise HostError(
             Reason.NO_ENGINE_RUNS,

@@ -21,8 +21,8 @@ from engine_host.cli.text.plan import finding_lines
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.deploy import GpuUuid, Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchRequest
-from engine_host.protocol.presets import PresetPage
 
 TARGETS = click.Choice([target.value for target in RenderTarget])
 _PORT, _ADDRESS = 8000, "127.0.0.1"
@@ -173,7 +173,7 @@ def render(
     GPUs by UUID and its files; with it nothing of this machine is in it, and the model is fetched there.
     """
     with find_or_start() as hold:
-        presets = {item.preset.id for item in hold.client.get("/v1/presets", PresetPage).presets}
+        presets = {item.preset.id for item in hold.client.call(ops.PRESETS).presets}
         if wanted in presets:
             launch = options.request(model).model_copy(update={"preset": wanted})
         else:
@@ -187,7 +187,7 @@ def write_down(
 ) -> None:
     """Render a start, and print it or write it into the folder that was named. Raises HostError."""
     try:
-        rendering = client.post("/v1/render", Rendering, options.request(launch, target))
+        rendering = client.call(ops.RENDER, options.request(launch, target))
     except HostError as error:
         named = with_option(error, launch)
         raise with_near_names(client, named, launch.model or launch.preset or "") from error

@@ -7,9 +7,9 @@ from engine_host.cli.start.follow import GONE, StartOptions, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
-from engine_host.protocol.engines import EnginePage
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.models import ModelOrigin, ModelPage
+from engine_host.protocol.models import ModelOrigin
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest
 
 
@@ -63,7 +63,7 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
     with connected() as client:
-        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in GONE]
+        alive = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
         if engine is not None:
             alive = [one for one in alive if engine in {one.id, one.name}]
         if not alive and every:
@@ -87,7 +87,7 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
 def _demo_model(client: ControlClient, engine: EngineKind) -> str:
     """The bundled model in the form that the engine reads."""
     form = "safetensors" if engine is EngineKind.VLLM else "GGUF"
-    bundled = [one for one in client.get("/v1/models", ModelPage).models if one.origin is ModelOrigin.BUNDLED]
+    bundled = [one for one in client.call(ops.MODELS).models if one.origin is ModelOrigin.BUNDLED]
     for model in bundled:
         if model.format == form:
             return model.id

@@ -11,8 +11,9 @@ import click
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.client.sync import connected
 from engine_host.core.errors import HostError
-from engine_host.protocol.engines import EnginePage, EngineState
+from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 
@@ -69,9 +70,9 @@ def quit_host(out: Output, seconds: float) -> Exit | None:
     """End the host, and with it every engine that is not kept."""
     with connected() as client:
         folders = client.folders
-        alive = [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in _GONE]
+        alive = [one for one in client.call(ops.ENGINES).engines if one.state not in _GONE]
         kept = [one for one in alive if one.keep]
-        client.quit()
+        client.call(ops.QUIT_HOST)
     end = time.monotonic() + seconds
     while folders.socket.exists():
         if time.monotonic() > end:

@@ -14,6 +14,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.settings import SettingPage, SettingsChange
 
@@ -79,7 +80,7 @@ def _read() -> SettingPage:
     folders = Folders.resolve()
     try:
         with connected(folders) as client:
-            return client.get("/v1/settings", SettingPage)
+            return client.call(ops.SETTINGS)
     except HostError as error:
         if error.reason is not Reason.HOST_UNREACHABLE:
             raise
@@ -93,7 +94,7 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
     before = _written(folders.settings)
     try:
         with connected(folders) as client:
-            page = client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
+            page = client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
     except HostError as error:
         if error.reason is not Reason.HOST_UNREACHABLE:
             raise

@@ -17,12 +17,14 @@ from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, LogLineEvent
 from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
-from engine_host.protocol.logs import LogLine, LogPage
-from engine_host.protocol.models import ModelFile, ModelPage
+from engine_host.protocol.logs import LogLine, LogPage, LogQuery
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _FREQUENT = {"engine.readings", "telemetry.sample", "log.line"}
@@ -43,8 +45,8 @@ _LOOK_BACK = 10_000
 def status(out: Output, everything: bool) -> Exit | None:
     """Say what runs: the host, its endpoint, its engines, and a last start that failed."""
     with connected() as client:
-        host = client.get("/v1/host", HostInfo)
-        engines = client.get("/v1/engines", EnginePage).engines
+        host = client.call(ops.HOST)
+        engines = client.call(ops.ENGINES).engines
     if out.as_json:
         out.record(
             {"host": host.model_dump(mode="json"), "engines": [e.model_dump(mode="json") for e in engines]}
@@ -129,8 +131,7 @@ def _engines(engines: tuple[Engine, ...]) -> list[str]:
 def models(out: Output, scan: bool) -> Exit | None:
     """List the models found on this machine."""
     with find_or_start() as hold:
-        read = hold.client.post if scan else hold.client.get
-        page = read("/v1/models", ModelPage) if not scan else hold.client.post("/v1/models/scan", ModelPage)
+        page = hold.client.call(ops.SCAN_MODELS if scan else ops.MODELS)
     rows = [
         (
             model.id,
@@ -281,7 +282,7 @@ def _show_files(out: Output, page: LogPage) -> None:
 
 def _newest_of(client: ControlClient, model: str) -> str | None:
     """The id of the newest engine that runs or ran under a model's name."""
-    engines = [one for one in client.get("/v1/engines", EnginePage).engines if one.name == model]
+    engines = [one for one in client.call(ops.ENGINES).engines if one.name == model]
     newest = max(engines, key=lambda engine: engine.created_at, default=None)
     return newest.id if newest is not None else None
 
@@ -289,7 +290,7 @@ def _newest_of(client: ControlClient, model: str) -> str | None:
 def _check_source(client: ControlClient, source: str, sources: Collection[str]) -> None:
     """Raise HostError(not_found) for a source that there is not; one may be silent so far."""
     known = {"host", "build", *sources}
-    known |= {engine.id for engine in client.get("/v1/engines", EnginePage).engines}
+    known |= {engine.id for engine in client.call(ops.ENGINES).engines}
     if source not in known:
         raise _no_source(source, sorted(known))
 
@@ -304,8 +305,7 @@ def _no_source(source: str, known: Sequence[str]) -> HostError:
 
 
 def _tail(client: ControlClient, source: str | None, level: str, count: int) -> LogPage:
-    parameters = {"source": source, "severity": level, "limit": count}
-    return client.get("/v1/logs", LogPage, parameters)
+    return client.call(ops.LOGS, LogQuery(source=source, severity=Severity(level), limit=count))
 
 
 def _print(out: Output, line: LogLine) -> None:

@@ -1,1 +1,28 @@
-"""The control client: how the command line and the window reach a host."""
+"""Clients of the control API, and what the window shares with the host.
+
+The names here are imported when they are used: the window paints before it imports pydantic.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from engine_host.core.errors import HostError
+    from engine_host.core.paths import Folders
+    from engine_host.core.rates import decode_rate
+    from engine_host.core.sse import DONE, SseMessage
+
+__all__ = ["DONE", "Folders", "HostError", "SseMessage", "decode_rate"]
+_MODULES = {
+    "DONE": "sse",
+    "Folders": "paths",
+    "HostError": "errors",
+    "SseMessage": "sse",
+    "decode_rate": "rates",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _MODULES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"engine_host.core.{_MODULES[name]}"), name)

@@ -5,14 +5,14 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.client.sync import chunks, error_in
+from engine_host.client import failures
+from engine_host.client.sync import chunks
 from engine_host.core.errors import HostError
+from engine_host.core.rates import decode_rate
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
 
 _ANSWER = 300.0
-_SHORTEST_TIMED = 0.02
-"""Seconds below which a text came in one go, and its rate would be of the network."""
 
 
 @dataclass
@@ -76,8 +76,8 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
     if first is not None and last is not None:
         answer.ttft = first - began
         # vLLM tells no rate: then it is the rate at which the text came here.
-        if not told and (answer.generated_tokens or 0) > 1 and last - first > _SHORTEST_TIMED:
-            answer.decode_rate = ((answer.generated_tokens or 0) - 1) / (last - first)
+        if not told:
+            answer.decode_rate = decode_rate(answer.generated_tokens, last - first)
     return answer
 
 
@@ -113,7 +113,7 @@ def ask(
             ) as response,
         ):
             if not response.is_success:
-                raise error_in(response.read(), response.status_code)
+                raise failures.of_answer(response.read(), response.status_code)
             return collect(_checked(chunks(response.iter_lines())), show, began)
     except httpx.TransportError as error:
         raise HostError(

@@ -2,29 +2,30 @@
 
 import json
 import os
-import secrets
 import socket
 import sys
 import time
 from collections.abc import Callable, Generator, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, overload
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from engine_host import __version__
+from engine_host.client import failures
+from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, query_of, request_of
+from engine_host.core import sse
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
-from engine_host.protocol.base import CALLER, PROTOCOL_MAJOR, Version
-from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
-from engine_host.protocol.events import EVENT, Event
+from engine_host.protocol.base import CALLER, Command, Query, Version
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.events import EVENT, Event, EventQuery
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
 
 if TYPE_CHECKING:
     import httpx
-
-T = TypeVar("T", bound=BaseModel)
-Parameters = Mapping[str, str | int | float | bool | None]
 
 _CONNECT = 2.0
 _ANSWER = 30.0
@@ -81,8 +82,7 @@ class ControlClient:
             verify=False,
         )
         try:
-            self.version = self.get("/v1/version", Version)
-            _check_major(self.version)
+            self.version = failures.check_version(self.call(ops.VERSION))
         except BaseException:
             self.close()
             raise
@@ -97,9 +97,9 @@ class ControlClient:
             try:
                 probe.connect(str(self.folders.socket))
             except FileNotFoundError as error:
-                raise _not_running(self.folders) from error
+                raise failures.not_running(str(self.folders.socket)) from error
             except OSError as error:
-                raise _not_running(self.folders, was_there=True) from error
+                raise failures.not_running(str(self.folders.socket), was_there=True) from error
 
     def close(self) -> None:
         """Drop the connection."""
@@ -107,36 +107,28 @@ class ControlClient:
             self._http.close()
             self._http = None
 
-    def get(self, path: str, answer: type[T], parameters: Parameters | None = None) -> T:
-        """Read a resource. Raises HostError."""
-        return answer.model_validate_json(self._ask("GET", path, parameters=parameters))
+    @overload
+    def call(self, operation: Operation[Nothing, Answer], /, **path: str) -> Answer: ...
 
-    def post(self, path: str, answer: type[T], body: BaseModel | None = None) -> T:
-        """Send a command and read its answer. Raises HostError."""
-        return answer.model_validate_json(self._ask("POST", path, body=body))
+    @overload
+    def call(self, operation: Operation[Asked, Answer], asked: Asked, /, **path: str) -> Answer: ...
 
-    def put(self, path: str, answer: type[T], body: BaseModel) -> T:
-        """Replace something and read what holds now. Raises HostError."""
-        return answer.model_validate_json(self._ask("PUT", path, body=body))
-
-    def delete(self, path: str, answer: type[T], parameters: Parameters | None = None) -> T:
-        """Stop or remove something. Raises HostError."""
-        return answer.model_validate_json(self._ask("DELETE", path, parameters=parameters))
-
-    def quit(self) -> None:
-        """Ask the host to end. Raises HostError."""
-        self._ask("POST", "/v1/host/quit")
+    def call(
+        self, operation: Operation[Any, Answer], asked: Command | Query = NOTHING, /, **path: str
+    ) -> Answer:
+        """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
+        return answer_of(operation, self._send(request_of(operation, asked, path)))
 
     def event_lines(self, after: int | None = None, run_id: str | None = None) -> Iterator[str]:
         """The JSON of each event numbered above `after` (None: from now on), as it comes.
 
         Raises HostError(host_gone) when the stream ends.
         """
-        parameters = {"after": after, "run": run_id}
-        with self._streaming("GET", "/v1/events", parameters=parameters, silence=_SILENCE) as answer:
-            for line in answer.iter_lines():
-                if line.startswith("data:"):
-                    yield line[5:].strip()
+        query = query_of(EventQuery(after=after, run=run_id))
+        with self._streaming("GET", ops.EVENTS.path, query=query, silence=_SILENCE) as answer:
+            for message in sse.messages(answer.iter_lines()):
+                if message.data:
+                    yield message.data
         raise HostError(Reason.HOST_GONE, "The engine host has ended.")
 
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
@@ -155,21 +147,29 @@ class ControlClient:
         with self._streaming("POST", path, body=body, silence=None) as answer:
             yield from chunks(answer.iter_lines())
 
-    def _ask(
-        self, method: str, path: str, *, parameters: Parameters | None = None, body: BaseModel | None = None
-    ) -> bytes:
-        headers = {} if method == "GET" else {"Idempotency-Key": secrets.token_hex(16)}
-        content = None
-        if body is not None:
-            headers["Content-Type"] = "application/json"
-            content = body.model_dump_json()
-        with self._mapped_errors():
-            answer = self._connected().request(
-                method, path, params=_present(parameters), content=content, headers=headers
-            )
-        if answer.is_success:
-            return answer.content
-        raise error_in(answer.content, answer.status_code)
+    def _send(self, sent: Sent) -> bytes:
+        import httpx
+
+        timeout = httpx.Timeout(max(sent.seconds, _ANSWER), connect=_CONNECT)
+        for last in range(1, sent.tries + 1):
+            try:
+                answer = self._connected().request(
+                    sent.method,
+                    sent.path,
+                    params=dict(sent.query),
+                    content=sent.content,
+                    headers=sent.headers,
+                    timeout=timeout,
+                )
+            except httpx.RequestError as error:
+                if last == sent.tries:
+                    raise failures.of_transport(error, str(self.folders.socket)) from error
+            else:
+                if answer.is_success:
+                    return answer.content
+                raise failures.of_answer(answer.content, answer.status_code)
+            time.sleep(PAUSE)
+        raise AssertionError("unreachable")
 
     @contextmanager
     def _streaming(
@@ -177,38 +177,20 @@ class ControlClient:
         method: str,
         path: str,
         *,
-        parameters: Parameters | None = None,
+        query: Mapping[str, Any] | None = None,
         body: dict[str, Any] | None = None,
         silence: float | None,
     ) -> "Iterator[httpx.Response]":
         import httpx
 
         timeout = httpx.Timeout(_ANSWER, connect=_CONNECT, read=silence)
-        with (
-            self._mapped_errors(),
-            self._connected().stream(
-                method, path, params=_present(parameters), json=body, timeout=timeout
-            ) as answer,
-        ):
-            if not answer.is_success:
-                raise error_in(answer.read(), answer.status_code)
-            yield answer
-
-    @contextmanager
-    def _mapped_errors(self) -> Iterator[None]:
-        import httpx
-
         try:
-            yield
-        except httpx.ConnectError as error:
-            raise _not_running(self.folders, was_there=True) from error
-        except httpx.TransportError as error:
-            raise HostError(
-                Reason.HOST_GONE,
-                "The engine host does not answer any more.",
-                cause=f"It ended, or it hangs ({type(error).__name__}).",
-                fix=Fix(text="Read what it said last.", command="sndr logs host"),
-            ) from error
+            with self._connected().stream(method, path, params=query, json=body, timeout=timeout) as answer:
+                if not answer.is_success:
+                    raise failures.of_answer(answer.read(), answer.status_code)
+                yield answer
+        except httpx.RequestError as error:
+            raise failures.of_transport(error, str(self.folders.socket)) from error
 
     def _connected(self) -> "httpx.Client":
         if self._http is None:
@@ -268,64 +250,12 @@ def chunks(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
 
     Raises HostError when the stream carries an error instead of a chunk.
     """
-    for line in lines:
-        if not line.startswith("data:"):
-            continue
-        data = line[5:].strip()
-        if data == "[DONE]":
+    for message in sse.messages(lines):
+        if message.data == sse.DONE:
             return
-        chunk = json.loads(data)
+        if not message.data:
+            continue
+        chunk = json.loads(message.data)
         if "error" in chunk:
-            raise error_in(data.encode(), 500)
+            raise failures.of_answer(message.data.encode(), 500)
         yield chunk
-
-
-def error_in(content: bytes, status: int) -> HostError:
-    """The error of an answer: the control API's own, OpenAI's form, or a plain sentence."""
-    try:
-        return HostError.from_problem(ErrorAnswer.model_validate_json(content).error)
-    except ValidationError:
-        pass
-    try:
-        message = json.loads(content)["error"]["message"]
-        code = json.loads(content)["error"].get("code")
-    except (ValueError, KeyError, TypeError):
-        return HostError(
-            Reason.INTERNAL,
-            f"The engine host answered with HTTP status {status}.",
-            evidence={"body": content[:500].decode(errors="replace")},
-        )
-    known = {reason.value for reason in Reason}
-    by_status = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
-    reason = Reason(code) if code in known else by_status.get(status, Reason.INTERNAL)
-    return HostError(reason, str(message), evidence={"status": status})
-
-
-def _check_major(version: Version) -> None:
-    if version.major == PROTOCOL_MAJOR:
-        return
-    older = "the engine host" if version.major < PROTOCOL_MAJOR else "this program"
-    raise HostError(
-        Reason.PROTOCOL_MISMATCH,
-        f"The engine host speaks protocol {version.major}, this program {PROTOCOL_MAJOR}.",
-        cause=f"The host is {version.program}; one of the two was updated.",
-        fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
-    )
-
-
-def _present(parameters: Parameters | None) -> dict[str, str | int | float | bool]:
-    return {name: value for name, value in (parameters or {}).items() if value is not None}
-
-
-def _not_running(folders: Folders, *, was_there: bool = False) -> HostError:
-    return HostError(
-        Reason.HOST_UNREACHABLE,
-        "No engine host runs.",
-        cause="Its socket is there, but nobody answers: it did not end in an orderly way."
-        if was_there
-        else "",
-        fix=Fix(
-            text="Start a model with `sndr run`, or the host alone with `sndr serve`.", command="sndr serve"
-        ),
-        evidence={"socket": str(folders.socket)},
-    )

@@ -35,6 +35,11 @@ class HostError(Exception):
         """The reason code."""
         return self.problem.reason
 
+    @property
+    def lost(self) -> bool:
+        """Tell that no host answered: nothing was refused, and the same may work in a moment."""
+        return self.reason in {Reason.HOST_GONE, Reason.HOST_UNREACHABLE}
+
     @classmethod
     def from_problem(cls, problem: Problem) -> "HostError":
         """The exception that carries this problem."""

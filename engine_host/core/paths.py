@@ -10,11 +10,12 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import platformdirs
 
-from engine_host.core.errors import HostError
-from engine_host.protocol.errors import Fix, Reason
+if TYPE_CHECKING:
+    from engine_host.protocol.errors import Problem
 
 # sun_path holds 108 bytes on Linux and 104 on macOS; an engine's socket adds 24 to the run folder.
 _LONGEST_RUN_FOLDER = 76
@@ -110,6 +111,9 @@ class Folders:
         Raises HostError(run_folder_unsafe) when it belongs to somebody else or others may enter it, and
         HostError(not_writable) when it cannot be made.
         """
+        from engine_host.core.errors import HostError
+        from engine_host.protocol.errors import Reason
+
         try:
             self.run.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
@@ -127,30 +131,42 @@ class Folders:
 
         Raises HostError(run_folder_unsafe) when it belongs to somebody else or others may enter it.
         """
+        if (problem := self.run_folder_problem()) is not None:
+            from engine_host.core.errors import HostError
+
+            raise HostError.from_problem(problem)
+
+    def run_folder_problem(self) -> "Problem | None":
+        """Return why nothing in the run folder is trusted; None when it is this user's alone or not there."""
         if sys.platform == "win32":
-            return
+            return None
         try:
             info = self.run.lstat()
         except OSError:
             # Nothing can be read from it either.
-            return
+            return None
         mode = stat.S_IMODE(info.st_mode)
-        if not stat.S_ISDIR(info.st_mode) or info.st_uid != os.getuid():
-            raise HostError(
-                Reason.RUN_FOLDER_UNSAFE,
-                f"The run folder {self.run} is not a folder of yours (owner {info.st_uid}).",
+        own = stat.S_ISDIR(info.st_mode) and info.st_uid == os.getuid()
+        if own and not mode & 0o077:
+            return None
+        # The window looks here before its first picture, for which pydantic would be late.
+        from engine_host.protocol.errors import Fix, Problem, Reason
+
+        if not own:
+            return Problem(
+                reason=Reason.RUN_FOLDER_UNSAFE,
+                message=f"The run folder {self.run} is not a folder of yours (owner {info.st_uid}).",
                 cause="Another user made it, or it is a link.",
-                fix="Remove it, or set SNDR_HOME to a folder of yours.",
+                fix=Fix(text="Remove it, or set SNDR_HOME to a folder of yours."),
                 evidence={"path": str(self.run), "owner": info.st_uid, "mode": oct(mode)},
             )
-        if mode & 0o077:
-            raise HostError(
-                Reason.RUN_FOLDER_UNSAFE,
-                f"The run folder {self.run} can be entered by others (mode {mode:04o}).",
-                cause="Its permissions were changed; whoever enters it could talk to your engines.",
-                fix=Fix(text="Make it private again.", command=f"chmod 700 {self.run}"),
-                evidence={"path": str(self.run), "mode": f"{mode:04o}"},
-            )
+        return Problem(
+            reason=Reason.RUN_FOLDER_UNSAFE,
+            message=f"The run folder {self.run} can be entered by others (mode {mode:04o}).",
+            cause="Its permissions were changed; whoever enters it could talk to your engines.",
+            fix=Fix(text="Make it private again.", command=f"chmod 700 {self.run}"),
+            evidence={"path": str(self.run), "mode": f"{mode:04o}"},
+        )
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.gateway.upstream import frames
+from engine_host.core.sse import payloads
 
 _TAIL_PIECES = 8
 """Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
@@ -63,13 +63,13 @@ class Meter:
         self.over = self._last_begun and data.endswith(b"\n\n")
         if self.content_seen:
             return False
-        self.content_seen = any(_has_content(payload) for payload in frames(data))
+        self.content_seen = any(_has_content(payload) for payload in payloads(data))
         return self.content_seen
 
     def figures(self) -> Figures:
         """The figures at the end of what was fed; forgets the pieces."""
         found: dict[str, Any] = {}
-        for payload in frames(b"".join(self._pieces)):
+        for payload in payloads(b"".join(self._pieces)):
             value = _object(payload)
             found.update(_picked(value))
         self._pieces.clear()

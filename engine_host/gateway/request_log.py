@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from engine_host.core.errors import HostError
+from engine_host.core.rates import decode_rate
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Figures
 from engine_host.protocol.engines import Request, RequestState
@@ -14,7 +15,6 @@ from engine_host.protocol.events import EngineRequestEvent, EventBase
 
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _LONGEST_CLIENT = 200
-_SHORTEST_TIMED = 0.02
 
 Publish = Callable[[EventBase], None]
 
@@ -108,14 +108,10 @@ class Entry:
 
     def _timed(self, figures: Figures) -> Figures:
         """The figures, with the rate at which a stream passed here where the engine does not tell it."""
-        generated = figures.generated_tokens or 0
-        if figures.decode_rate is not None or self.ttft is None or generated < 2:
+        if figures.decode_rate is not None or self.ttft is None:
             return figures
         seconds = time.monotonic() - self.started - self.ttft
-        # What came in one go was not timed.
-        if seconds < _SHORTEST_TIMED:
-            return figures
-        return replace(figures, decode_rate=(generated - 1) / seconds)
+        return replace(figures, decode_rate=decode_rate(figures.generated_tokens, seconds))
 
     def _move(self, state: RequestState) -> None:
         self.state = state

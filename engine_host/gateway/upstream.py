@@ -6,7 +6,6 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 """
 
 import asyncio
-from collections.abc import Sequence
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -229,8 +228,3 @@ async def fetch(target: Target, method: str, path: str, body: bytes = b"") -> tu
     async with await Upstream.open(target, method, path, body) as upstream:
         await upstream.head()
         return upstream.status, await upstream.rest()
-
-
-def frames(data: bytes) -> Sequence[bytes]:
-    """The payloads of the complete `data:` frames in these bytes of an event stream."""
-    return [line[5:].strip() for line in data.split(b"\n") if line.startswith(b"data:")]

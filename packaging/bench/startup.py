@@ -16,10 +16,10 @@ import time
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.chat_stream import ask
 from engine_host.core.paths import Folders
-from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.host import HostInfo
-from engine_host.protocol.models import ModelOrigin, ModelPage
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.models import ModelOrigin
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.e2e.desktop import Desktop, desktop
 
 
@@ -52,18 +52,18 @@ def first_token() -> tuple[float, float]:
         os.environ["SNDR_HOME"] = home
         with find_or_start(Folders.resolve()) as hold:
             client = hold.client
-            models = client.get("/v1/models", ModelPage).models
+            models = client.call(ops.MODELS).models
             demo = next(model for model in models if model.origin is ModelOrigin.BUNDLED)
             began = time.monotonic()
-            plan = client.post("/v1/plans", LaunchPlan, LaunchRequest(model=demo.id))
-            engine = client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+            plan = client.call(ops.PLAN, LaunchRequest(model=demo.id))
+            engine = client.call(ops.START, StartRequest(plan=plan.id))
             while engine.state not in {EngineState.READY, EngineState.BUSY}:
                 if engine.state is EngineState.FAILED:
                     raise RuntimeError(engine.problem.message if engine.problem else "the start failed")
                 time.sleep(0.01)
-                engine = client.get(f"/v1/engines/{engine.id}", Engine)
+                engine = client.call(ops.ENGINE, id=engine.id)
             ready = time.monotonic() - began
-            url = client.get("/v1/host", HostInfo).endpoint.url
+            url = client.call(ops.HOST).endpoint.url
             assert url is not None
             answer = ask(url, engine.name, "Hello!", max_tokens=16)
             assert answer.ttft is not None

@@ -31,9 +31,10 @@ from engine_host.client.chat_stream import ask
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.fit import MeasuredPage
-from engine_host.protocol.patches import EnginePatches, PatchChoice, ProcessRole
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.patches import PatchChoice, ProcessRole
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
-from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.protocol.telemetry import TelemetryQuery
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "tests" / "kernels" / "tiny_mtp_model.py"
@@ -211,8 +212,8 @@ class Check:
     def patches(self, part: str, engine: Engine) -> Iterable[Row]:
         """The ledger and the probe."""
         client = self.host.client
-        yield from judge.ledger(part, client.get(f"/v1/engines/{engine.id}/patches", EnginePatches))
-        yield from judge.probe(part, client.post(f"/v1/engines/{engine.id}/patches/probe", EnginePatches))
+        yield from judge.ledger(part, client.call(ops.ENGINE_PATCHES, id=engine.id))
+        yield from judge.probe(part, client.call(ops.PROBE_PATCHES, id=engine.id))
 
     def telemetry(self, part: str, engine: Engine) -> Iterable[Row]:
         """What the host measures while the engine is there."""
@@ -223,7 +224,7 @@ class Check:
         resident = memory.memory if memory else None
         found = f"{(resident or 0) / 2**30:.2f} GiB resident in {len(pids)} processes"
         yield Row(part, "main memory of the engine", bool(resident), found)
-        series = [one.name for one in self.host.client.get("/v1/telemetry", TelemetryPage).series if one.at]
+        series = [one.name for one in self.host.client.call(ops.TELEMETRY, TelemetryQuery()).series if one.at]
         wanted = {"gpu": not self.asked.cpu, engine.id: True}
         missing = [name for name, asked in wanted.items() if asked and not any(name in one for one in series)]
         yield Row(part, "series are kept", not missing, f"{len(series)} series")
@@ -232,7 +233,7 @@ class Check:
         """Fit's prediction beside what this start reserved, and what the driver says of the whole."""
 
         def compared() -> MeasuredPage | None:
-            page = self.host.client.get("/v1/fit/starts", MeasuredPage)
+            page = self.host.client.call(ops.FIT_STARTS)
             return page if any(one.at >= began for one in page.starts) else None
 
         page = wait_for(compared, "a start that was compared", _TOLD)
@@ -289,7 +290,7 @@ class Check:
         plan = self.planned(part, self.request("sndr-demo", drafts=True, context=4096, streams=8))
         engine = self.started(part, plan, drafts=True)
         self.table.attempt(part, "endpoint", lambda: self.endpoint(part))
-        found = self.host.client.get(f"/v1/engines/{engine.id}/patches", EnginePatches)
+        found = self.host.client.call(ops.ENGINE_PATCHES, id=engine.id)
         workers = [process.pid for process in found.processes if process.role is ProcessRole.WORKER]
         workers = [pid for pid in workers if pid not in {one.pid for one in processes_of(engine)[:1]}]
         if workers:

@@ -20,8 +20,9 @@ import psutil
 
 from engine_host.client.sync import ControlClient, wait_for_host
 from engine_host.core.paths import Folders
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
 T = TypeVar("T")
@@ -74,20 +75,20 @@ class HostUnderTest:
 
     def info(self) -> HostInfo:
         """The machine as the host sees it now."""
-        return self.client.get("/v1/host", HostInfo)
+        return self.client.call(ops.HOST)
 
     def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Return the plan of a start. Raises HostError."""
-        return self.client.post("/v1/plans", LaunchPlan, request)
+        return self.client.call(ops.PLAN, request)
 
     def start(self, plan: LaunchPlan) -> Engine:
         """Start a plan and wait until it is ready. Raises RuntimeError with its last lines when it fails."""
-        engine = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        engine = self.client.call(ops.START, StartRequest(plan=plan.id))
         return self.until(engine.id, {EngineState.READY, EngineState.BUSY}, self._patience)
 
     def engine(self, engine_id: str) -> Engine:
         """One engine now."""
-        return self.client.get(f"/v1/engines/{engine_id}", Engine)
+        return self.client.call(ops.ENGINE, id=engine_id)
 
     def until(self, engine_id: str, states: set[EngineState], seconds: float) -> Engine:
         """Wait for one of these states; a failure that was not waited for raises RuntimeError."""
@@ -103,7 +104,7 @@ class HostUnderTest:
 
     def stop(self, engine: Engine) -> Engine:
         """Stop it in an orderly way."""
-        self.client.delete(f"/v1/engines/{engine.id}", Engine)
+        self.client.call(ops.STOP, StopEngine(), id=engine.id)
         return self.until(engine.id, {EngineState.UNLOADED}, _ENDS)
 
     def end(self) -> int:

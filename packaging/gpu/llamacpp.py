@@ -22,9 +22,10 @@ from judge import HEADING, Row, as_json
 from engine_host.bench.random_model import QWEN3_06B, Shape, write_random_model
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.fit import FitReport, FitRequest
+from engine_host.protocol.fit import FitRequest
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest, Overrides, ServerChoice
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.settings import SettingsChange
 
 ROOT = Path(__file__).resolve().parents[2]
 DEMO = ROOT / "resources" / "models" / "sndr-demo" / "sndr-demo-q8_0.gguf"
@@ -72,7 +73,7 @@ class Check:
         self.host, self.folder = host, folder
         self.rows: list[Row] = []
         values = {"engine.own_server": str(folder / "llama-server")}
-        host.client.put("/v1/settings", SettingPage, SettingsChange(values=values))
+        host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values=values))
 
     def add(self, part: str, check: str, found: Callable[[], Iterable[Row]]) -> None:
         """Print what a check finds; one that raises is a row that failed."""
@@ -127,7 +128,7 @@ class Check:
             server=ServerChoice.OWN,
             **{key: value for key, value in known.items() if key in FitRequest.model_fields},
         )
-        report = self.host.client.post("/v1/fit", FitReport, question)
+        report = self.host.client.call(ops.FIT, question)
         engine = self.started(model, **settings)
         rate = statistics.median(decode_rates(self.host, engine))
         buffers = {key: value for key, value in engine.buffers.items() if value}

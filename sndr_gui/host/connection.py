@@ -8,11 +8,14 @@ from enum import StrEnum
 
 from PySide6.QtCore import QObject, Signal
 
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostGone, HostMismatch, HostStartFailed, HostUnreachable
-from sndr_gui.host.process import HostProcess
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
+from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
+USER_AGENT = "sndr-window"
 _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
@@ -27,7 +30,7 @@ class Phase(StrEnum):
     CLOSING = "closing"
 
 
-class Link(QObject):
+class HostConnection(QObject):
     """The connection to one host, with its story told in a sentence.
 
     Signals:
@@ -40,7 +43,7 @@ class Link(QObject):
         super().__init__()
         self._state = state
         self._process = process
-        self._client: HostClient | None = None
+        self._client: AsyncControlClient | None = None
         self._again = asyncio.Event()
         self._reads: set[asyncio.Task[None]] = set()
         self.phase = Phase.STARTING
@@ -56,10 +59,10 @@ class Link(QObject):
         return self.phase is Phase.CONNECTED
 
     @property
-    def client(self) -> HostClient:
-        """The client of the host. Raises HostUnreachable while there is none."""
+    def client(self) -> AsyncControlClient:
+        """The client of the host. Raises HostError(host_unreachable) while there is none."""
         if self._client is None:
-            raise HostUnreachable("The engine host is not connected.")
+            raise HostError(Reason.HOST_UNREACHABLE, "The engine host is not connected.")
         return self._client
 
     def retry(self) -> None:
@@ -73,33 +76,34 @@ class Link(QObject):
             try:
                 await self._once()
                 failures = 0
-                self._lost(await self._story(HostGone()))
-            except HostMismatch as error:
-                self._tell(Phase.MISMATCH, str(error))
-                failures = len(_PAUSES)
+                self._lost(await self._story())
             except HostStartFailed as error:
                 self.tail = error.tail
                 self._tell(Phase.FAILED, str(error))
                 failures += 1
             except HostError as error:
-                failures = 1 if self.connected else failures + 1
-                self._lost(await self._story(error))
+                if error.reason is Reason.PROTOCOL_MISMATCH:
+                    self._tell(Phase.MISMATCH, error.problem.sentence())
+                    failures = len(_PAUSES)
+                else:
+                    failures = 1 if self.connected else failures + 1
+                    self._lost(await self._story(error))
             await self._pause(failures)
 
-    async def _story(self, error: HostError) -> str:
+    async def _story(self, error: HostError | None = None) -> str:
         # The connection may be lost a moment before the process is known to have ended.
         code = await self._process.ended(0.3) if self.owned else None
         if code is not None:
             how = f"exit code {code}" if code >= 0 else f"signal {-code}"
             return f"The engine host ended ({how}). Starting it again…"
-        if isinstance(error, HostGone | HostUnreachable):
+        if error is None or error.lost:
             return "The engine host does not answer. Reconnecting…"
         return f"{error} Reconnecting…"
 
     async def _once(self) -> None:
         address = await self._process.find_or_start()
         await self._drop()
-        client = HostClient(address.socket, address.token)
+        client = AsyncControlClient(address.socket, address.token, USER_AGENT, "the window")
         self._client = client
         self.owned = address.owned
         version = await client.version()
@@ -113,19 +117,19 @@ class Link(QObject):
                 self._state.apply(event)
 
     @staticmethod
-    async def _snapshot(client: HostClient, run_id: str) -> Snapshot:
+    async def _snapshot(client: AsyncControlClient, run_id: str) -> Snapshot:
         host, engines, jobs, models, servers, settings = await asyncio.gather(
-            client.host(),
-            client.engines(),
-            client.jobs(),
-            client.models(),
-            client.servers(),
-            client.settings(),
+            client.call(ops.HOST),
+            client.call(ops.ENGINES),
+            client.call(ops.JOBS),
+            client.call(ops.MODELS),
+            client.call(ops.SERVERS),
+            client.call(ops.SETTINGS),
         )
         requests = None
         if engines.engines:
             with contextlib.suppress(HostError):
-                requests = await client.requests(engines.engines[0].id)
+                requests = await client.call(ops.REQUESTS, id=engines.engines[0].id)
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
         pages = (host, engines, jobs, models, servers, settings)
         seq = min(page.seq for page in pages)
@@ -160,7 +164,7 @@ class Link(QObject):
         task.add_done_callback(self._reads.discard)
 
     async def _read(self, part: str) -> None:
-        parts: dict[str, Callable[[HostClient], Awaitable[None]]] = {
+        parts: dict[str, Callable[[AsyncControlClient], Awaitable[None]]] = {
             "models": self._read_models,
             "servers": self._read_servers,
             "settings": self._read_settings,
@@ -175,15 +179,15 @@ class Link(QObject):
             # The stream notices the loss itself, and the next snapshot brings this part.
             return
 
-    async def _read_models(self, client: HostClient) -> None:
-        self._state.set_models(await client.models())
+    async def _read_models(self, client: AsyncControlClient) -> None:
+        self._state.set_models(await client.call(ops.MODELS))
 
-    async def _read_servers(self, client: HostClient) -> None:
-        self._state.set_servers(await client.servers())
+    async def _read_servers(self, client: AsyncControlClient) -> None:
+        self._state.set_servers(await client.call(ops.SERVERS))
 
-    async def _read_settings(self, client: HostClient) -> None:
-        self._state.set_settings(await client.settings())
-        self._state.host = await client.host()
+    async def _read_settings(self, client: AsyncControlClient) -> None:
+        self._state.set_settings(await client.call(ops.SETTINGS))
+        self._state.host = await client.call(ops.HOST)
         self._state.host_changed.emit()
 
     async def close(self) -> None:
@@ -200,7 +204,7 @@ class Link(QObject):
         asked = False
         if self.owned and client is not None:
             with contextlib.suppress(HostError):
-                await client.quit()
+                await client.call(ops.QUIT_HOST)
                 asked = True
         await self._drop()
         await self._process.finish(asked)

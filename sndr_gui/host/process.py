@@ -12,13 +12,21 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
-from sndr_gui.host.errors import HostStartFailed
-from sndr_gui.host.local_socket import open_local
-from sndr_gui.host.paths import Folders
+from engine_host.client import Folders
+from engine_host.client.local_socket import open_local
 
 START_LIMIT = 30.0
 _TAIL_LINES = 30
 _OWNED = ("--owner-stdin", "--owner", "the window that started it")
+
+
+class HostStartFailed(Exception):  # noqa: N818
+    """No host runs, and none could be started; `tail` is the end of what it wrote."""
+
+    def __init__(self, message: str, tail: tuple[str, ...] = (), log: str = "") -> None:
+        super().__init__(message)
+        self.tail = tail
+        self.log = log
 
 
 @dataclass(frozen=True)
@@ -64,13 +72,12 @@ class HostProcess:
             return await self._start()
 
     async def _find(self) -> Address | None:
-        if unsafe := self._folders.unsafe():
+        if (problem := self._folders.run_folder_problem()) is not None:
             # Whoever listens there may be another user, who would be told what is asked of a model.
-            raise HostStartFailed(unsafe)
+            raise HostStartFailed(problem.sentence())
         address = await self._at(self._folders)
-        if address is None and (other := self._folders.elsewhere()) is not None and not other.unsafe():
-            address = await self._at(other)
-        return address
+        other = self._folders.elsewhere() if address is None else None
+        return await self._at(other) if other is not None and not other.run_folder_problem() else address
 
     async def _at(self, folders: Folders) -> Address | None:
         socket, token_file = folders.socket, folders.token
@@ -83,7 +90,7 @@ class HostProcess:
         return Address(str(socket), token, self.owned)
 
     async def _start(self) -> Address:
-        log = self._folders.host_log
+        log = self.log
         try:
             log.parent.mkdir(parents=True, exist_ok=True)
             with log.open("wb") as stderr:
@@ -151,10 +158,15 @@ class HostProcess:
                     await asyncio.sleep(0.02)
         return process.poll()
 
+    @property
+    def log(self) -> Path:
+        """What a host started by the window writes to its standard error."""
+        return self._folders.logs / "host-stderr.log"
+
     def tail(self) -> tuple[str, ...]:
         """The last lines that the host wrote to its standard error."""
         try:
-            text = self._folders.host_log.read_text(encoding="utf-8", errors="replace")
+            text = self.log.read_text(encoding="utf-8", errors="replace")
         except OSError:
             return ()
         return tuple(text.splitlines()[-_TAIL_LINES:])

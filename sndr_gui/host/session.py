@@ -1,13 +1,13 @@
-"""What every view-model is handed: the host's state, the link to it, tasks and notices."""
+"""What every view-model is handed: the host's state, the connection to it, tasks and notices."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.connection import Link
-from sndr_gui.host.errors import HostError, HostRefused
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from sndr_gui.host.connection import HostConnection
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.state import HostState
 from sndr_gui.host.tasks import Tasks
@@ -18,19 +18,19 @@ class Session:
     """One window's session with one host."""
 
     state: HostState
-    link: Link
+    connection: HostConnection
     tasks: Tasks
     notices: Notices
 
     @property
-    def client(self) -> HostClient:
-        """The client. Raises HostUnreachable while there is no host."""
-        return self.link.client
+    def client(self) -> AsyncControlClient:
+        """The client. Raises HostError(host_unreachable) while there is no host."""
+        return self.connection.client
 
     def command(
         self,
         name: str,
-        work: Callable[[HostClient], Awaitable[object]],
+        work: Callable[[AsyncControlClient], Awaitable[object]],
         *,
         done: Callable[[], object] | None = None,
         failed: Callable[[HostError], object] | None = None,
@@ -41,7 +41,7 @@ class Session:
     async def _command(
         self,
         name: str,
-        work: Callable[[HostClient], Awaitable[object]],
+        work: Callable[[AsyncControlClient], Awaitable[object]],
         done: Callable[[], object] | None,
         failed: Callable[[HostError], object] | None,
     ) -> None:
@@ -50,10 +50,10 @@ class Session:
         except HostError as error:
             if failed is not None:
                 failed(error)
-            elif isinstance(error, HostRefused):
-                self.notices.problem(name, error.problem)
-            else:
+            elif error.lost:
                 self.notices.error(name, str(error))
+            else:
+                self.notices.problem(name, error.problem)
         finally:
             if done is not None:
                 done()

@@ -13,7 +13,8 @@ from typing import Any
 
 from engine_host.client.sync import ControlClient
 from engine_host.core.paths import Folders
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.operations import table as ops
 from sndr_gui.views.window.pages import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -217,7 +218,7 @@ def host_client() -> ControlClient:
 
 def running_engine(client: ControlClient) -> Engine | None:
     """The engine that answers requests."""
-    for engine in client.get("/v1/engines", EnginePage).engines:
+    for engine in client.call(ops.ENGINES).engines:
         if engine.state in RUNNING:
             return engine
     return None

@@ -10,8 +10,8 @@ import pytest
 
 from engine_host.client.sync import ControlClient
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.host import HostInfo
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.e2e.desktop import EngineGauge, Gui, host_client, running_engine, wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -20,8 +20,8 @@ QUESTION = "What does the json module do?"
 
 def start_slow(client: ControlClient, model: Path) -> Engine:
     """Have the window's host run the slow model."""
-    plan = client.post("/v1/plans", LaunchPlan, LaunchRequest(model=str(model), name="slow-model"))
-    client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+    plan = client.call(ops.PLAN, LaunchRequest(model=str(model), name="slow-model"))
+    client.call(ops.START, StartRequest(plan=plan.id))
     assert wait_until(lambda: running_engine(client) is not None, 60)
     engine = running_engine(client)
     assert engine is not None
@@ -129,7 +129,7 @@ def test_window_killed_in_mid_answer_takes_everything_along(gui: Gui, slow_model
     gui.wait_for("Start the demo model", 30)
     with host_client() as client:
         engine = start_slow(client, slow_model)
-        host = client.get("/v1/host", HostInfo).pid
+        host = client.call(ops.HOST).pid
     ask(gui, "Go on for ever")
     wait_for_growing_answer(gui)
     gui.process.kill()
@@ -143,7 +143,7 @@ def test_host_killed_in_mid_answer_is_replaced_and_its_engine_ended(gui: Gui, sl
     gui.wait_for("Start the demo model", 30)
     with host_client() as client:
         engine = start_slow(client, slow_model)
-        host = client.get("/v1/host", HostInfo).pid
+        host = client.call(ops.HOST).pid
     ask(gui, "Go on for ever")
     wait_for_growing_answer(gui)
     os.kill(host, signal.SIGKILL)
@@ -153,7 +153,7 @@ def test_host_killed_in_mid_answer_is_replaced_and_its_engine_ended(gui: Gui, sl
     gui.open("Home")
     gui.wait_for("Start the demo model", 30)
     with host_client() as client:
-        assert client.get("/v1/host", HostInfo).pid != host
+        assert client.call(ops.HOST).pid != host
         assert running_engine(client) is None
     # The answer so far is still there.
     gui.open("Chat")

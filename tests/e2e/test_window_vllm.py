@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import Engine
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import EngineKind, LaunchRequest, StartRequest
 from tests.conftest import processes_of
 from tests.e2e.desktop import Gui, host_client, wait_until
 from tests.vllm_environment import vllm_venv
@@ -26,8 +26,8 @@ def test_patches_and_readings_of_a_running_vllm(gui: Gui, home: Path) -> None:
         ),
     )
     with host_client() as client:
-        plan = client.post("/v1/plans", LaunchPlan, request)
-        client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        plan = client.call(ops.PLAN, request)
+        client.call(ops.START, StartRequest(plan=plan.id))
     gui.open("Engine")
     gui.wait_for_words("Overlay applied", START)
     gui.wait_for_words("Ready after", START)

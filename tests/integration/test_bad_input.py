@@ -11,7 +11,8 @@ import pytest
 
 from engine_host.bench.random_model import TINY, write_random_model
 from engine_host.core.paths import Folders
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.settings import SettingsChange
 from tests.integration.host_process import SNDR, Ended, serving, sndr, started, until
 
 SETTINGS = "[endpoint]\nport = 8123\n"
@@ -112,7 +113,7 @@ def test_second_instance_names_the_first() -> None:
         ended = sndr("serve", "--json")
         assert_clear(ended, 6, "second_instance", "pid")
         # The first one is as it was.
-        assert client.get("/v1/settings", SettingPage).settings
+        assert client.call(ops.SETTINGS).settings
 
 
 def test_home_that_cannot_be_made(tmp_path: Path) -> None:
@@ -172,15 +173,15 @@ def test_disk_that_fills_up_under_a_running_host(small_disk: Path, home: Path) -
         (small_disk / name).mkdir()
         (home / name).symlink_to(small_disk / name)
     with serving() as client:
-        before = client.get("/v1/settings", SettingPage)
+        before = client.call(ops.SETTINGS)
         with (small_disk / "filler").open("wb", buffering=0) as filler:
             until(lambda: _is_full(filler.fileno()))
         ended = sndr("settings", "set", "models.folders", json.dumps(["/x" * 3000]), "--json")
         assert_clear(ended, 7, "disk_full", "unchanged")
-        assert client.get("/v1/settings", SettingPage).settings == before.settings
+        assert client.call(ops.SETTINGS).settings == before.settings
         (small_disk / "filler").unlink()
         change = SettingsChange(values={"engine.streams": 3})
-        after = client.put("/v1/settings", SettingPage, change)
+        after = client.call(ops.CHANGE_SETTINGS, change)
         assert {one.name: one.value for one in after.settings}["engine.streams"] == 3
 
 

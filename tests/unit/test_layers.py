@@ -33,7 +33,7 @@ EXCEPTIONS = {
 STARTS = {f"{package}/__{name}__.py" for package in ("engine_host", "sndr_gui") for name in ("init", "main")}
 
 MAY_IMPORT = {
-    "httpx": ("sndr_gui/host/",),
+    "httpx": (),
     "pyqtgraph": ("sndr_gui/views/graphs/plots.py",),
 }
 MAY_NAME_COLOURS = "sndr_gui/kit/theme.py"

@@ -14,9 +14,9 @@ import shiboken6
 from PySide6.QtCore import QTimer
 from PySide6.QtWidgets import QApplication
 
-from sndr_gui.host.connection import Link
+from engine_host.client import Folders
+from sndr_gui.host.connection import HostConnection
 from sndr_gui.host.notices import Notices
-from sndr_gui.host.paths import Folders
 from sndr_gui.host.process import HostProcess
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import HostState
@@ -42,8 +42,8 @@ class Stage:
         self.state = HostState()
         # A host that cannot start: what these tests need is the one that the test controls.
         self.process = HostProcess(folders, ["/bin/false"])
-        self.link = Link(self.state, self.process)
-        self.session = Session(self.state, self.link, self.tasks, self.notices)
+        self.connection = HostConnection(self.state, self.process)
+        self.session = Session(self.state, self.connection, self.tasks, self.notices)
         self.file = SettingsFile(folder / "window.json")
         self.window = Window(self.file, self.notices)
         self.pages = PageContext(self.session, self.file, self.window.go)
@@ -55,9 +55,9 @@ class Stage:
         self.window.resize(1280, 820)
         self.window.show()
         self.window.attach(self.pages)
-        self.running = self.tasks.start(self.link.run(), "link")
+        self.running = self.tasks.start(self.connection.run(), "connection")
         if connect:
-            await self.until(lambda: self.link.connected)
+            await self.until(lambda: self.connection.connected)
 
     async def until(self, condition: Callable[[], object], seconds: float = 8.0) -> None:
         """Wait until something is true."""
@@ -71,7 +71,7 @@ class Stage:
         self.running.cancel()
         await asyncio.gather(self.running, return_exceptions=True)
         await self.tasks.close()
-        await self.link.close()
+        await self.connection.close()
         await self.host.stop()
         self.window.deleteLater()
         QApplication.processEvents()

@@ -3,7 +3,6 @@
 import shlex
 import sys
 from pathlib import Path
-from urllib.parse import quote
 
 import click
 
@@ -16,22 +15,16 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Layer
 from engine_host.protocol.presets import (
     CatalogFault,
-    CatalogPage,
-    ExportedPreset,
-    ImportedPreset,
     ImportPreset,
     LintPreset,
     PresetDetail,
-    PresetFile,
     PresetItem,
-    PresetLint,
-    PresetPage,
     ResolvedPreset,
     ResolvePreset,
-    SavedPreset,
     SavePreset,
     SetBy,
 )
@@ -61,7 +54,7 @@ def list_presets(
 ) -> Exit | None:
     """List the presets."""
     with find_or_start() as hold:
-        page = hold.client.get("/v1/presets", PresetPage)
+        page = hold.client.call(ops.PRESETS)
 
     def fits(item: PresetItem) -> bool:
         preset = item.preset
@@ -99,7 +92,7 @@ def list_presets(
 def hardware(out: Output) -> Exit | None:
     """List the GPUs that presets can be resolved for."""
     with find_or_start() as hold:
-        page = hold.client.get("/v1/catalog", CatalogPage)
+        page = hold.client.call(ops.CATALOG)
     rows = [
         (
             gpu.id,
@@ -127,7 +120,7 @@ def hardware(out: Output) -> Exit | None:
 def show(out: Output, preset: str) -> Exit | None:
     """Show one preset: its card, its model and its settings with where each is from."""
     with find_or_start() as hold:
-        detail = hold.client.get(f"/v1/presets/{quote(preset, safe='')}", PresetDetail)
+        detail = hold.client.call(ops.PRESET, id=preset)
     out.result(detail, [*_card_lines(detail), "", *_setting_lines(detail.resolved)])
     return None
 
@@ -157,7 +150,7 @@ def resolve(
         raise click.UsageError("--count goes with --hardware.")
     request = ResolvePreset(preset=preset, hardware=hardware, count=count, overrides=overrides_of(settings))
     with find_or_start() as hold:
-        found = hold.client.post("/v1/presets/resolve", ResolvedPreset, request)
+        found = hold.client.call(ops.RESOLVE_PRESET, request)
     lines = _setting_lines(found)
     for finding in found.findings:
         lines += ["", f"{finding.severity.value.capitalize()}: {finding.message}"]
@@ -181,14 +174,14 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
     faults: list[CatalogFault] = []
     with find_or_start() as hold:
         for file, text in texts:
-            checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
+            checked = hold.client.call(ops.LINT_PRESET, LintPreset(text=text))
             faults += [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
         if not files:
-            page = hold.client.get("/v1/presets", PresetPage)
+            page = hold.client.call(ops.PRESETS)
             faults += page.faults
             for item in page.presets:
                 request = ResolvePreset(preset=item.preset.id)
-                found = hold.client.post("/v1/presets/resolve", ResolvedPreset, request)
+                found = hold.client.call(ops.RESOLVE_PRESET, request)
                 faults += [_conflict(conflict.by, conflict.message) for conflict in found.conflicts]
     wrong = [fault for fault in faults if strict or fault.severity is Severity.ERROR]
     count = len(texts) if files else len(page.presets)
@@ -205,7 +198,7 @@ def lint(out: Output, files: tuple[Path, ...], strict: bool) -> Exit | None:
 def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit | None:
     """Write a preset with everything it needs as one file."""
     with find_or_start() as hold:
-        found = hold.client.get(f"/v1/presets/{quote(preset, safe='')}/export", ExportedPreset)
+        found = hold.client.call(ops.EXPORT_PRESET, id=preset)
     if output is None:
         out.result(found, found.text.rstrip("\n"))
         return None
@@ -244,7 +237,7 @@ def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) ->
     """Take in an exported FILE (`-` is stdin); nothing is overwritten unasked."""
     request = ImportPreset.model_validate({"text": _read(file), "id": new_id, "replace": replace})
     with find_or_start() as hold:
-        found = hold.client.post("/v1/presets/import", ImportedPreset, request)
+        found = hold.client.call(ops.IMPORT_PRESET, request)
     lines = [
         f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
     ]
@@ -260,14 +253,14 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
     """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it."""
     text = _read(file)
     with find_or_start() as hold:
-        checked = hold.client.post("/v1/presets/lint", PresetLint, LintPreset(text=text))
+        checked = hold.client.call(ops.LINT_PRESET, LintPreset(text=text))
         if checked.preset is None:
             faults = [fault.model_copy(update={"file": str(file)}) for fault in checked.faults]
             out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
             return Exit.USAGE
-        path = f"/v1/presets/{quote(checked.preset.id, safe='')}"
-        digest = _current_digest(hold.client, path) if replace else None
-        saved = hold.client.put(path, SavedPreset, SavePreset(text=text, digest=digest))
+        preset = checked.preset.id
+        digest = _current_digest(hold.client, preset) if replace else None
+        saved = hold.client.call(ops.SAVE_PRESET, SavePreset(text=text, digest=digest), id=preset)
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
     return None
 
@@ -278,15 +271,15 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
 def remove(out: Output, preset: str) -> Exit | None:
     """Remove a preset of your own."""
     with find_or_start() as hold:
-        found = hold.client.delete(f"/v1/presets/{quote(preset, safe='')}", SavedPreset)
+        found = hold.client.call(ops.REMOVE_PRESET, id=preset)
     out.result(found, f"{found.id} is removed ({found.file}).")
     return None
 
 
-def _current_digest(client: ControlClient, path: str) -> str | None:
+def _current_digest(client: ControlClient, preset: str) -> str | None:
     """Return the digest of the file to be replaced; None when there is none."""
     try:
-        return client.get(f"{path}/file", PresetFile).digest
+        return client.call(ops.PRESET_FILE, id=preset).digest
     except HostError as error:
         if error.reason is Reason.NOT_FOUND:
             return None

@@ -2,7 +2,6 @@
 
 import json
 from typing import Any
-from urllib.parse import quote
 
 import click
 
@@ -16,15 +15,12 @@ from engine_host.core.errors import HostError
 from engine_host.protocol.catalog import PresetEntry, PresetVariation
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
-    EditedPreset,
     EditPreset,
     EntryOrigin,
     LintPreset,
     PresetChange,
-    PresetFile,
-    PresetLint,
-    SavedPreset,
     SavePreset,
 )
 
@@ -70,7 +66,7 @@ def set_values(
         if not change.remove:
             _check_name(change.path[0])
     with find_or_start() as hold:
-        file = hold.client.get(f"/v1/presets/{quote(preset, safe='')}/file", PresetFile)
+        file = hold.client.call(ops.PRESET_FILE, id=preset)
         if file.origin is EntryOrigin.PROGRAM:
             raise HostError(
                 Reason.CONFLICT,
@@ -101,7 +97,7 @@ def _check_name(name: str) -> None:
 def _check_set(client: ControlClient, preset: str, text: str, name: str) -> None:
     """Raise HostError(setting_invalid) when a text does not set this, so that nothing can be taken out."""
     request = EditPreset(text=text, changes=(PresetChange(path=_path(name), remove=True),))
-    if client.post("/v1/presets/edit", EditedPreset, request).text == text:
+    if client.call(ops.EDIT_PRESET, request).text == text:
         raise HostError(
             Reason.SETTING_INVALID,
             f"{name} is not set in {preset}. Nothing was saved.",
@@ -120,8 +116,8 @@ def _apply(
     dry_run: bool,
 ) -> Exit | None:
     request = EditPreset(text=text, changes=changes)
-    changed = client.post("/v1/presets/edit", EditedPreset, request).text
-    checked = client.post("/v1/presets/lint", PresetLint, LintPreset(text=changed, id=preset))
+    changed = client.call(ops.EDIT_PRESET, request).text
+    checked = client.call(ops.LINT_PRESET, LintPreset(text=changed, id=preset))
     if checked.preset is None:
         faults = [fault.model_dump(mode="json") for fault in checked.faults]
         out.result({"faults": faults}, fault_lines(checked.faults))
@@ -130,8 +126,7 @@ def _apply(
         lines = [*checked.diff.splitlines(), *fault_lines(checked.faults)]
         out.result(checked, lines or ["Nothing would change."])
         return None
-    path = f"/v1/presets/{quote(preset, safe='')}"
-    saved = client.put(path, SavedPreset, SavePreset(text=changed, digest=digest))
+    saved = client.call(ops.SAVE_PRESET, SavePreset(text=changed, digest=digest), id=preset)
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
     return None
 

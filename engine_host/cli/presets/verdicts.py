@@ -7,8 +7,9 @@ from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.protocol.fit import Verdict
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Finding
-from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
+from engine_host.protocol.presets import JudgePresets, PresetVerdict
 
 
 @click.command("verdicts")
@@ -27,7 +28,7 @@ def verdicts(out: Output, hardware: str | None, count: int | None, every: bool) 
     hardware, count = counted_hardware(hardware, count)
     with find_or_start() as hold:
         request = JudgePresets(hardware=hardware, count=count)
-        page = hold.client.post("/v1/presets/verdicts", PresetVerdicts, request)
+        page = hold.client.call(ops.JUDGE_PRESETS, request)
     shown = [one for one in page.verdicts if every or one.verdict in _MAY_WORK]
     elsewhere = hardware not in {None, "here"}
     lines = [f"On {page.hardware}:", *_table(shown, elsewhere=elsewhere)]

@@ -1,13 +1,11 @@
 """`sndr presets verify`: whether a preset's files are byte for byte those of the catalogue."""
 
-from urllib.parse import quote
-
 import click
 
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.job_progress import follow
-from engine_host.protocol.jobs import Job
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import CheckedFile, CheckedFiles
 
 
@@ -17,7 +15,7 @@ from engine_host.protocol.presets import CheckedFile, CheckedFiles
 def verify(out: Output, preset: str) -> Exit | None:
     """Hash the files of PRESET and compare them with the catalogue; 5 when one is another."""
     with find_or_start() as hold:
-        job = hold.client.post(f"/v1/presets/{quote(preset, safe='')}/verify", Job)
+        job = hold.client.call(ops.VERIFY_PRESET, id=preset)
         ended = follow(hold.client, job, out)
     found = CheckedFiles.model_validate(ended.result)
     out.result(found, [_line(file) for file in found.files])

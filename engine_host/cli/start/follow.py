@@ -20,10 +20,11 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import read_api_keys
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineStageEvent, EngineStateEvent, HostStateEvent
 from engine_host.protocol.host import HostInfo, HostStay
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
 GONE = {EngineState.UNLOADED, EngineState.FAILED}
@@ -78,9 +79,9 @@ def start(
                 ends.enter_context(_detached_host(out, hold))
             began = time.monotonic()
             request = StartRequest(plan=plan.id, replace=options.replace)
-            started = hold.client.post("/v1/engines", Engine, request)
+            started = hold.client.call(ops.START, request)
             started = _until_ready(hold.client, started, out)
-            host = hold.client.get("/v1/host", HostInfo)
+            host = hold.client.call(ops.HOST)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
             answer = _ask_demo(out, hold.client, host, started) if options.ask_demo else None
         except HostError as error:
@@ -94,7 +95,7 @@ def start(
 def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
     """The plan of a start. Raises HostError that names what is near an unknown name, or a value's option."""
     try:
-        return client.post("/v1/plans", LaunchPlan, request)
+        return client.call(ops.PLAN, request)
     except HostError as error:
         named = with_option(error, request)
         raise with_near_names(client, named, request.model or request.preset or "") from error
@@ -121,7 +122,7 @@ def _refuse_second_engine(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> 
     other = running[0]
     command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
     command += " --detach" if detach else ""
-    url = hold.client.get("/v1/host", HostInfo).endpoint.url
+    url = hold.client.call(ops.HOST).endpoint.url
     if hold.started_here:
         # A kept engine of an earlier host: nobody can reach it when this command has ended.
         where, hint = "It was kept from before", "Serve it with `sndr serve` and ask it with `sndr chat`"
@@ -139,17 +140,17 @@ def _refuse_second_engine(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> 
 def _running(client: ControlClient) -> list[Engine]:
     """The engines that serve or are about to; one that is being stopped is no more in the way."""
     ending = {*GONE, EngineState.DRAINING, EngineState.STOPPING}
-    return [one for one in client.get("/v1/engines", EnginePage).engines if one.state not in ending]
+    return [one for one in client.call(ops.ENGINES).engines if one.state not in ending]
 
 
 @contextmanager
 def _detached_host(out: Output, hold: HostHold) -> Iterator[None]:
     """A host that would end with somebody's window stays; given back when the start fails."""
-    host = hold.client.get("/v1/host", HostInfo)
+    host = hold.client.call(ops.HOST)
     if not host.ends_with_window:
         yield
         return
-    hold.client.post("/v1/host/stay", HostInfo, HostStay())
+    hold.client.call(ops.STAY_HOST, HostStay())
     out.note(f"The host, which would end with {host.owner or 'its window'}, stays from now on.")
     try:
         yield
@@ -157,7 +158,7 @@ def _detached_host(out: Output, hold: HostHold) -> Iterator[None]:
         # The interrupted connection may have half an answer in it.
         with suppress(HostError), ControlClient(hold.client.folders) as fresh:
             if not _running(fresh):
-                fresh.post("/v1/host/stay", HostInfo, HostStay(stays=False))
+                fresh.call(ops.STAY_HOST, HostStay(stays=False))
         raise
 
 
@@ -172,7 +173,7 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
             if error.reason is Reason.CONFLICT:
                 return error  # It says what runs.
             if hold.detached and not names:
-                fresh.quit()
+                fresh.call(ops.QUIT_HOST)
     except HostError:
         return error
     if names:
@@ -188,8 +189,7 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
 
 def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
     """Stop an engine and wait until its process is gone. Raises HostError."""
-    path = f"/v1/engines/{engine.id}"
-    engine = client.delete(path, Engine, {"now": now or None})
+    engine = client.call(ops.STOP, StopEngine(now=now), id=engine.id)
     end = time.monotonic() + _STOP
     while engine.state not in GONE:
         if time.monotonic() > end:
@@ -199,7 +199,7 @@ def stop_engine(client: ControlClient, engine: Engine, *, now: bool) -> Engine:
                 fix="End it at once with `sndr stop --now`.",
             )
         time.sleep(0.05)
-        engine = client.get(path, Engine)
+        engine = client.call(ops.ENGINE, id=engine.id)
     return engine
 
 
@@ -239,7 +239,7 @@ def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
             if isinstance(event, EngineStateEvent) and event.engine.id == engine.id:
                 engine = event.engine
             elif event.kind in {"reset", "missed"}:
-                engine = client.get(f"/v1/engines/{engine.id}", Engine)
+                engine = client.call(ops.ENGINE, id=engine.id)
             if engine.state in _UP:
                 return engine
             if engine.state in GONE:
@@ -320,7 +320,7 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                         out.note(f"{engine.name} was stopped.")
                         return None
                     names = ", ".join(one.name for one in others)
-                    if not hold.started_here or not client.get("/v1/host", HostInfo).ends_with_window:
+                    if not hold.started_here or not client.call(ops.HOST).ends_with_window:
                         out.note(f"{engine.name} was replaced by {names}.")
                         return None
                     out.note(f"{engine.name} was replaced by {names}; the host keeps running until Ctrl+C.")

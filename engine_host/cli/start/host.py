@@ -13,7 +13,7 @@ from engine_host.client.sync import ControlClient, connected, wait_for_host
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
-from engine_host.protocol.host import HostInfo
+from engine_host.protocol.operations import table as ops
 
 _START = 40.0
 _END = 30.0
@@ -57,14 +57,14 @@ class HostHold:
             # The interrupted connection may have half an answer in it; the host is asked on a new one.
             try:
                 with ControlClient(self.client.folders) as fresh:
-                    found = fresh.get("/v1/host", HostInfo)
+                    found = fresh.call(ops.HOST)
                     ours = found.pid == process.pid
                     if ours and not found.ends_with_window:
                         # `--detach` in another terminal: what was promised there holds.
                         self._close_stdin(process)
                         return
                     if ours:
-                        fresh.quit()
+                        fresh.call(ops.QUIT_HOST)
             except HostError:
                 pass
             if process.stdin is not None:
@@ -152,7 +152,7 @@ def _wait(
     """A client of the host that answers, and that host's process."""
     while client := wait_for_host(folders, _START, lambda: process.poll() is not None):
         try:
-            return client, client.get("/v1/host", HostInfo).pid
+            return client, client.call(ops.HOST).pid
         except HostError:
             # Somebody else's, which has just ended: ours has its turn now.
             client.close()

@@ -4,8 +4,7 @@ from engine_host.client.sync import ControlClient
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.models import ModelPage
-from engine_host.protocol.presets import PresetPage
+from engine_host.protocol.operations import table as ops
 
 
 def with_near_names(client: ControlClient, error: HostError, typed: str) -> HostError:
@@ -14,10 +13,10 @@ def with_near_names(client: ControlClient, error: HostError, typed: str) -> Host
     absent = problem.reason is Reason.MODEL_FILE_MISSING and problem.evidence.get("wanted") == typed
     if not absent and not (problem.reason is Reason.NOT_FOUND and problem.evidence.get("preset") == typed):
         return error
-    presets = {item.preset.id for item in client.get("/v1/presets", PresetPage).presets}
+    presets = {item.preset.id for item in client.call(ops.PRESETS).presets}
     if typed in presets:
         return _with_fix(error, Fix(text="Start the preset.", command=f"sndr launch {typed}"))
-    listed = client.get("/v1/models", ModelPage).models
+    listed = client.call(ops.MODELS).models
     near = near_names(typed, presets.union(model.id for model in listed), 3)
     if not near or any(typed in {model.id, model.name} for model in listed):
         return error

@@ -9,6 +9,7 @@ from engine_host.core.visible import visible
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import JobDoneEvent, JobStepEvent
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.operations import table as ops
 
 
 def follow(client: ControlClient, job: Job, out: Output) -> Job:
@@ -22,7 +23,7 @@ def follow(client: ControlClient, job: Job, out: Output) -> Job:
     except KeyboardInterrupt:
         steps.finish()
         with ControlClient(client.folders) as fresh:
-            ended = fresh.delete(f"/v1/jobs/{job.id}", Job)
+            ended = fresh.call(ops.CANCEL_JOB, id=job.id)
             if not ended.ended:
                 ended = _wait(fresh, ended, steps)
     steps.finish()
@@ -38,7 +39,7 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
     # The number is read before the job, so that nothing falls between the two.
     assert client.version is not None
     after = client.version.seq
-    now = client.get(f"/v1/jobs/{job.id}", Job)
+    now = client.call(ops.JOB, id=job.id)
     if now.ended:
         return now
     steps.show(now)
@@ -48,7 +49,7 @@ def _wait(client: ControlClient, job: Job, steps: "_Steps") -> Job:
             if event.job.ended:
                 return event.job
         if event.kind in {"reset", "missed"}:
-            now = client.get(f"/v1/jobs/{job.id}", Job)
+            now = client.call(ops.JOB, id=job.id)
             if now.ended:
                 return now
     raise HostError(Reason.HOST_GONE, "The engine host has ended.")

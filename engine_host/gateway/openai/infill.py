@@ -8,6 +8,7 @@ form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is p
 import json
 from typing import Any
 
+from engine_host.core.sse import payloads
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.meter import Figures, figures_of
 
@@ -80,7 +81,7 @@ class InfillAnswer:
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """The frames for these bytes of the engine's stream, and whether they hold the first content."""
         *convert, self._rest = (self._rest + data).split(b"\n")
-        frames = [self._frame(line[5:].strip()) for line in convert if line.startswith(b"data:")]
+        frames = [self._frame(payload) for payload in payloads(b"\n".join(convert))]
         first = not self.content_seen and any(seen for _, seen in frames)
         self.content_seen = self.content_seen or first
         return b"".join(frame for frame, _ in frames), first

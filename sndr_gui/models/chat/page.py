@@ -12,12 +12,11 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine_host.client import DONE, HostError, SseMessage, decode_rate
+from engine_host.client.failures import of_openai
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
-from sndr_gui.host.client import problem_from_openai
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
-from sndr_gui.host.sse import SseMessage
 from sndr_gui.kit import formats
 from sndr_gui.models.window.actions import Actions
 
@@ -27,7 +26,6 @@ EXAMPLES = (
     "How do I read a file in Python?",
     "Tell me a long story about Python.",
 )
-_SHORTEST_TIMED = 0.02
 """Seconds below which a text came in one go, and its rate would be of the way here."""
 
 
@@ -87,9 +85,7 @@ class Message:
     def measure(self) -> None:
         """Compute the rate where the engine reported none: vLLM does not, llama.cpp does."""
         if self.rate is None and self.tokens and self.ttft is not None and self.last is not None:
-            spent = self.last - self.ttft
-            if self.tokens > 1 and spent > _SHORTEST_TIMED:
-                self.rate = (self.tokens - 1) / spent
+            self.rate = decode_rate(self.tokens, self.last - self.ttft)
 
 
 @dataclass(frozen=True)
@@ -133,7 +129,7 @@ class ChatModel(QObject):
         self._flush.setInterval(33)
         self._flush.timeout.connect(self._emit)
         session.state.engines_changed.connect(self.available_changed)
-        session.link.changed.connect(self.available_changed)
+        session.connection.changed.connect(self.available_changed)
         session.state.models_changed.connect(self.available_changed)
         actions.changed.connect(self.available_changed)
 
@@ -148,13 +144,13 @@ class ChatModel(QObject):
         """True while a message can be sent."""
         engine = self.session.state.running
         answers = engine is not None and engine.state in ("ready", "busy")
-        return self.session.link.connected and answers and not self.options_error
+        return self.session.connection.connected and answers and not self.options_error
 
     @property
     def blocked_reason(self) -> str:
         """The reason why nothing can be sent, in a sentence."""
-        if not self.session.link.connected:
-            return self.session.link.sentence
+        if not self.session.connection.connected:
+            return self.session.connection.sentence
         if self.options_error:
             return self.options_error
         engine = self.session.state.running
@@ -174,7 +170,7 @@ class ChatModel(QObject):
     @property
     def start_label(self) -> str:
         """The label of the button that starts an engine; empty where one runs or nothing can start."""
-        if not self.session.link.connected or self.session.state.running is not None:
+        if not self.session.connection.connected or self.session.state.running is not None:
             return ""
         if self.actions.pending("start") or self.actions.pending("relaunch"):
             return "Starting…"
@@ -283,13 +279,8 @@ class ChatModel(QObject):
         except asyncio.CancelledError:
             message.state = "stopped"
             # The person pressed Stop: that ends the answer, not the program's task group.
-        except HostRefused as error:
-            message.state, message.problem = "failed", error.problem
         except HostError as error:
-            message.state = "failed"
-            message.problem = problem_from_openai(
-                json.dumps({"error": {"message": str(error), "code": "host_gone"}})
-            )
+            message.state, message.problem = "failed", error.problem
         finally:
             message.status = ""
             message.seconds = time.monotonic() - began
@@ -304,7 +295,7 @@ class ChatModel(QObject):
             if piece.comment.startswith("waiting"):
                 self._status(message, f"W{piece.comment[1:]}")
             return
-        if not piece.data or piece.data == "[DONE]":
+        if not piece.data or piece.data == DONE:
             return
         try:
             chunk = json.loads(piece.data)
@@ -313,7 +304,7 @@ class ChatModel(QObject):
         if not isinstance(chunk, dict):
             return
         if chunk.get("error"):
-            message.problem = problem_from_openai(piece.data)
+            message.problem = of_openai(chunk["error"], 0).problem
             return
         if isinstance(timings := chunk.get("timings"), dict):
             message.tokens = timings.get("predicted_n", message.tokens)

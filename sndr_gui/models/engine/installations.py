@@ -7,11 +7,12 @@ from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine, Installation, InstallationPage
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.jobs import Job, JobKind, JobState
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 
@@ -40,22 +41,22 @@ class InstallationsModel(QObject):
         state.outdated.connect(self._on_outdated)
         state.jobs_changed.connect(self.changed)
         state.engines_changed.connect(self.changed)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def _on_link(self) -> None:
-        if self.session.link.connected:
+        if self.session.connection.connected:
             self.load()
         self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
-        if part in ("servers", "all") and self.session.link.connected:
+        if part in ("servers", "all") and self.session.connection.connected:
             self.load()
 
     def load(self) -> None:
         """Read the list again."""
 
-        async def work(client: HostClient) -> None:
-            self.page = await client.installations()
+        async def work(client: AsyncControlClient) -> None:
+            self.page = await client.call(ops.INSTALLATIONS)
             self.listed.emit()
             self.changed.emit()
 
@@ -121,16 +122,16 @@ class InstallationsModel(QObject):
     def install(self, wanted: str) -> None:
         """Install an environment, or install a damaged one again."""
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.install(wanted))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.INSTALL, id=wanted))
 
         self._send(wanted, wanted, work)
 
     def remove(self, wanted: str) -> None:
         """Remove an environment."""
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.remove_installation(wanted))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.REMOVE_INSTALLATION, id=wanted))
 
         self._send(wanted, wanted, work)
 
@@ -141,12 +142,12 @@ class InstallationsModel(QObject):
             return
         name = job.id
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.cancel_job(name))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=name))
 
         self._send(name, wanted, work)
 
-    def _send(self, name: str, wanted: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+    def _send(self, name: str, wanted: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         if name in self._pending:
             return
         self._pending.add(name)
@@ -158,7 +159,7 @@ class InstallationsModel(QObject):
             self.changed.emit()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self.problems[wanted] = error.problem
             else:
                 self.session.notices.error("vllm environments", str(error))

@@ -78,7 +78,7 @@ class EngineModel(LiveModel):
         for signal in (
             state.host_changed,
             state.engines_changed,
-            session.link.changed,
+            session.connection.changed,
             actions.changed,
             self.stopping.changed,
         ):
@@ -135,7 +135,7 @@ class EngineModel(LiveModel):
         """The line below the title."""
         engine = self.engine
         if self.session.state.host is None:
-            return self.session.link.sentence
+            return self.session.connection.sentence
         if engine is None:
             return "no engine runs"
         parts = [engine.name, build_of(engine), self._machine()]
@@ -143,7 +143,7 @@ class EngineModel(LiveModel):
             parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
         else:
             parts.append(STATE_WORDS[engine.state].lower())
-        if (lost := self.session.link.lost_at) is not None:
+        if (lost := self.session.connection.lost_at) is not None:
             parts.append(f"last seen {formats.age(time.time() - lost)}")
         return "  ·  ".join(part for part in parts if part)
 

@@ -49,7 +49,7 @@ class PageMode(StrEnum):
 def page_mode(session: Session, engine: Engine | None) -> PageMode:
     """Return the state of a page about an engine, or about none."""
     if session.state.host is None:
-        starts = session.link.phase in (Phase.STARTING, Phase.RECONNECTING)
+        starts = session.connection.phase in (Phase.STARTING, Phase.RECONNECTING)
         return PageMode.CONNECTING if starts else PageMode.LOST
     if engine is None:
         return PageMode.EMPTY

@@ -7,10 +7,11 @@ from collections.abc import Callable, Sequence
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine
-from engine_host.protocol.telemetry import Sample
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import Sample, TelemetryQuery
 from sndr_gui.host.session import Session
 from sndr_gui.models.monitor.lines import Line
 
@@ -41,7 +42,7 @@ class Trends(QObject):
         self._of = ""
         session.state.sampled.connect(self._on_sample)
         session.state.engines_changed.connect(self.follow)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     @property
     def engine(self) -> Engine | None:
@@ -62,7 +63,7 @@ class Trends(QObject):
         self.changed.emit()
 
     def _on_link(self) -> None:
-        if self.session.link.connected:
+        if self.session.connection.connected:
             self.follow()
         else:
             # What was measured meanwhile is read when the host is back.
@@ -71,14 +72,17 @@ class Trends(QObject):
     def follow(self) -> None:
         """Read the past of the engine, when it is another one."""
         engine = self.engine
-        if engine is None or self._of == engine.id or not self.session.link.connected:
+        if engine is None or self._of == engine.id or not self.session.connection.connected:
             return
         self._of = engine.id
         self._lines = {name: Line(name, "", "", "", peaks=True) for name in self._lines}
         series = {f"engine.{engine.id}.{name}": name for name in self._lines}
 
-        async def work(client: HostClient) -> None:
-            page = await client.telemetry(tuple(series), time.time() - TREND_SECONDS, _STEP)
+        async def work(client: AsyncControlClient) -> None:
+            page = await client.call(
+                ops.TELEMETRY,
+                TelemetryQuery(names=tuple(series), since=time.time() - TREND_SECONDS, step=_STEP),
+            )
             if self._of != engine.id:
                 return
             for entry in page.series:

@@ -7,13 +7,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.catalog import HardwareEntry, ModelEntry
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.fit import Change, FitReport, HubPage, Measured, MeasuredPage, ReadFromHub, Verdict
 from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import CatalogPage, PresetItem, PresetPage
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
@@ -71,7 +72,7 @@ class FitModel(QObject):
         session.state.models_changed.connect(self._on_models)
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self._on_engine)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
         """Read what can be chosen when somebody looks."""
@@ -83,12 +84,12 @@ class FitModel(QObject):
             self._on_link()
 
     def _on_link(self) -> None:
-        if self._shown and self.session.link.connected:
+        if self._shown and self.session.connection.connected:
             self.load()
         self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
-        if self._shown and part in ("presets", "all") and self.session.link.connected:
+        if self._shown and part in ("presets", "all") and self.session.connection.connected:
             self.load()
             self.query.refresh()
 
@@ -103,7 +104,7 @@ class FitModel(QObject):
             self.answered.emit()
 
     def _read_again(self) -> None:
-        if not self._shown or not self.session.link.connected:
+        if not self._shown or not self.session.connection.connected:
             return
         if self.form.here:
             self.query.refresh()
@@ -117,10 +118,10 @@ class FitModel(QObject):
     def load(self) -> None:
         """Read the catalogue, what is known of the hub, and the compared starts."""
 
-        async def work(client: HostClient) -> None:
-            self.catalog, self.presets = await client.catalog(), await client.presets()
-            self.hub = await client.hub_models()
-            page: MeasuredPage = await client.fit_starts()
+        async def work(client: AsyncControlClient) -> None:
+            self.catalog, self.presets = await client.call(ops.CATALOG), await client.call(ops.PRESETS)
+            self.hub = await client.call(ops.HUB_MODELS)
+            page: MeasuredPage = await client.call(ops.FIT_STARTS)
             self.starts.set_rows(page.starts)
             self._choose_first()
             self.starts_changed.emit()
@@ -292,11 +293,11 @@ class FitModel(QObject):
         self.reading, self.hub_problem = True, None
         self.changed.emit()
 
-        async def work(client: HostClient) -> None:
-            found = await client.read_from_hub(
-                ReadFromHub(repository=repository, revision=revision or "main")
+        async def work(client: AsyncControlClient) -> None:
+            found = await client.call(
+                ops.READ_FROM_HUB, ReadFromHub(repository=repository, revision=revision or "main")
             )
-            self.hub = await client.hub_models()
+            self.hub = await client.call(ops.HUB_MODELS)
             self.form = replace(self.form, repository=repository, pinned=found.model)
             self._ask()
             self.query.refresh()
@@ -307,7 +308,7 @@ class FitModel(QObject):
             self.answered.emit()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self.hub_problem = error.problem
             else:
                 self.session.notices.error("hub", str(error))
@@ -338,8 +339,8 @@ class FitModel(QObject):
     @property
     def subtitle(self) -> str:
         """The line below the title."""
-        if not self.session.link.connected:
-            return self.session.link.sentence
+        if not self.session.connection.connected:
+            return self.session.connection.sentence
         if self.form.missing:
             return self.form.missing
         if self.query.waiting:

@@ -6,9 +6,10 @@ import asyncio
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.fit import FitReport, FitRequest
-from sndr_gui.host.errors import HostError, HostRefused
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.models.window.throttle import Throttle
 
@@ -41,7 +42,7 @@ class FitQuery(QObject):
         self._task: asyncio.Future[None] | None = None
         self._asked: FitRequest | None = None
         self._throttle = Throttle(self, _DEBOUNCE_MS, self._send)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     @property
     def waiting(self) -> bool:
@@ -89,7 +90,7 @@ class FitQuery(QObject):
         self._task = self._asked = None
 
     def _on_link(self) -> None:
-        if self._session.link.connected and self.request is not None and self.answered != self.request:
+        if self._session.connection.connected and self.request is not None and self.answered != self.request:
             self.refresh()
 
     def _send(self) -> None:
@@ -104,11 +105,12 @@ class FitQuery(QObject):
         problem: Problem | None = None
         sentence = ""
         try:
-            report = await self._session.client.fit(request)
-        except HostRefused as error:
-            problem, sentence = error.problem, error.problem.sentence()
+            report = await self._session.client.call(ops.FIT, request)
         except HostError as error:
-            sentence = str(error)
+            if error.lost:
+                sentence = str(error)
+            else:
+                problem, sentence = error.problem, error.problem.sentence()
         if self._asked is not request:
             return
         self._task = self._asked = None

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import InstallationPage, ServerPage
 from engine_host.protocol.host import Gpu, HostInfo
-from sndr_gui.host.client import HostClient
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
@@ -112,11 +113,11 @@ class MachineModel(QObject):
 
     def read(self) -> None:
         """Read the machine now."""
-        if not self._session.link.connected:
+        if not self._session.connection.connected:
             return
 
-        async def work(client: HostClient) -> None:
-            self._session.state.host = await client.host()
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.host = await client.call(ops.HOST)
             self.changed.emit()
 
         def failed(_error: object) -> None:

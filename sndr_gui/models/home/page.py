@@ -54,7 +54,7 @@ class HomeModel(LiveModel):
             state.jobs_changed,
             state.servers_changed,
             state.models_changed,
-            session.link.changed,
+            session.connection.changed,
             actions.changed,
         ):
             signal.connect(self.changed)
@@ -79,7 +79,7 @@ class HomeModel(LiveModel):
         """The line below the title."""
         engine = self.engine
         if self.session.state.host is None:
-            return self.session.link.sentence
+            return self.session.connection.sentence
         if engine is None:
             return self.machine
         parts = [engine.name, build_of(engine)]
@@ -87,8 +87,8 @@ class HomeModel(LiveModel):
             parts.append(f"up {formats.duration(time.time() - engine.ready_at)}")
         else:
             parts.append(STATE_WORDS[engine.state].lower())
-        if self.session.link.lost_at is not None:
-            parts.append(f"last seen {formats.age(time.time() - self.session.link.lost_at)}")
+        if self.session.connection.lost_at is not None:
+            parts.append(f"last seen {formats.age(time.time() - self.session.connection.lost_at)}")
         return "  ·  ".join(parts)
 
     @property
@@ -254,7 +254,7 @@ class HomeModel(LiveModel):
     def can_build(self) -> bool:
         """True while llama.cpp can be built."""
         page = self.session.state.servers
-        return self.session.link.connected and page is not None and self.actions.live_job() is None
+        return self.session.connection.connected and page is not None and self.actions.live_job() is None
 
     @property
     def built(self) -> bool:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from sndr_gui.host.client import HostClient
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
@@ -76,19 +78,21 @@ class LaunchModels(QObject):
             self.rescan()
             return
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             self._session.state.set_settings(
-                await client.change_settings({"models.folders": [*known, folder]})
+                await client.call(
+                    ops.CHANGE_SETTINGS, SettingsChange(values={"models.folders": [*known, folder]})
+                )
             )
-            self._session.state.set_models(await client.scan_models())
+            self._session.state.set_models(await client.call(ops.SCAN_MODELS))
 
         self._session.command("add folder", work)
 
     def rescan(self) -> None:
         """Look through the folders again."""
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_models(await client.scan_models())
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_models(await client.call(ops.SCAN_MODELS))
 
         self._session.command("rescan", work)
 

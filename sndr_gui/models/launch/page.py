@@ -9,13 +9,14 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engines import Installation
-from engine_host.protocol.errors import Fix, Problem, Reason
+from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import EngineKind, LaunchPlan
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
@@ -88,7 +89,7 @@ class LaunchModel(QObject):
         state.servers_changed.connect(self._on_servers)
         state.engines_changed.connect(self.changed)
         state.jobs_changed.connect(self.changed)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
         actions.started.connect(self.changed)
         actions.stale.connect(self._on_stale)
@@ -234,7 +235,7 @@ class LaunchModel(QObject):
 
     def _on_link(self) -> None:
         self.changed.emit()
-        if self.session.link.connected:
+        if self.session.connection.connected:
             self._plan_soon()
 
     # The form.
@@ -357,7 +358,7 @@ class LaunchModel(QObject):
             # Its answer would be taken for what is chosen and set by then.
             self._plan_task.cancel()
         self._old = True
-        self.planning = self._shown and self.subject is not None and self.session.link.connected
+        self.planning = self._shown and self.subject is not None and self.session.connection.connected
         if self.planning:
             self._soon.start()
             self.plan_changed.emit()
@@ -377,16 +378,16 @@ class LaunchModel(QObject):
 
     async def _make_plan(self, subject: Subject, form: Form) -> None:
         try:
-            self.plan = await self.session.client.plan(form.request(subject, self.build))
+            self.plan = await self.session.client.call(ops.PLAN, form.request(subject, self.build))
             self.problem, self._old = None, False
             # Kept when a plan is refused: the patch that was left out must be there to be put back.
             self.patches = self.plan.patches
-        except HostRefused as error:
-            self.plan, self.problem, self._old = None, error.problem, False
         except HostError as error:
-            # When a host is back the plan is made again; of one that is there and silent nothing else tells.
-            again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
-            self.plan, self.problem = None, Problem(reason=Reason.HOST_GONE, message=str(error), fix=again)
+            self.plan, self.problem, self._old = None, error.problem, self._old and error.lost
+            if error.lost:
+                # When a host is back the plan is made again; of one that is silent nothing else tells.
+                again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
+                self.problem = error.problem.model_copy(update={"fix": again})
         self.planning = False
         self.plan_changed.emit()
         self._ask_fit()
@@ -394,8 +395,8 @@ class LaunchModel(QObject):
             self._read_titles()
 
     def _read_titles(self) -> None:
-        async def work(client: HostClient) -> None:
-            self._titles = {patch.id: patch.title for patch in (await client.patches()).patches}
+        async def work(client: AsyncControlClient) -> None:
+            self._titles = {patch.id: patch.title for patch in (await client.call(ops.PATCHES)).patches}
             self.plan_changed.emit()
 
         self.session.command("read the patches", work)
@@ -486,7 +487,9 @@ class LaunchModel(QObject):
         """Whether the plan can be started now."""
         ready = self.plan is not None and self.plan.startable and self.subject is not None
         busy = self.actions.pending("start") or self.watch.starting is not None
-        return ready and not self._old and not self.form_error and self.session.link.connected and not busy
+        return (
+            ready and not self._old and not self.form_error and self.session.connection.connected and not busy
+        )
 
     def start(self) -> None:
         """Start the plan."""

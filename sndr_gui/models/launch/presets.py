@@ -6,11 +6,12 @@ from dataclasses import replace
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.catalog import PresetEngine
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.presets import JudgePresets, PresetDetail, PresetPage, PresetVerdicts, ResolvePreset
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
@@ -58,24 +59,24 @@ class LaunchPresets(QObject):
         self._details: dict[str, tuple[str, PresetDetail]] = {}
         self._patches: dict[str, PlannedPatches] = {}
         self._shown = False
-        self._connected = session.link.connected
+        self._connected = session.connection.connected
         self._stale = True
         self._running: object = None
         self._throttle = Throttle(self, _AGAIN_MS, self.judge)
         session.state.outdated.connect(self._on_outdated)
         session.state.engines_changed.connect(self._on_engines)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     # When it is read.
 
     def set_shown(self, shown: bool) -> None:
         """Read and judge only while somebody looks."""
         self._shown = shown
-        if shown and self._stale and self._session.link.connected:
+        if shown and self._stale and self._session.connection.connected:
             self.load()
 
     def _on_link(self) -> None:
-        connected, self._connected = self._connected, self._session.link.connected
+        connected, self._connected = self._connected, self._session.connection.connected
         if self._connected and not connected:
             # Another host may know others, and have other engines.
             self._stale = True
@@ -85,7 +86,7 @@ class LaunchPresets(QObject):
     def _on_outdated(self, part: str) -> None:
         if part in _PARTS:
             self._stale = True
-            if self._shown and self._session.link.connected:
+            if self._shown and self._session.connection.connected:
                 self.load()
 
     def _on_engines(self) -> None:
@@ -102,8 +103,8 @@ class LaunchPresets(QObject):
         """Read the presets, then judge them."""
         self._stale = False
 
-        async def work(client: HostClient) -> None:
-            self.page = await client.presets()
+        async def work(client: AsyncControlClient) -> None:
+            self.page = await client.call(ops.PRESETS)
             self._patches = {}
             self._details = {
                 name: (digest, detail)
@@ -119,7 +120,7 @@ class LaunchPresets(QObject):
 
     def judge(self) -> None:
         """Ask for the verdicts on this machine."""
-        if not self._session.link.connected:
+        if not self._session.connection.connected:
             return
         if self.judging:
             # What it will say may be old already.
@@ -128,8 +129,8 @@ class LaunchPresets(QObject):
         self.judging, self._again = True, False
         self.rows_changed.emit()
 
-        async def work(client: HostClient) -> None:
-            self.verdicts = await client.judge_presets(JudgePresets())
+        async def work(client: AsyncControlClient) -> None:
+            self.verdicts = await client.call(ops.JUDGE_PRESETS, JudgePresets())
             self.sentence = ""
 
         def done() -> None:
@@ -141,7 +142,7 @@ class LaunchPresets(QObject):
         self._session.command("judge the presets", work, done=done, failed=self._on_failed)
 
     def _on_failed(self, error: HostError) -> None:
-        self.sentence = error.problem.sentence() if isinstance(error, HostRefused) else str(error)
+        self.sentence = error.problem.sentence() if not error.lost else str(error)
         self._stale = True
         self.rows_changed.emit()
 
@@ -254,8 +255,8 @@ class LaunchPresets(QObject):
             return
         digest = row.item.digest
 
-        async def work(client: HostClient) -> None:
-            self._details[wanted] = (digest, await client.preset(wanted))
+        async def work(client: AsyncControlClient) -> None:
+            self._details[wanted] = (digest, await client.call(ops.PRESET, id=wanted))
             if wanted == self.chosen:
                 self.detail_changed.emit()
 
@@ -264,8 +265,8 @@ class LaunchPresets(QObject):
             self._read_patches(wanted)
 
     def _read_patches(self, wanted: str) -> None:
-        async def work(client: HostClient) -> None:
-            self._patches[wanted] = await client.preset_patches(ResolvePreset(preset=wanted))
+        async def work(client: AsyncControlClient) -> None:
+            self._patches[wanted] = await client.call(ops.PLAN_PRESET_PATCHES, ResolvePreset(preset=wanted))
             if wanted == self.chosen:
                 self.detail_changed.emit()
 

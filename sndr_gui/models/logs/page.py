@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.base import Severity
-from engine_host.protocol.logs import LogLine
-from sndr_gui.host.client import HostClient
+from engine_host.protocol.logs import LogLine, LogQuery
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 
 KEPT = 10_000
@@ -50,7 +51,7 @@ class LogsModel(QObject):
         self._shown = False
         session.state.logged.connect(self._on_logged)
         session.state.outdated.connect(self._on_outdated)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
         """Read the lines when the page is looked at for the first time, or after some were missed."""
@@ -60,13 +61,13 @@ class LogsModel(QObject):
 
     def load(self) -> None:
         """Read the newest lines of every source."""
-        if self._loading or not self.session.link.connected:
+        if self._loading or not self.session.connection.connected:
             return
         self._loading, self._missed = True, False
         self._late.clear()
 
-        async def work(client: HostClient) -> None:
-            page = await client.logs(limit=5000)
+        async def work(client: AsyncControlClient) -> None:
+            page = await client.call(ops.LOGS, LogQuery(limit=5000))
             known = {(line.source, line.number) for line in page.lines}
             late = [line for line in self._late if (line.source, line.number) not in known]
             self.lines = deque((*page.lines, *late), maxlen=KEPT)
@@ -84,7 +85,7 @@ class LogsModel(QObject):
             self.load()
 
     def _on_link(self) -> None:
-        if not self.session.link.connected:
+        if not self.session.connection.connected:
             # The events go on from the next snapshot: what is written until then comes by no event.
             self.loaded, self._missed = False, True
         elif self._shown:
@@ -157,7 +158,7 @@ class LogsModel(QObject):
         self.source, self.severity, self.search = source, Severity.INFO, ""
         self.sources_changed.emit()
         self._reveal_failure = True
-        if (self.loaded and not self._loading) or not self.session.link.connected:
+        if (self.loaded and not self._loading) or not self.session.connection.connected:
             self.reset.emit()
             self._reveal()
         else:

@@ -6,9 +6,10 @@ import time
 
 from PySide6.QtCore import Signal
 
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Request, RequestState
-from engine_host.protocol.telemetry import Sample, TelemetryPage
-from sndr_gui.host.client import HostClient
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
@@ -96,12 +97,12 @@ class MonitorModel(LiveModel):
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
         session.state.engines_changed.connect(self.throttle.trigger)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     @property
     def stale(self) -> str:
         """The age of the graphs, while the host is away."""
-        lost = self.session.link.lost_at
+        lost = self.session.connection.lost_at
         return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
 
     def set_shown(self, shown: bool) -> None:
@@ -122,12 +123,12 @@ class MonitorModel(LiveModel):
     def load(self) -> None:
         """Read the history of the range."""
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             step = max(1.0, self.range_seconds / _POINTS)
             since = time.time() - self.range_seconds
-            self._take(await client.telemetry((), since, step))
+            self._take(await client.call(ops.TELEMETRY, TelemetryQuery(names=(), since=since, step=step)))
 
-        if self.session.link.connected:
+        if self.session.connection.connected:
             self.session.command("telemetry", work)
 
     def _take(self, page: TelemetryPage) -> None:
@@ -148,7 +149,7 @@ class MonitorModel(LiveModel):
             self.load()
 
     def _on_link(self) -> None:
-        if self.session.link.connected and self._shown:
+        if self.session.connection.connected and self._shown:
             self.load()
             self._fill_requests()
         self.changed.emit()
@@ -198,7 +199,7 @@ class MonitorModel(LiveModel):
     def cancel(self, request: Request) -> None:
         """Cancel one request."""
 
-        async def work(client: HostClient) -> None:
-            await client.cancel_request(request.engine, request.id)
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.CANCEL_REQUEST, id=request.engine, request=request.id)
 
         self.session.command("cancel request", work)

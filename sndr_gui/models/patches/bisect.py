@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from pydantic import ValidationError
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchPage
 from engine_host.protocol.plans import BisectRequest, BisectResult, EngineKind, LaunchRequest
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.models.window.actions import request_of
@@ -76,7 +77,7 @@ class BisectionModel(QObject):
         """True while a bisection can be started."""
         job = self.newest
         busy = job is not None and not job.ended
-        return self.session.link.connected and self.engine is not None and not busy and not self.sending
+        return self.session.connection.connected and self.engine is not None and not busy and not self.sending
 
     def prepare(self, catalogue: PatchPage | None) -> None:
         """Take the newest engine's start for the next bisection, and ask for its command line."""
@@ -91,8 +92,8 @@ class BisectionModel(QObject):
         request = self.request = request.model_copy(update={"patches": patches})
         self._run = ""
 
-        async def work(client: HostClient) -> None:
-            plan = await client.plan(request)
+        async def work(client: AsyncControlClient) -> None:
+            plan = await client.call(ops.PLAN, request)
             self._run = plan.command
             self.changed.emit()
 
@@ -115,8 +116,8 @@ class BisectionModel(QObject):
         self.sending = True
         self.changed.emit()
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.bisect_patches(request))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.BISECT_PATCHES, request))
 
         def done() -> None:
             self.sending = False
@@ -170,8 +171,8 @@ class BisectionModel(QObject):
         name = self._cancelling = job.id
         self.changed.emit()
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_job(await client.cancel_job(name))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=name))
 
         self.session.command("cancel the bisection", work, failed=self._on_not_cancelled)
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from PySide6.QtCore import QObject
 
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind
-from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 
 
@@ -17,22 +18,22 @@ class SummaryReader(QObject):
         self._session = session
         self._asked = ""
         session.state.engines_changed.connect(self._on_engine)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def _on_link(self) -> None:
-        if not self._session.link.connected:
+        if not self._session.connection.connected:
             self._asked = ""
         self._on_engine()
 
     def _on_engine(self) -> None:
         engine = self._session.state.engine
-        if engine is None or not self._session.link.connected:
+        if engine is None or not self._session.connection.connected:
             return
         if engine.engine != EngineKind.VLLM or engine.id == self._asked:
             return
         self._asked = name = engine.id
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_applies(await client.engine_patches(name))
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_applies(await client.call(ops.ENGINE_PATCHES, id=name))
 
         self._session.command("read the engine's patches", work)

@@ -7,13 +7,16 @@ from dataclasses import dataclass, replace
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engines import Engine, Installation
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     EnginePatches,
     Patch,
     PatchDetail,
     PatchOutcome,
     PatchPage,
+    PatchQuery,
     PatchReason,
     PatchResult,
     ProcessPatches,
@@ -21,7 +24,6 @@ from engine_host.protocol.patches import (
     SwitchPatches,
 )
 from engine_host.protocol.plans import EngineKind
-from sndr_gui.host.client import HostClient
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import RowsModel
@@ -178,7 +180,7 @@ class PatchesModel(QObject):
         self.bisection.changed.connect(self.changed)
         installations.changed.connect(self.changed)
         installations.listed.connect(self._on_source)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def set_shown(self, shown: bool) -> None:
         """Read what is shown when somebody looks."""
@@ -187,20 +189,20 @@ class PatchesModel(QObject):
             self._on_link()
 
     def _on_link(self) -> None:
-        if self._shown and self.session.link.connected:
+        if self._shown and self.session.connection.connected:
             if self.page is None:
                 self.load()
             self._on_engine()
         self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
-        if part in ("patches", "all") and self.session.link.connected:
+        if part in ("patches", "all") and self.session.connection.connected:
             self.load()
 
     def _on_engine(self) -> None:
         engine = self.engine
         wanted = engine.id if engine is not None and engine.engine == "vllm" else ""
-        if wanted != self._asked and self._shown and self.session.link.connected:
+        if wanted != self._asked and self._shown and self.session.connection.connected:
             self._asked = wanted
             self._on_source()
         self.changed.emit()
@@ -215,8 +217,8 @@ class PatchesModel(QObject):
     def load(self) -> None:
         """Read the catalogue."""
 
-        async def work(client: HostClient) -> None:
-            self._take(await client.patches())
+        async def work(client: AsyncControlClient) -> None:
+            self._take(await client.call(ops.PATCHES))
 
         self.session.command("read the patches", work)
 
@@ -255,7 +257,11 @@ class PatchesModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if self.page is None:
-            return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
+            return (
+                self.session.connection.sentence
+                if not self.session.connection.connected
+                else "Reading the catalogue…"
+            )
         parts = [f"{len(self.page.patches)} in the catalogue"]
         if (faults := len(self.page.faults)) > 0:
             parts.append(f"{formats.plural(faults, 'folder')} cannot be used")
@@ -343,8 +349,8 @@ class PatchesModel(QObject):
         ours = engine is not None and engine.engine == EngineKind.VLLM
         version = (engine.plan.installation or None) if engine is not None and ours else None
 
-        async def work(client: HostClient) -> None:
-            detail = await client.patch(patch, version)
+        async def work(client: AsyncControlClient) -> None:
+            detail = await client.call(ops.PATCH, PatchQuery(vllm=version), id=patch)
             if self.chosen == patch:
                 self.detail = detail
                 self.detail_changed.emit()
@@ -393,7 +399,7 @@ class PatchesModel(QObject):
     def can_ask_engine(self) -> bool:
         """True while an engine with an overlay runs."""
         engine = self.engine
-        return self.session.link.connected and engine is not None and engine.engine == "vllm"
+        return self.session.connection.connected and engine is not None and engine.engine == "vllm"
 
     def scopes(self) -> tuple[tuple[str, str], ...]:
         """Return what can be switched as a whole: all patches, and each family; names and titles."""
@@ -409,8 +415,8 @@ class PatchesModel(QObject):
         """Switch the chosen patch, or a family or all by name, on, off, or back, for the next start."""
         change = SwitchPatches.model_validate({"names": (name or self.chosen,), "to": to})
 
-        async def work(client: HostClient) -> None:
-            self._take(await client.switch_patches(change))
+        async def work(client: AsyncControlClient) -> None:
+            self._take(await client.call(ops.SWITCH_PATCHES, change))
 
         self._send("switch", work)
 
@@ -420,8 +426,8 @@ class PatchesModel(QObject):
             return
         name = engine.id
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_applies(await client.probe_patches(name))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_applies(await client.call(ops.PROBE_PATCHES, id=name))
 
         self._send("probe", work)
 
@@ -435,12 +441,12 @@ class PatchesModel(QObject):
             return
         name, patch = engine.id, self.chosen
 
-        async def work(client: HostClient) -> None:
-            self.session.state.set_engine(await client.start_without(name, patch))
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_engine(await client.call(ops.START_WITHOUT, id=name, patch=patch))
 
         self._send("without", work)
 
-    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+    def _send(self, name: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         self._pending.add(name)
         self.detail_changed.emit()
 

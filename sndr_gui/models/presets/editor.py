@@ -10,21 +10,25 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
     CatalogFault,
+    EditPreset,
     EntryOrigin,
+    LintPreset,
     PresetChange,
     PresetFile,
     PresetLint,
     ResolvedPreset,
     ResolvedSetting,
     SavedPreset,
+    SavePreset,
     SetBy,
 )
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.models.presets.command import change_command, new_command, show_command
 from sndr_gui.models.presets.drafts import Draft, Drafts
@@ -62,7 +66,7 @@ class PresetEditor(QObject):
         self._edit_task: asyncio.Future[None] | None = None
         self._waiting: dict[Path, PresetChange] = {}
         self._set("", EntryOrigin.USER, "", "", None)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
 
     def _set(self, preset: str, origin: EntryOrigin, text: str, saved: str, digest: str | None) -> None:
         self.id, self.origin, self.text = preset, origin, text
@@ -197,20 +201,22 @@ class PresetEditor(QObject):
             while self._waiting:
                 changes, before = tuple(self._waiting.values()), self.text
                 self._waiting.clear()
-                text = await self.session.client.edit_preset(before, changes)
+                text = (
+                    await self.session.client.call(ops.EDIT_PRESET, EditPreset(text=before, changes=changes))
+                ).text
                 if self.text != before:
                     # Somebody typed meanwhile: the values are put into what is there now.
                     for change in changes:
                         self._waiting.setdefault(change.path, change)
                     continue
                 self._replace(text)
-        except HostRefused as error:
-            self._waiting.clear()
-            self.problem = error.problem
-            self.changed.emit()
         except HostError as error:
             self._waiting.clear()
-            self.session.notices.error("edit preset", str(error))
+            if error.lost:
+                self.session.notices.error("edit preset", str(error))
+            else:
+                self.problem = error.problem
+                self.changed.emit()
         finally:
             self._edit_task = None
 
@@ -244,10 +250,10 @@ class PresetEditor(QObject):
     def can_save(self) -> bool:
         """True when the text is checked, usable and not saved yet."""
         good = self.lint is not None and self.lint.preset is not None and not self.checking
-        return good and self.dirty and not self.saving and self.session.link.connected
+        return good and self.dirty and not self.saving and self.session.connection.connected
 
     def _on_link(self) -> None:
-        if self.is_open and self.session.link.connected and self.checking:
+        if self.is_open and self.session.connection.connected and self.checking:
             self._check()
         self.changed.emit()
 
@@ -259,10 +265,10 @@ class PresetEditor(QObject):
         try:
             while self.is_open and self._checked_text != self.text:
                 text, preset = self.text, self.id
-                found = await self.session.client.lint_preset(text, self.target)
+                found = await self.session.client.call(ops.LINT_PRESET, LintPreset(text=text, id=self.target))
                 if self.read_only:
                     # It is as the program has it; that nobody may save it so is no fault of it.
-                    detail = await self.session.client.preset(preset)
+                    detail = await self.session.client.call(ops.PRESET, id=preset)
                     found = found.model_copy(update={"faults": (), "resolved": detail.resolved, "diff": ""})
                 if preset != self.id:
                     continue
@@ -336,8 +342,10 @@ class PresetEditor(QObject):
             return
         target, text, digest = self.target, self.text, self.digest
 
-        async def work(client: HostClient) -> None:
-            self._stored(await client.save_preset(target, text, digest), text)
+        async def work(client: AsyncControlClient) -> None:
+            self._stored(
+                await client.call(ops.SAVE_PRESET, SavePreset(text=text, digest=digest), id=target), text
+            )
 
         self._send("save preset", work)
 
@@ -359,12 +367,16 @@ class PresetEditor(QObject):
         if undone is None:
             return
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             digest = None
             if undone.previous is None:
-                await client.remove_preset(undone.id)
+                await client.call(ops.REMOVE_PRESET, id=undone.id)
             else:
-                digest = (await client.save_preset(undone.id, undone.previous, undone.digest)).digest
+                digest = (
+                    await client.call(
+                        ops.SAVE_PRESET, SavePreset(text=undone.previous, digest=undone.digest), id=undone.id
+                    )
+                ).digest
             self._undone(undone, digest)
 
         self._send("undo save", work)
@@ -383,11 +395,11 @@ class PresetEditor(QObject):
     def compare_with_file(self) -> None:
         """After a conflict: take the file that is there now as the one to replace, and show the diff."""
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             try:
-                file = await client.preset_file(self.target)
+                file = await client.call(ops.PRESET_FILE, id=self.target)
                 self.id, self.saved_text, self.digest = file.id, file.text, file.digest
-            except HostRefused as error:
+            except HostError as error:
                 if error.problem.reason is not Reason.NOT_FOUND:
                     raise
                 self.saved_text, self.digest = "", None
@@ -399,8 +411,8 @@ class PresetEditor(QObject):
     def use_file(self) -> None:
         """After a conflict: edit what is in the file now; one's own text is left behind as undo."""
 
-        async def work(client: HostClient) -> None:
-            file = await client.preset_file(self.target)
+        async def work(client: AsyncControlClient) -> None:
+            file = await client.call(ops.PRESET_FILE, id=self.target)
             self._drop_draft()
             self.saved_text, self.digest = file.text, file.digest
             self.conflict, self.problem, self._checked_text = False, None, None
@@ -408,7 +420,7 @@ class PresetEditor(QObject):
 
         self._send("read preset", work)
 
-    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+    def _send(self, name: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         self.saving = True
         self.problem = None
         self.changed.emit()
@@ -418,7 +430,7 @@ class PresetEditor(QObject):
             self.changed.emit()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self.problem = error.problem
                 self.conflict = error.problem.reason is Reason.CONFLICT
             else:

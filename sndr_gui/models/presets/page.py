@@ -11,19 +11,22 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
     CatalogFault,
     CatalogPage,
+    EditPreset,
     EntryOrigin,
     ImportPreset,
     PresetChange,
     PresetForm,
     PresetItem,
     PresetPage,
+    SavePreset,
 )
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
@@ -124,7 +127,7 @@ class PresetsModel(QObject):
         self._wanted = ""
         self._settings: Mapping[str, Any] = {}
         session.state.outdated.connect(self._on_outdated)
-        session.link.changed.connect(self._on_link)
+        session.connection.changed.connect(self._on_link)
         self.editor.stored.connect(self._fill)
 
     def set_shown(self, shown: bool) -> None:
@@ -136,21 +139,21 @@ class PresetsModel(QObject):
             self.editor.keep_draft()
 
     def _on_link(self) -> None:
-        if self._shown and self.session.link.connected and self.page is None:
+        if self._shown and self.session.connection.connected and self.page is None:
             self.load()
         self.changed.emit()
 
     def _on_outdated(self, part: str) -> None:
-        if part in ("presets", "all") and self.page is not None and self.session.link.connected:
+        if part in ("presets", "all") and self.page is not None and self.session.connection.connected:
             self.load()
 
     def load(self) -> None:
         """Read the catalogue."""
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             if self.form is None:
-                self.form = await client.preset_form()
-            self.page, self.catalog = await client.presets(), await client.catalog()
+                self.form = await client.call(ops.PRESET_FORM)
+            self.page, self.catalog = await client.call(ops.PRESETS), await client.call(ops.CATALOG)
             self._fill()
             self.changed.emit()
             if self._wanted:
@@ -184,7 +187,11 @@ class PresetsModel(QObject):
     def subtitle(self) -> str:
         """The line below the title."""
         if self.page is None:
-            return self.session.link.sentence if not self.session.link.connected else "Reading the catalogue…"
+            return (
+                self.session.connection.sentence
+                if not self.session.connection.connected
+                else "Reading the catalogue…"
+            )
         own = sum(item.origin is EntryOrigin.USER for item in self.items)
         parts = [f"{formats.plural(len(self.items), 'preset')}", f"{own} own"]
         if drafts := len(self.drafts.all):
@@ -250,8 +257,8 @@ class PresetsModel(QObject):
             self._put(settings)
             return
 
-        async def work(client: HostClient) -> None:
-            self.editor.open_file(await client.preset_file(preset))
+        async def work(client: AsyncControlClient) -> None:
+            self.editor.open_file(await client.call(ops.PRESET_FILE, id=preset))
             self._put(settings)
 
         self.session.command("open preset", work)
@@ -287,10 +294,12 @@ class PresetsModel(QObject):
         self.editor.open_new(name, f"format: 1\nid: {name}\ntitle: {title}\nextends: {preset}\n")
 
     def _copy(self, preset: str, name: str) -> None:
-        async def work(client: HostClient) -> None:
-            file = await client.preset_file(preset)
+        async def work(client: AsyncControlClient) -> None:
+            file = await client.call(ops.PRESET_FILE, id=preset)
             change = PresetChange(path=("id",), value=name)
-            self.editor.open_new(name, await client.edit_preset(file.text, (change,)))
+            self.editor.open_new(
+                name, (await client.call(ops.EDIT_PRESET, EditPreset(text=file.text, changes=(change,)))).text
+            )
 
         self.session.command("copy preset", work)
 
@@ -316,8 +325,8 @@ class PresetsModel(QObject):
             self._after_removal(preset)
             return
 
-        async def work(client: HostClient) -> None:
-            removed = await client.remove_preset(preset)
+        async def work(client: AsyncControlClient) -> None:
+            removed = await client.call(ops.REMOVE_PRESET, id=preset)
             self.drafts.drop(preset)
             self._after_removal(preset)
             # What cannot be used cannot be saved again as it is: it comes back as a draft.
@@ -336,8 +345,8 @@ class PresetsModel(QObject):
         self.session.notices.info("preset removed", f"{preset} is removed.", action_text="Undo", action=undo)
 
     def _save_again(self, preset: str, text: str) -> None:
-        async def work(client: HostClient) -> None:
-            await client.save_preset(preset, text, None)
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.SAVE_PRESET, SavePreset(text=text, digest=None), id=preset)
             self.chosen = preset
 
         self.session.command("undo removal", work)
@@ -352,8 +361,8 @@ class PresetsModel(QObject):
     def export(self, preset: str, path: str) -> None:
         """Write a preset with everything that it needs into a file."""
 
-        async def work(client: HostClient) -> None:
-            found = await client.export_preset(preset)
+        async def work(client: AsyncControlClient) -> None:
+            found = await client.call(ops.EXPORT_PRESET, id=preset)
             try:
                 await asyncio.to_thread(Path(path).write_text, found.text, encoding="utf-8")
             except OSError as error:
@@ -367,7 +376,7 @@ class PresetsModel(QObject):
         """Take in a file that was exported."""
         name = Path(path).name
 
-        async def work(_client: HostClient) -> None:
+        async def work(_client: AsyncControlClient) -> None:
             try:
                 text = await asyncio.to_thread(_read, Path(path))
             except (OSError, UnicodeDecodeError, ValueError) as error:
@@ -381,8 +390,8 @@ class PresetsModel(QObject):
         """Take in an exported text; a conflict waits for a decision in `pending_import`."""
         asked = ImportPreset(text=text, id=new_id, replace=replace)
 
-        async def work(client: HostClient) -> None:
-            done = await client.import_preset(asked)
+        async def work(client: AsyncControlClient) -> None:
+            done = await client.call(ops.IMPORT_PRESET, asked)
             self._set_pending_import(None)
             self.chosen = done.id
             written = "is imported" if done.written else "was here already, unchanged"
@@ -391,7 +400,7 @@ class PresetsModel(QObject):
             self.load()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self._set_pending_import(PendingImport(path, text, error.problem))
             else:
                 self.session.notices.error("import", str(error))

@@ -10,10 +10,12 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.errors import Problem
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Layer, ServerChoice, Setting
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
+from engine_host.protocol.settings import SettingsChange
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
 from sndr_gui.kit.settings import SettingsFile, ThemeChoice
@@ -38,7 +40,7 @@ class SettingsModel(QObject):
         self.saving: set[str] = set()
         session.state.settings_changed.connect(self.changed)
         session.state.servers_changed.connect(self.changed)
-        session.link.changed.connect(self.changed)
+        session.connection.changed.connect(self.changed)
 
     def entries(self) -> tuple[Entry, ...]:
         """Return the settings that this host has, the known ones first."""
@@ -95,8 +97,8 @@ class SettingsModel(QObject):
         self.saving.add(name)
         self.problems.pop(name, None)
 
-        async def work(client: HostClient) -> None:
-            page = await client.change_settings({name: value})
+        async def work(client: AsyncControlClient) -> None:
+            page = await client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
             self.session.state.set_settings(page)
             for warning in page.warnings:
                 self.session.notices.warning("settings", warning.message)
@@ -106,7 +108,7 @@ class SettingsModel(QObject):
             self.changed.emit()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self.problems[name] = error.problem
             else:
                 self.session.notices.error("settings", str(error))

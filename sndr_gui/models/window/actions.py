@@ -6,14 +6,23 @@ from collections.abc import Awaitable, Callable
 
 from PySide6.QtCore import QObject, Signal
 
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import Backend, Engine
+from engine_host.protocol.engines import Backend, Engine, ServerBuild, StopEngine
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.models import ModelFile, ModelOrigin
-from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest, Layer, ServerChoice
-from sndr_gui.host.client import HostClient
-from sndr_gui.host.errors import HostError, HostRefused
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import (
+    EngineKind,
+    Finding,
+    LaunchPlan,
+    LaunchRequest,
+    Layer,
+    ServerChoice,
+    StartRequest,
+)
 from sndr_gui.host.session import Session
 
 
@@ -51,8 +60,8 @@ class Actions(QObject):
     def start_model(self, model: str) -> None:
         """Plan and start a model as it is."""
 
-        async def work(client: HostClient) -> None:
-            plan = await client.plan(LaunchRequest(model=model))
+        async def work(client: AsyncControlClient) -> None:
+            plan = await client.call(ops.PLAN, LaunchRequest(model=model))
             await self._start(client, plan)
 
         self._send("start", work)
@@ -60,18 +69,18 @@ class Actions(QObject):
     def start_preset(self, preset: str) -> None:
         """Plan and start a preset as it is."""
 
-        async def work(client: HostClient) -> None:
-            await self._start(client, await client.plan(LaunchRequest(preset=preset)))
+        async def work(client: AsyncControlClient) -> None:
+            await self._start(client, await client.call(ops.PLAN, LaunchRequest(preset=preset)))
 
         self._send("start", work)
 
     def start_plan(self, plan: LaunchPlan) -> None:
         """Start a plan."""
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             try:
                 await self._start(client, plan)
-            except HostRefused as error:
+            except HostError as error:
                 if error.problem.reason in (Reason.PLAN_STALE, Reason.NOT_FOUND):
                     self.stale.emit()
                 raise
@@ -81,62 +90,56 @@ class Actions(QObject):
     def relaunch(self, engine: Engine) -> None:
         """Start the same again; planned anew when the machine or the file changed since."""
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             try:
-                plan = await client.plan(request_of(engine))
+                plan = await client.call(ops.PLAN, request_of(engine))
                 await self._start(client, plan)
-            except HostRefused as error:
+            except HostError as error:
                 if error.problem.reason is not Reason.PLAN_STALE:
                     raise
-                await self._start(client, await client.plan(request_of(engine)))
+                await self._start(client, await client.call(ops.PLAN, request_of(engine)))
 
         self._send("relaunch", work)
 
-    async def _start(self, client: HostClient, plan: LaunchPlan) -> None:
+    async def _start(self, client: AsyncControlClient, plan: LaunchPlan) -> None:
         if not plan.startable:
             worst = next(finding for finding in plan.findings if finding.severity == "error")
-            raise HostRefused(
-                Problem(
-                    reason=worst.reason or Reason.CONFLICT,
-                    message=worst.message,
-                    fix=worst.fix,
-                    evidence=worst.evidence,
-                ),
-                409,
+            raise HostError(
+                worst.reason or Reason.CONFLICT, worst.message, fix=worst.fix, evidence=worst.evidence
             )
-        engine = await client.start(plan.id)
+        engine = await client.call(ops.START, StartRequest(plan=plan.id))
         self._session.state.set_engine(engine)
         self.started.emit()
 
     def stop(self, engine: Engine, now: bool = False) -> None:
         """Drain and stop an engine."""
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_engine(await client.stop(engine.id, now))
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_engine(await client.call(ops.STOP, StopEngine(now=now), id=engine.id))
 
         self._send("stop", work)
 
     def build(self, backend: Backend = Backend.AUTO) -> None:
         """Build the engine for this machine."""
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_job(await client.build_server(backend))
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_job(await client.call(ops.BUILD_SERVER, ServerBuild(backend=backend)))
 
         self._send("build", work)
 
     def measure(self) -> None:
         """Measure the prebuilt engine against the built one."""
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_job(await client.compare_servers())
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_job(await client.call(ops.COMPARE_SERVERS))
 
         self._send("measure", work)
 
     def cancel_job(self, job: str) -> None:
         """Cancel a job."""
 
-        async def work(client: HostClient) -> None:
-            self._session.state.set_job(await client.cancel_job(job))
+        async def work(client: AsyncControlClient) -> None:
+            self._session.state.set_job(await client.call(ops.CANCEL_JOB, id=job))
 
         self._send(f"cancel {job}", work)
 
@@ -153,7 +156,7 @@ class Actions(QObject):
             return
         action = problem.fix.action
 
-        async def work(client: HostClient) -> None:
+        async def work(client: AsyncControlClient) -> None:
             await client.send(action)
 
         self._send("apply fix", work)
@@ -168,7 +171,7 @@ class Actions(QObject):
         self.problem = None
         self.changed.emit()
 
-    def _send(self, name: str, work: Callable[[HostClient], Awaitable[None]]) -> None:
+    def _send(self, name: str, work: Callable[[AsyncControlClient], Awaitable[None]]) -> None:
         if name in self._pending:
             return
         self._pending.add(name)
@@ -180,7 +183,7 @@ class Actions(QObject):
             self.changed.emit()
 
         def failed(error: HostError) -> None:
-            if isinstance(error, HostRefused):
+            if not error.lost:
                 self.problem = error.problem
                 self._session.notices.problem(name, error.problem)
             else:

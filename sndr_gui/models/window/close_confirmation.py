@@ -2,7 +2,7 @@
 
 import time
 
-from sndr_gui.host.client import USER_AGENT
+from sndr_gui.host.connection import USER_AGENT
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 
@@ -30,7 +30,7 @@ class CloseConfirmation:
     def _others(self) -> int:
         """Count the requests of other programs that would end with the host."""
         session = self._session
-        if not session.link.owned or not session.link.connected or session.state.outlives_window:
+        if not session.connection.owned or not session.connection.connected or session.state.outlives_window:
             return 0
         return sum(
             request.state in OPEN_REQUESTS and request.client != USER_AGENT

@@ -229,7 +229,7 @@ class ChatView(Page):
 
     def _offer_start(self) -> None:
         model = self.model
-        none_runs = not model.model and model.session.link.connected
+        none_runs = not model.model and model.session.connection.connected
         words = model.start_label
         for made in (self.start, self.again):
             made.setText(words)

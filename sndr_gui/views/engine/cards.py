@@ -48,7 +48,7 @@ class StartCard(Card):
             engine is not None and model.actions.pending(f"cancel {engine.job}")
         )
         self.cancel.setText("Cancelling…" if cancelling else "Cancel")
-        self.cancel.setEnabled(not cancelling and model.session.link.connected)
+        self.cancel.setEnabled(not cancelling and model.session.connection.connected)
         self.cancel.setVisible(starting)
         stages = model.stages()
         folds = mode in ("running", "stopping") and bool(stages)

@@ -55,7 +55,7 @@ class InstallationRow(QWidget):
         self.note.setVisible(one.recommended)
         set_text(self.about, about(one))
         self.about.setToolTip(plain_tooltip(one.path))
-        busy, connected = model.busy(one.id) or one.changing, model.session.link.connected
+        busy, connected = model.busy(one.id) or one.changing, model.session.connection.connected
         self.install.setVisible(not one.present)
         self.install.setText("Install again" if one.problem is not None else "Install")
         self.install.setAccessibleName(f"{self.install.text()} {title_of(one)}")

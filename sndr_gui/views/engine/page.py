@@ -200,7 +200,7 @@ class EngineView(Page):
             part.setVisible(running)
         if not there:
             set_text(self.empty.heading, _EMPTY[mode])
-            self.empty.sentence.setText(_EMPTY_HINT if mode == "empty" else model.session.link.sentence)
+            self.empty.sentence.setText(_EMPTY_HINT if mode == "empty" else model.session.connection.sentence)
             for part in (self.launch, self._try):
                 part.setVisible(mode == "empty")
             return
@@ -244,7 +244,7 @@ class EngineView(Page):
             self.log.setToolTip(f"Show the engine's log\nsndr logs {model.engine.id}")
         self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
-        connected = model.session.link.connected
+        connected = model.session.connection.connected
         self._refresh_stop(mode == "stopping" or model.actions.pending("stop"))
         self.stop.setVisible(running)
         relaunching = model.actions.pending("relaunch")
@@ -258,7 +258,7 @@ class EngineView(Page):
 
     def _refresh_stop(self, stopping: bool) -> None:
         model = self.model
-        self.stop.show_state(model.stopping.question, stopping, model.session.link.connected)
+        self.stop.show_state(model.stopping.question, stopping, model.session.connection.connected)
         if model.engine is not None:
             self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
 

@@ -32,7 +32,7 @@ class EndpointCard(Card):
         """Show the endpoint of now."""
         endpoint = self._model.endpoint
         url = endpoint.url if endpoint else None
-        connected = self._model.session.link.connected
+        connected = self._model.session.connection.connected
         self._dot.set_token("good" if url and connected else "bad" if connected else "muted")
         set_text(self._url, url or "not served")
         self._copy.set_content(url or "")

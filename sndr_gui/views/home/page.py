@@ -106,7 +106,7 @@ class HomeView(Page):
 
     def _refresh_buttons(self, mode: str) -> None:
         model = self.model
-        connected = model.session.link.connected
+        connected = model.session.connection.connected
         stopping = mode == "stopping" or model.actions.pending("stop")
         self.stop.show_state(model.stopping.question, stopping, connected)
         self.stop.setVisible(mode in ("running", "stopping"))

@@ -28,7 +28,7 @@ class Hero(Card):
         self._model = model
         self.start = button("Start the demo model", model.start_demo, kind="primary", icon="play")
         self.choose = button("Choose a model", open_launch, icon="rocket", hint="Open Launch", shortcut="")
-        self.retry = button("Retry now", model.session.link.retry, icon="refresh-cw")
+        self.retry = button("Retry now", model.session.connection.retry, icon="refresh-cw")
         self.equivalent_command = CopyField(what="equivalent command")
         self.equivalent_command.setFixedWidth(420)
         self.problem = ProblemBox()
@@ -43,7 +43,7 @@ class Hero(Card):
         """Show the face for this mode."""
         model = self._model
         demo = model.actions.demo_model()
-        link = model.session.link
+        connection = model.session.connection
         set_text(self._state.heading, EMPTY_STATES[mode])
         if mode == "empty" and demo is not None:
             sentence = (
@@ -52,26 +52,26 @@ class Hero(Card):
             )
         elif mode == "empty":
             sentence = "Choose a model, or add a model folder."
-        elif link.phase in (Phase.FAILED, Phase.MISMATCH):
+        elif connection.phase in (Phase.FAILED, Phase.MISMATCH):
             sentence = "The window retries by itself, each time after a longer pause."
         else:
-            sentence = link.sentence
+            sentence = connection.sentence
         set_text(self._state.sentence, sentence)
         self.start.setVisible(mode == "empty" and demo is not None)
         pending = model.actions.pending("start")
         self.start.setText("Starting…" if pending else "Start the demo model")
-        self.start.setEnabled(not pending and link.connected)
+        self.start.setEnabled(not pending and connection.connected)
         self.choose.setVisible(mode == "empty")
         self.retry.setVisible(mode == "lost")
         self.equivalent_command.set_content(
             f"sndr run {demo.id}" if mode == "empty" and demo else "sndr run MODEL"
         )
         self.equivalent_command.setVisible(mode == "empty")
-        failed = link.phase in (Phase.FAILED, Phase.MISMATCH)
+        failed = connection.phase in (Phase.FAILED, Phase.MISMATCH)
         self.problem.setVisible(failed)
         if failed:
             self.problem.show_sentence(
-                link.sentence, "Last lines of its log:" if link.tail else "", link.tail
+                connection.sentence, "Last lines of its log:" if connection.tail else "", connection.tail
             )
 
 

@@ -58,7 +58,7 @@ class StartBar(Card):
 
     def _sentence(self) -> tuple[str, str]:
         model = self._model
-        if not model.session.link.connected:
+        if not model.session.connection.connected:
             return "The engine host is not connected.", "bad"
         if model.watch.starting is not None:
             stages = model.watch.stages(time.time())
@@ -138,7 +138,7 @@ class OutcomeCard(Card):
             else:
                 self.failure.show_sentence(f"{latest.name} failed.", "", latest.last_lines)
             sending = model.actions.pending("start") or model.actions.pending("relaunch")
-            self.again.setEnabled(not sending and model.session.link.connected)
+            self.again.setEnabled(not sending and model.session.connection.connected)
             return
         took = latest.verified.ready_after if latest.verified else None
         if took is None and latest.ready_at is not None:

@@ -98,7 +98,7 @@ class PatchPane(QWidget):
         self.switch.setText("Switching…" if switching else "Switch off" if on else "Switch on")
         word = "off" if on else "on"
         self.switch.setToolTip(f"For the next start\nsndr patches switch {word} {patch.id}")
-        self.switch.setEnabled(model.session.link.connected and not switching)
+        self.switch.setEnabled(model.session.connection.connected and not switching)
         self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
         self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))

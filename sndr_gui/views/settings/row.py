@@ -155,7 +155,7 @@ class SettingRow(QWidget):
         set_tone(self._layer, "" if default else "accent")
         self._reset.setVisible(not default)
         self._reset.setEnabled(not saving)
-        self.setEnabled(self._model.session.link.connected)
+        self.setEnabled(self._model.session.connection.connected)
         problem = self._model.problems.get(name)
         if problem is not None and self._problem is None:
             self._problem = ProblemBox()

@@ -33,7 +33,6 @@ from sndr_gui.views.window.palette import Palette
 from sndr_gui.views.window.toasts import Toasts
 
 if TYPE_CHECKING:
-    from sndr_gui.host.connection import Link
     from sndr_gui.models.window.close_confirmation import CloseConfirmation
     from sndr_gui.views.window.context import PageContext
 
@@ -184,7 +183,7 @@ class Window(QMainWindow):
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session)
         placeholder = self._stack.currentWidget()
-        context.session.link.changed.connect(self._on_link)
+        context.session.connection.changed.connect(self._on_link)
         for changed in (
             context.session.state.host_changed,
             context.session.state.settings_changed,
@@ -276,10 +275,10 @@ class Window(QMainWindow):
     def _on_link(self) -> None:
         if self._context is None:
             return
-        link: Link = self._context.session.link
+        connection = self._context.session.connection
         host = self._context.session.state.host
-        parts = [link.sentence]
-        if link.connected and host is not None:
+        parts = [connection.sentence]
+        if connection.connected and host is not None:
             if host.endpoint.url:
                 parts.append(f"endpoint {host.endpoint.url}")
             else:
@@ -289,7 +288,7 @@ class Window(QMainWindow):
                 if self._context.session.state.outlives_window
                 else "ends with this window"
             )
-        self._dot.set_token(_TONES[link.phase.value])
+        self._dot.set_token(_TONES[connection.phase.value])
         set_text(self._status, "  ·  ".join(parts))
         self._status.setToolTip(plain_tooltip(self._status.text()))
 

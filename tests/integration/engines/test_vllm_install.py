@@ -12,8 +12,9 @@ import pytest
 
 from engine_host.engines.vllm.environment_folder import read_record
 from engine_host.engines.vllm.installations import tree_hash
-from engine_host.protocol.engines import Installation, InstallationPage
+from engine_host.protocol.engines import Installation
 from engine_host.protocol.jobs import Job, JobKind, JobState
+from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import RunningHost
 from tests.vllm_environment import site_packages, vllm_venv
 
@@ -36,7 +37,7 @@ def sndr(*words: str) -> Any:
 
 def listed(host: RunningHost) -> Installation:
     """How the host lists it."""
-    page = host.client.get("/v1/installations", InstallationPage)
+    page = host.client.call(ops.INSTALLATIONS)
     return next(one for one in page.installations if one.id == WANTED)
 
 

@@ -22,7 +22,8 @@ from engine_host.core.package_data import resources
 from engine_host.core.paths import Folders
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.conftest import processes_of
 
 T = TypeVar("T")
@@ -81,19 +82,19 @@ class RunningHost:
     def start(self, *, keep: bool = False, wait: bool = True, overrides: Overrides = SMALL) -> Engine:
         """Start the bundled model."""
         request = LaunchRequest(model=str(DEMO), overrides=overrides, keep=keep)
-        plan = self.client.post("/v1/plans", LaunchPlan, request)
-        engine = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        plan = self.client.call(ops.PLAN, request)
+        engine = self.client.call(ops.START, StartRequest(plan=plan.id))
         return self.until(engine.id, EngineState.READY) if wait else engine
 
     def launch(self, request: LaunchRequest, seconds: float = PATIENCE) -> Engine:
         """Plan, start, and wait until it is ready."""
-        plan = self.client.post("/v1/plans", LaunchPlan, request)
-        engine = self.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+        plan = self.client.call(ops.PLAN, request)
+        engine = self.client.call(ops.START, StartRequest(plan=plan.id))
         return self.until(engine.id, EngineState.READY, seconds=seconds)
 
     def engine(self, engine_id: str) -> Engine:
         """One engine now."""
-        return self.client.get(f"/v1/engines/{engine_id}", Engine)
+        return self.client.call(ops.ENGINE, id=engine_id)
 
     def until(self, engine_id: str, *states: EngineState, seconds: float = PATIENCE) -> Engine:
         """Wait for one of these states; a failure that was not waited for ends the wait."""

@@ -10,8 +10,9 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.host import HostInfo, Reach
-from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.host import Reach
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.settings import SettingsChange
 from tests.integration.host.conftest import RunningHost, free_port
 
 
@@ -27,17 +28,17 @@ def test_a_new_port_holds_at_once(host: RunningHost) -> None:
     port = free_port()
     assert health(host.port) == 200
 
-    host.client.put("/v1/settings", SettingPage, SettingsChange(values={"endpoint.port": port}))
+    host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values={"endpoint.port": port}))
 
-    assert host.client.get("/v1/host", HostInfo).endpoint.url == f"http://127.0.0.1:{port}/v1"
+    assert host.client.call(ops.HOST).endpoint.url == f"http://127.0.0.1:{port}/v1"
     assert health(port) == 200
     assert health(host.port) == 0
 
 
 def test_the_network_is_refused_without_a_key_and_nothing_changes(host: RunningHost) -> None:
     with pytest.raises(HostError, match="anybody in the network"):
-        host.client.put("/v1/settings", SettingPage, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
-    assert host.client.get("/v1/host", HostInfo).endpoint.reach is Reach.THIS_MACHINE
+        host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
+    assert host.client.call(ops.HOST).endpoint.reach is Reach.THIS_MACHINE
     assert health(host.port) == 200
 
 
@@ -49,7 +50,7 @@ def test_what_cannot_be_taken_is_refused_where_it_is_set(host: RunningHost) -> N
             ("endpoint.port", taken.getsockname()[1], Reason.PORT_IN_USE),
         ):
             with pytest.raises(HostError, match="Nothing was changed") as caught:
-                host.client.put("/v1/settings", SettingPage, SettingsChange(values={name: value}))
+                host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values={name: value}))
             assert caught.value.reason is reason
     assert not Folders.resolve().settings.exists()
     assert health(host.port) == 200
@@ -62,7 +63,7 @@ def test_an_address_that_cannot_be_taken_gives_way(new_host: Callable[..., Runni
 
     host = new_host().connect()
 
-    assert host.client.get("/v1/host", HostInfo).endpoint.reach is Reach.THIS_MACHINE
+    assert host.client.call(ops.HOST).endpoint.reach is Reach.THIS_MACHINE
     findings = json.loads(host.first_line)["findings"]
     assert [finding["id"] for finding in findings] == ["endpoint_address"]
     assert health(host.port) == 200
@@ -80,9 +81,9 @@ def test_on_the_network_the_address_that_is_shown_answers_and_so_does_the_one_fr
     host: RunningHost,
 ) -> None:
     with_a_key()
-    host.client.put("/v1/settings", SettingPage, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
+    host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values={"endpoint.host": "0.0.0.0"}))
 
-    endpoint = host.client.get("/v1/host", HostInfo).endpoint
+    endpoint = host.client.call(ops.HOST).endpoint
     assert endpoint.reach is Reach.NETWORK
     assert endpoint.key_required
     assert endpoint.local_url == f"http://127.0.0.1:{endpoint.port}/v1"

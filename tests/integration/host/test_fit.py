@@ -3,7 +3,8 @@
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.fit import FitReport, FitRequest, Measured, MeasuredPage, Verdict
+from engine_host.protocol.fit import FitRequest, Measured, Verdict
+from engine_host.protocol.operations import table as ops
 from tests.integration.host.conftest import DEMO, RunningHost, wait_for
 from tests.integration.host_process import sndr
 
@@ -16,7 +17,7 @@ def compared(host: RunningHost) -> dict[str, Measured]:
     """The parts of the newest start, once they are there."""
 
     def look() -> dict[str, Measured] | None:
-        return {one.part: one for one in host.client.get("/v1/fit/starts", MeasuredPage).starts} or None
+        return {one.part: one for one in host.client.call(ops.FIT_STARTS).starts} or None
 
     return wait_for(look, "a start that was compared")
 
@@ -44,9 +45,9 @@ def test_what_was_learnt_is_shown_with_its_number_and_outlives_the_host(host: Ru
     host.start(overrides=Overrides(context=2048, streams=2))
     compared(host)
     asked = FitRequest(model=str(DEMO), cpu=True, context=2048, streams=2)
-    other = host.client.post("/v1/fit", FitReport, asked.model_copy(update={"streams": 8}))
+    other = host.client.call(ops.FIT, asked.model_copy(update={"streams": 8}))
     assert other.corrections == (), "it was not learnt from such a start"
-    report = host.client.post("/v1/fit", FitReport, asked)
+    report = host.client.call(ops.FIT, asked)
     learnt = {one.part: one for one in report.corrections}
     assert learnt["compute"].n == 1
     assert learnt["compute"].factor == pytest.approx(1, abs=0.03)
@@ -60,10 +61,10 @@ def test_what_was_learnt_is_shown_with_its_number_and_outlives_the_host(host: Ru
 
 def test_other_hardware_and_models_of_the_catalogue(host: RunningHost) -> None:
     asked = FitRequest(model="qwen3.6-27b/int4-autoround", hardware="2x rtx-3090", context=32_768)
-    report = host.client.post("/v1/fit", FitReport, asked)
+    report = host.client.call(ops.FIT, asked)
     assert (report.tensor_parallel, len(report.devices)) == (2, 2)
     assert report.verdict in {Verdict.FITS, Verdict.TIGHT}
-    one = host.client.post("/v1/fit", FitReport, asked.model_copy(update={"hardware": "rtx-3060-12gb"}))
+    one = host.client.call(ops.FIT, asked.model_copy(update={"hardware": "rtx-3060-12gb"}))
     assert one.verdict is Verdict.DOES_NOT_FIT
     assert one.changes
     unknown = sndr("fit", "qwen3.6-27b", "--hardware", "rtx-9090", "--json")

@@ -11,11 +11,12 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, StartRequest
-from engine_host.protocol.presets import JudgePresets, PresetVerdicts, SavedPreset, SavePreset
+from engine_host.protocol.presets import JudgePresets, SavePreset
 from tests.integration.host.conftest import RunningHost, wait_for
 from tests.vllm_environment import vllm_venv
 
@@ -36,7 +37,7 @@ def sndr(*words: str, timeout: float = 60) -> tuple[int, list[Any], str]:
 
 
 def plan(host: RunningHost, **fields: Any) -> LaunchPlan:
-    return host.client.post("/v1/plans", LaunchPlan, LaunchRequest(**fields))
+    return host.client.call(ops.PLAN, LaunchRequest(**fields))
 
 
 def answered(host: RunningHost, model: str) -> str:
@@ -76,18 +77,18 @@ def test_a_preset_is_launched_with_its_settings_and_answers(host: RunningHost) -
 
 
 def test_ones_own_preset_is_launched_and_a_changed_one_is_noticed(host: RunningHost) -> None:
-    saved = host.client.put("/v1/presets/mine", SavedPreset, SavePreset(text=MINE))
+    saved = host.client.call(ops.SAVE_PRESET, SavePreset(text=MINE), id="mine")
     made = plan(host, preset="mine")
     context = next(setting for setting in made.settings if setting.name == "context")
     assert (context.value, context.layer) == (1024, Layer.USER)
     changed = SavePreset(text=MINE.replace("1024", "2048"), digest=saved.digest)
-    host.client.put("/v1/presets/mine", SavedPreset, changed)
+    host.client.call(ops.SAVE_PRESET, changed, id="mine")
     with pytest.raises(HostError) as raised:
-        host.client.post("/v1/engines", Engine, StartRequest(plan=made.id))
+        host.client.call(ops.START, StartRequest(plan=made.id))
     assert raised.value.reason is Reason.PLAN_STALE
     assert raised.value.problem.evidence["changed"] == ["the preset"]
     again = plan(host, preset="mine")
-    engine = host.client.post("/v1/engines", Engine, StartRequest(plan=again.id))
+    engine = host.client.call(ops.START, StartRequest(plan=again.id))
     assert host.until(engine.id, EngineState.READY).plan.context == 2048
 
 
@@ -105,7 +106,7 @@ def test_a_model_put_into_the_folder_for_downloads_is_found_at_once(host: Runnin
 
 
 def test_every_preset_has_a_verdict_here(host: RunningHost) -> None:
-    page = host.client.post("/v1/presets/verdicts", PresetVerdicts, JudgePresets())
+    page = host.client.call(ops.JUDGE_PRESETS, JudgePresets())
     demo = next(one for one in page.verdicts if one.preset == "demo-llamacpp")
     assert (demo.verdict, demo.missing) == ("fits", ())
     assert demo.model == "sndr-demo-q8-0"
@@ -123,7 +124,7 @@ def test_a_patch_that_a_preset_switches_off_does_not_reach_the_overlay(host: Run
     before = plan(host, preset="demo-vllm", installation=environment)
     assert before.patches is not None
     assert "json-whitespace-limit" in before.patches.chosen
-    host.client.put("/v1/presets/plain", SavedPreset, SavePreset(text=WITHOUT))
+    host.client.call(ops.SAVE_PRESET, SavePreset(text=WITHOUT), id="plain")
     code, values, _ = sndr("patches", "plan", "--preset", "plain")
     assert code == 0
     planned = PlannedPatches.model_validate(values[0])
@@ -155,8 +156,6 @@ def test_the_preset_for_vllm_is_launched_and_answers(host: RunningHost) -> None:
     assert answered(host, engine.name)
     assert sndr("stop", engine.id)[0] == 0
     wait_for(
-        lambda: all(
-            one.state is EngineState.UNLOADED for one in host.client.get("/v1/engines", EnginePage).engines
-        ),
+        lambda: all(one.state is EngineState.UNLOADED for one in host.client.call(ops.ENGINES).engines),
         "the engine's end",
     )

@@ -17,12 +17,13 @@ import pytest
 
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import Severity
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import EngineState, StopEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EngineStateEvent
-from engine_host.protocol.host import HostInfo, HostStay
-from engine_host.protocol.jobs import Job, JobState
-from engine_host.protocol.logs import LogPage
+from engine_host.protocol.host import HostStay
+from engine_host.protocol.jobs import JobState
+from engine_host.protocol.logs import LogQuery
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchRequest
 from tests.integration.host.conftest import DEMO, SMALL, RunningHost, alive, files_below, wait_for
 
@@ -39,7 +40,7 @@ def test_start_is_verified_and_stop_leaves_nothing(host: RunningHost) -> None:
     assert engine.buffers, "the engine's own buffer sizes are shown"
     assert engine.pid is not None
 
-    host.client.delete(f"/v1/engines/{engine.id}", Engine)
+    host.client.call(ops.STOP, StopEngine(), id=engine.id)
     ended = host.until(engine.id, EngineState.UNLOADED)
 
     assert not alive(engine.pid)
@@ -119,7 +120,7 @@ def test_a_host_starts_over_what_a_killed_one_left(host: RunningHost, new_host: 
 
     again = new_host().connect()
 
-    assert again.client.get("/v1/engines", EnginePage).engines == ()
+    assert again.client.call(ops.ENGINES).engines == ()
 
 
 def test_owner_that_goes_takes_the_host_along(new_host: NewHost) -> None:
@@ -138,9 +139,9 @@ def test_owner_that_goes_takes_the_host_along(new_host: NewHost) -> None:
 def test_a_host_that_was_handed_over_stays_with_its_engine_when_the_owner_goes(new_host: NewHost) -> None:
     host = new_host("--owner-stdin", "--owner", "the window").connect()
     engine = host.start()
-    assert host.client.get("/v1/host", HostInfo).owner == "the window"
+    assert host.client.call(ops.HOST).owner == "the window"
 
-    handed = host.client.post("/v1/host/stay", HostInfo, HostStay())
+    handed = host.client.call(ops.STAY_HOST, HostStay())
     assert (handed.ends_with_window, handed.owner) == (False, "")
     assert host.process.stdin is not None
     host.process.stdin.close()
@@ -148,15 +149,15 @@ def test_a_host_that_was_handed_over_stays_with_its_engine_when_the_owner_goes(n
 
     assert host.engine(engine.id).state is EngineState.READY
     # Nobody is there to end with any more.
-    back = host.client.post("/v1/host/stay", HostInfo, HostStay(stays=False))
+    back = host.client.call(ops.STAY_HOST, HostStay(stays=False))
     assert not back.ends_with_window
     assert host.end() == 0
 
 
 def test_a_host_that_is_given_back_ends_with_its_owner(new_host: NewHost) -> None:
     host = new_host("--owner-stdin").connect()
-    host.client.post("/v1/host/stay", HostInfo, HostStay())
-    assert host.client.post("/v1/host/stay", HostInfo, HostStay(stays=False)).ends_with_window
+    host.client.call(ops.STAY_HOST, HostStay())
+    assert host.client.call(ops.STAY_HOST, HostStay(stays=False)).ends_with_window
     assert host.process.stdin is not None
     host.process.stdin.close()
     assert host.process.wait(20) == 0
@@ -177,7 +178,7 @@ def test_kept_engine_outlives_its_host_and_is_found_again(
 
     assert found.adopted
     assert found.pid == engine.pid
-    again.client.delete(f"/v1/engines/{engine.id}", Engine)
+    again.client.call(ops.STOP, StopEngine(), id=engine.id)
     again.until(engine.id, EngineState.UNLOADED)
     assert not alive(engine.pid)
 
@@ -209,7 +210,7 @@ def test_kept_engine_offers_what_it_offered_before(
     else:
         assert [one["id"] for one in listed(again)] == [one["id"] for one in before]
         assert "copy.gguf" in (again.folders.logs / "host.log").read_text(encoding="utf-8")
-    again.client.delete(f"/v1/engines/{engine.id}", Engine)
+    again.client.call(ops.STOP, StopEngine(), id=engine.id)
     again.until(engine.id, EngineState.UNLOADED)
 
 
@@ -224,24 +225,23 @@ def test_engine_that_is_killed_is_a_failure_with_its_last_lines(host: RunningHos
     assert failed.problem.reason in {Reason.OUT_OF_MEMORY, Reason.ENGINE_CRASHED}
     assert failed.problem.fix is not None
     assert failed.last_lines
-    lines = host.client.get("/v1/logs", LogPage, {"source": engine.id, "limit": 5}).lines
+    lines = host.client.call(ops.LOGS, LogQuery(source=engine.id, limit=5)).lines
     assert [line.text for line in lines] == list(failed.last_lines[-5:])
     assert host.start().state is EngineState.READY
 
 
 def test_start_that_is_cancelled_leaves_no_process(host: RunningHost) -> None:
     engine = host.start(wait=False)
-    assert engine.job is not None
+    job_id = engine.job
+    assert job_id is not None
     starting = wait_for(
         lambda: one if (one := host.engine(engine.id)).pid else None, "the engine's process", 20
     )
     assert starting.pid is not None
 
-    host.client.delete(f"/v1/jobs/{engine.job}", Job)
+    host.client.call(ops.CANCEL_JOB, id=job_id)
 
-    job = wait_for(
-        lambda: one if (one := host.client.get(f"/v1/jobs/{engine.job}", Job)).ended else None, "job", 20
-    )
+    job = wait_for(lambda: one if (one := host.client.call(ops.JOB, id=job_id)).ended else None, "job", 20)
     assert job.state is JobState.CANCELLED
     assert job.undone
     assert host.engine(engine.id).state is EngineState.UNLOADED
@@ -314,8 +314,8 @@ def test_events_resume_without_a_gap(host: RunningHost) -> None:
 
 def test_log_levels_are_told_apart(host: RunningHost) -> None:
     engine = host.start()
-    everything = host.client.get("/v1/logs", LogPage, {"source": engine.id})
-    errors = host.client.get("/v1/logs", LogPage, {"source": engine.id, "severity": "error"})
+    everything = host.client.call(ops.LOGS, LogQuery(source=engine.id))
+    errors = host.client.call(ops.LOGS, LogQuery(source=engine.id, severity=Severity.ERROR))
 
     assert len(everything.lines) > len(errors.lines)
     assert all(line.severity is Severity.ERROR for line in errors.lines)

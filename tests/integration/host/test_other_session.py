@@ -11,10 +11,9 @@ import pytest
 
 from engine_host.client.sync import connected
 from engine_host.core.paths import Folders
-from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.engines import EngineState, StopEngine
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.host import HostInfo
-from sndr_gui.host.paths import Folders as WindowFolders
+from engine_host.protocol.operations import table as ops
 from sndr_gui.host.process import HostProcess
 from tests.integration.host.conftest import RunningHost, alive
 
@@ -56,7 +55,7 @@ def test_the_host_of_the_other_session_is_used_and_its_engine_left_alone(
     assert listed.returncode == 0, listed.stderr
     assert json.loads(sndr("status", "--json").stdout)["host"]["pid"] == host.process.pid
     assert not Folders.resolve().run.exists(), "no host was started here"
-    address = asyncio.run(HostProcess(WindowFolders.resolve(), ["/bin/false"]).find_or_start())
+    address = asyncio.run(HostProcess(Folders.resolve(), ["/bin/false"]).find_or_start())
     assert (address.socket, address.owned) == (str(host.folders.socket), False)
 
     second = new_host()
@@ -74,7 +73,7 @@ def test_the_host_of_the_other_session_is_used_and_its_engine_left_alone(
 def test_a_host_that_ends_in_one_session_is_waited_for_in_the_other(enter: Enter, new_host: NewHost) -> None:
     first = new_host().connect()
     first.start()
-    first.client.quit()
+    first.client.call(ops.QUIT_HOST)
     enter("cron")
     with_host = sndr("models")
     assert with_host.returncode == 0, with_host.stderr
@@ -92,9 +91,9 @@ def test_a_kept_engine_is_found_where_it_listens(enter: Enter, new_host: NewHost
 
     found = again.until(engine.id, EngineState.READY)
     assert (found.adopted, found.pid) == (True, engine.pid)
-    again.client.delete(f"/v1/engines/{engine.id}", Engine)
+    again.client.call(ops.STOP, StopEngine(), id=engine.id)
     again.until(engine.id, EngineState.UNLOADED)
     assert not alive(engine.pid)
     assert not list((host.folders.run).glob("plan-*"))
     with connected() as client:
-        assert client.get("/v1/host", HostInfo).pid == again.process.pid
+        assert client.call(ops.HOST).pid == again.process.pid

@@ -11,9 +11,10 @@ import psutil
 import pytest
 
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import Engine, EngineState, RequestPage, RequestState
-from engine_host.protocol.fit import Measured, MeasuredPage
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest
+from engine_host.protocol.engines import EngineState, RequestPage, RequestState, StopEngine
+from engine_host.protocol.fit import Measured
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import EngineKind, LaunchRequest
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.vllm_environment import vllm_venv
@@ -54,7 +55,7 @@ class Served:
 
     def requests(self) -> RequestPage:
         """The requests so far, newest first."""
-        return self.host.client.get(f"/v1/engines/{self.engine.id}/requests", RequestPage)
+        return self.host.client.call(ops.REQUESTS, id=self.engine.id)
 
     def metric(self, name: str) -> float:
         """The sum of one of vLLM's own counters."""
@@ -108,9 +109,7 @@ def test_its_cache_has_as_many_tokens_as_fit_predicted(served: Served) -> None:
     """A hybrid: states, a block that grew for them, and groups of layers of two kinds."""
 
     def compared() -> dict[str, Measured] | None:
-        return {
-            one.part: one for one in served.host.client.get("/v1/fit/starts", MeasuredPage).starts
-        } or None
+        return {one.part: one for one in served.host.client.call(ops.FIT_STARTS).starts} or None
 
     tokens = wait_for(compared, "a start that was compared")["KV tokens"]
     assert tokens.engine == "vllm"
@@ -258,14 +257,14 @@ def test_a_client_that_leaves_stops_the_engines_work(served: Served) -> None:
 
 def test_a_plan_made_meanwhile_says_what_it_replaces(served: Served) -> None:
     again = served.request().model_copy(update={"overrides": Overrides(context=1024, streams=2)})
-    plan = served.host.client.post("/v1/plans", LaunchPlan, again)
+    plan = served.host.client.call(ops.PLAN, again)
     assert "context: 2048 → 1024" in plan.changes
     assert plan.findings[0].id == "replaces"
 
 
 def test_it_stops_and_leaves_nothing(served: Served) -> None:
     assert served.shared_memory, "the three processes talk through shared memory"
-    served.host.client.delete(f"/v1/engines/{served.engine.id}", Engine)
+    served.host.client.call(ops.STOP, StopEngine(), id=served.engine.id)
     served.host.until(served.engine.id, EngineState.UNLOADED)
     assert [pid for pid in served.pids if alive(pid)] == []
     assert [path for path in served.shared_memory if path.exists()] == []

@@ -8,16 +8,16 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.engines import Engine, EnginePage, EngineState
+from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import BisectCheck, PatchChoice
 from engine_host.protocol.plans import (
     BisectRequest,
     BisectResult,
     BisectVerdict,
     EngineKind,
-    LaunchPlan,
     LaunchRequest,
     StartRequest,
 )
@@ -97,17 +97,17 @@ def asked(check: BisectCheck) -> BisectRequest:
 def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
     client = host.client
     check = BisectCheck(command=(sys.executable, "-c", CHECK), folder=os.getcwd())
-    job = client.post("/v1/patches/bisect", Job, asked(check))
+    job = client.call(ops.BISECT_PATCHES, asked(check))
     with pytest.raises(HostError) as second:
-        client.post("/v1/patches/bisect", Job, asked(check))
+        client.call(ops.BISECT_PATCHES, asked(check))
     assert second.value.reason is Reason.CONFLICT
-    other = client.post("/v1/plans", LaunchPlan, asked(check).launch)
+    other = client.call(ops.PLAN, asked(check).launch)
     with pytest.raises(HostError, match="bisection is under way") as start:
-        client.post("/v1/engines", Engine, StartRequest(plan=other.id))
+        client.call(ops.START, StartRequest(plan=other.id))
     assert start.value.reason is Reason.CONFLICT
 
     def ended() -> Job | None:
-        now = client.get(f"/v1/jobs/{job.id}", Job)
+        now = client.call(ops.JOB, id=job.id)
         return now if now.ended else None
 
     done = wait_for(ended, "the bisection", TRIALS)
@@ -133,17 +133,17 @@ def test_the_patch_that_breaks_a_start_is_named(host: RunningHost) -> None:
 
 def test_a_cancelled_bisection_leaves_no_engine(host: RunningHost) -> None:
     client = host.client
-    job = client.post("/v1/patches/bisect", Job, asked(BisectCheck(builtin="starts")))
+    job = client.call(ops.BISECT_PATCHES, asked(BisectCheck(builtin="starts")))
 
     def starting() -> Engine | None:
-        engines = client.get("/v1/engines", EnginePage).engines
+        engines = client.call(ops.ENGINES).engines
         return next((one for one in engines if one.state is EngineState.STARTING), None)
 
     engine = wait_for(starting, "the first trial")
-    client.delete(f"/v1/jobs/{job.id}", Job)
+    client.call(ops.CANCEL_JOB, id=job.id)
 
     def ended() -> Job | None:
-        now = client.get(f"/v1/jobs/{job.id}", Job)
+        now = client.call(ops.JOB, id=job.id)
         return now if now.ended else None
 
     assert wait_for(ended, "the end", 60).state is JobState.CANCELLED

@@ -17,7 +17,8 @@ from packaging.version import Version
 from engine_host.overlay.bundle import write_bundle
 from engine_host.overlay.inject.settle import settle
 from engine_host.protocol.engine_settings.table import Overrides
-from engine_host.protocol.patches import EnginePatches, PatchOutcome, PatchReason
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.patches import PatchOutcome, PatchReason
 from engine_host.protocol.plans import EngineKind, LaunchRequest
 from tests.integration.host.conftest import RunningHost, home_left_empty
 from tests.overlay_engine import PATCHES, load_patches
@@ -138,7 +139,7 @@ def test_vllm_starts_and_answers_without_them(host: RunningHost, drifted_vllm: P
     assert engine.plan.patches is not None
     with_text = {name for name, _ in EDITS} & set(engine.plan.patches.chosen)
     assert with_text
-    found = host.client.get(f"/v1/engines/{engine.id}/patches", EnginePatches)
+    found = host.client.call(ops.ENGINE_PATCHES, id=engine.id)
     for process in found.processes:
         for result in process.results:
             if result.patch in with_text:

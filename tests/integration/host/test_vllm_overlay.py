@@ -18,13 +18,14 @@ from engine_host.engines.vllm.installations import tree_hash
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import (
     EnginePatches,
     PatchOutcome,
     PatchReason,
     ProcessRole,
 )
-from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.plans import EngineKind, LaunchRequest, StartRequest
 from tests.integration.host.conftest import RunningHost, alive, home_left_empty, wait_for
 from tests.vllm_environment import site_packages, vllm_venv
 
@@ -106,9 +107,8 @@ class Starts:
         while not self.warm or (self.cold < 2 * min(self.warm) and len(self.warm) < 3):
             self.second, self.second_patches, self.second_logprobs = self._start()
             self.warm.append(ready_after(self.second))
-        self.probed = self.client.post(f"/v1/engines/{self.second.id}/patches/probe", EnginePatches)
-        without = f"/v1/engines/{self.second.id}/patches/halved-logits/start-without"
-        started = self.client.post(without, Engine)
+        self.probed = self.client.call(ops.PROBE_PATCHES, id=self.second.id)
+        started = self.client.call(ops.START_WITHOUT, id=self.second.id, patch="halved-logits")
         self.third = self.host.until(started.id, EngineState.READY, seconds=START)
         self.third_patches = self.patches(self.third)
         self.third_logprobs = self._logprobs(self.third)
@@ -121,7 +121,7 @@ class Starts:
 
     def patches(self, engine: Engine) -> EnginePatches:
         """The apply summary of an engine."""
-        return self.client.get(f"/v1/engines/{engine.id}/patches", EnginePatches)
+        return self.client.call(ops.ENGINE_PATCHES, id=engine.id)
 
     def _start(self) -> tuple[Engine, EnginePatches, dict[str, float]]:
         engine = self.host.launch(REQUEST, START)
@@ -235,8 +235,8 @@ def test_stages_begin_with_the_overlay(starts: Starts) -> None:
 
 def test_killed_while_starting_it_leaves_a_clear_message_and_nothing_else(starts: Starts) -> None:
     request = REQUEST.model_copy(update={"overrides": REQUEST.overrides.model_copy(update={"eager": True})})
-    plan = starts.client.post("/v1/plans", LaunchPlan, request)
-    started = starts.client.post("/v1/engines", Engine, StartRequest(plan=plan.id))
+    plan = starts.client.call(ops.PLAN, request)
+    started = starts.client.call(ops.START, StartRequest(plan=plan.id))
 
     def overlay_seen() -> Engine | None:
         engine = starts.host.engine(started.id)
@@ -258,7 +258,7 @@ def test_killed_while_starting_it_leaves_a_clear_message_and_nothing_else(starts
     assert not (starts.host.folders.run / "ledger" / plan.id).exists()
     assert starts.patches(failed).summary, "the last summary stays with the failed engine"
     with pytest.raises(HostError, match="does not run") as caught:
-        starts.client.post(f"/v1/engines/{failed.id}/patches/probe", EnginePatches)
+        starts.client.call(ops.PROBE_PATCHES, id=failed.id)
     assert caught.value.reason is Reason.NO_ENGINE_RUNS
 
 

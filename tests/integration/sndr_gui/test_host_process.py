@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from sndr_gui.host.errors import HostStartFailed
-from sndr_gui.host.paths import Folders
-from sndr_gui.host.process import HostProcess
+from engine_host.client import Folders
+from sndr_gui.host.process import HostProcess, HostStartFailed
 
 
 def _host(home: Path, program: str) -> HostProcess:

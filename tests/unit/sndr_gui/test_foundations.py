@@ -14,12 +14,10 @@ from PySide6.QtTest import QAbstractItemModelTester
 from PySide6.QtWidgets import QWidget
 from pytestqt.qtbot import QtBot
 
-from engine_host.core.paths import Folders as HostFolders
-from sndr_gui.host.errors import HostStartFailed
+from engine_host.client import Folders
+from engine_host.core.sse import SseMessage, async_messages
 from sndr_gui.host.notices import Notice, Notices
-from sndr_gui.host.paths import Folders
-from sndr_gui.host.process import HostProcess
-from sndr_gui.host.sse import SseMessage, messages
+from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import formats
 from sndr_gui.kit.resources import resource
@@ -59,22 +57,6 @@ def test_signals_and_updates_do_not_wear_the_interpreter_out(qtbot: QtBot) -> No
     for _ in range(10_000):
         widget.update()
     assert len(seen) == 2_000
-
-
-@pytest.mark.parametrize(
-    "environment",
-    [
-        {},
-        {"XDG_RUNTIME_DIR": "/nowhere/at/all"},
-        {"SNDR_HOME": "/tmp/x"},
-        {"SNDR_HOME": "/tmp/" + "long/" * 30},
-        {"SNDR_HOME": "~/sndr"},
-    ],
-)
-def test_folders_are_those_of_the_host(environment: dict[str, str]) -> None:
-    ours, theirs = Folders.resolve(environment), HostFolders.resolve(environment)
-    assert (ours.config, ours.data, ours.run) == (theirs.config, theirs.data, theirs.run)
-    assert (ours.socket, ours.token) == (theirs.socket, theirs.token)
 
 
 def test_resources_are_here() -> None:
@@ -158,7 +140,7 @@ def test_sse_messages_comments_and_numbers() -> None:
             for line in lines:
                 yield line
 
-        return [message async for message in messages(source())]
+        return [message async for message in async_messages(source())]
 
     assert asyncio.run(read()) == [
         SseMessage(comment="waiting, 3 ahead"),

@@ -167,7 +167,7 @@ async def test_home_disconnected_keeps_values_and_marks_their_age(stage: Stage) 
     page = home(stage)
     await ready(stage)
     await stage.host.stop()
-    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: not stage.connection.connected)
     await stage.until(lambda: "last seen" in page.subtitle.text())
     assert not page.stop.isEnabled()
     assert page._cards[1].value.text() == "8 / 32 GiB"

@@ -1,13 +1,15 @@
 """Launch shows and starts the plan of what is chosen, set and true on the host now, never an earlier one."""
 
 import asyncio
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.exchange import Sent
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EventBase, PatchesChangedEvent, SettingsChangedEvent
-from sndr_gui.host.client import HostClient
 from sndr_gui.models.launch.page import ListKind
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
@@ -55,11 +57,11 @@ async def test_a_host_that_came_anew_meanwhile_plans_anew(stage: Stage) -> None:
     page = await planned(stage)
     stage.window.go("home")
     await stage.host.stop()
-    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: not stage.connection.connected)
     stage.host.run_id, stage.host.plan = "run-2", samples.plan(id="plan-2")
     await stage.host.start()
-    stage.link.retry()
-    await stage.until(lambda: stage.link.connected)
+    stage.connection.retry()
+    await stage.until(lambda: stage.connection.connected)
     await shown_again(stage, page)
 
 
@@ -124,12 +126,12 @@ async def test_a_plan_that_took_too_long_says_so_and_is_asked_for_again(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     page = await planned(stage)
-    gate, send = asyncio.Event(), HostClient._send
+    gate, send = asyncio.Event(), AsyncControlClient._send
 
-    async def impatient(client: HostClient, method: str, path: str, body: Any, timeout: float = 10) -> Any:
-        return await send(client, method, path, body, 0.05 if path == "/v1/plans" else timeout)
+    async def impatient(client: AsyncControlClient, sent: Sent) -> bytes:
+        return await send(client, replace(sent, seconds=0.05) if sent.path == "/v1/plans" else sent)
 
-    monkeypatch.setattr(HostClient, "_send", impatient)
+    monkeypatch.setattr(AsyncControlClient, "_send", impatient)
     stage.host.plan_gate = gate
     page.model.set_value("context", 4096)
     await stage.until(lambda: page.model.plan is None and not page.model.planning)

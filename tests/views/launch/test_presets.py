@@ -313,14 +313,14 @@ async def test_the_presets_are_judged_again_when_the_catalogue_changes(stage: St
 async def test_another_host_is_asked_for_its_presets(stage: Stage) -> None:
     view = await page(stage, "big-24")
     await stage.host.stop()
-    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: not stage.connection.connected)
     assert view.start.note.text() == "The engine host is not connected."
     assert not view.start.start.isEnabled()
     assert len(view.model.presets.rows.shown) == 5, "what was known stays in sight"
     left = tuple(item for item in stage.host.presets.presets if item.preset.id != "big-long")
     stage.host.presets = PresetPage(seq=0, presets=left)
     await stage.host.start()
-    stage.link.retry()
+    stage.connection.retry()
     await stage.until(lambda: view.model.presets.total == 4)
     await stage.until(lambda: view.start.start.isEnabled())
 

@@ -30,11 +30,11 @@ async def test_lines_of_a_lost_connection_are_there_when_logs_is_back(stage: Sta
     page = await opened(stage)
     stage.window.go("home")
     await stage.host.stop()
-    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: not stage.connection.connected)
     stage.host.log_lines.append(line("written meanwhile"))
     await stage.host.start()
-    stage.link.retry()
-    await stage.until(lambda: stage.link.connected)
+    stage.connection.retry()
+    await stage.until(lambda: stage.connection.connected)
     stage.window.go("logs")
     await stage.until(lambda: "written meanwhile" in page.lines.toPlainText())
     assert page.lines.toPlainText().count("serving") == 1
@@ -76,7 +76,7 @@ async def test_what_is_searched_for_stays_as_it_was_typed_when_a_source_comes(st
 async def test_without_a_host_the_lines_at_hand_show_the_failure(stage: Stage) -> None:
     page = await opened(stage)
     await stage.host.stop()
-    await stage.until(lambda: not stage.link.connected)
+    await stage.until(lambda: not stage.connection.connected)
     stage.pages.open_log("engine-1")
     assert page.sources.currentData() == "engine-1"
     assert "out of memory" in page.lines.toPlainText()

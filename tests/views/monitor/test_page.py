@@ -83,8 +83,8 @@ async def test_the_header_names_the_engine_that_runs_now(stage: Stage) -> None:
 async def test_the_age_of_the_last_values_grows_without_any_event(stage: Stage) -> None:
     page = opened(stage)
     await stage.host.stop()
-    await stage.until(lambda: stage.link.phase is Phase.FAILED)
-    stage.link.lost_at = time.time() - 7200
+    await stage.until(lambda: stage.connection.phase is Phase.FAILED)
+    stage.connection.lost_at = time.time() - 7200
     await stage.until(lambda: page.subtitle.text() == "No connection: last values 2 h ago")
 
 

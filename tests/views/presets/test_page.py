@@ -21,7 +21,8 @@ from PySide6.QtWidgets import (
 )
 
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.presets import EntryOrigin
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.presets import EntryOrigin, SavePreset
 from sndr_gui.models.presets.drafts import Draft, Drafts
 from sndr_gui.views.presets.dialogs import CloseDialog, ImportDialog, SaveDialog
 from sndr_gui.views.presets.page import PresetsView
@@ -53,7 +54,7 @@ async def page(stage: Stage) -> PresetsView:
 async def edited(stage: Stage, preset: str = "mine", text: str = MINE) -> PresetsView:
     """The editor of a preset of one's own that is saved."""
     view = await page(stage)
-    await stage.session.client.save_preset(preset, text, None)
+    await stage.session.client.call(ops.SAVE_PRESET, SavePreset(text=text), id=preset)
     await stage.until(lambda: view.model.item(preset) is not None)
     view.model.open(preset)
     await stage.until(lambda: view.model.editor.lint is not None and not view.model.editor.checking)
@@ -373,7 +374,7 @@ async def test_other_pages_bring_a_preset_to_its_editor(stage: Stage) -> None:
     await stage.until(lambda: editor.is_open)
     assert (stage.window.current, editor.target, editor.is_new) == ("presets", "my-demo-llamacpp", True)
     await checked(stage, await page(stage))
-    await stage.session.client.save_preset("mine", MINE, None)
+    await stage.session.client.call(ops.SAVE_PRESET, SavePreset(text=MINE), id="mine")
     await stage.until(lambda: stage.pages.presets.item("mine") is not None)
     stage.pages.open_preset("mine")
     await stage.until(lambda: editor.id == "mine")

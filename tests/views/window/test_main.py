@@ -36,8 +36,7 @@ from engine_host.protocol.events import (
 )
 from engine_host.protocol.jobs import JobKind, JobState
 from engine_host.protocol.telemetry import Sample
-from sndr_gui.host.client import USER_AGENT
-from sndr_gui.host.connection import Phase
+from sndr_gui.host.connection import USER_AGENT, Phase
 from sndr_gui.host.notices import Notice
 from sndr_gui.kit import theme
 from sndr_gui.kit.settings import ThemeChoice
@@ -52,7 +51,7 @@ SHOTS = Path(__file__).resolve().parents[3] / "packaging" / "shots.py"
 
 
 async def test_snapshot_then_events(stage: Stage) -> None:
-    assert stage.link.phase is Phase.CONNECTED
+    assert stage.connection.phase is Phase.CONNECTED
     assert stage.state.host is not None
     stage.host.set_engine(samples.engine(EngineState.READY))
     await stage.until(lambda: stage.state.running)
@@ -63,17 +62,17 @@ async def test_snapshot_then_events(stage: Stage) -> None:
 
 async def test_reconnects_and_reads_the_snapshot_again(stage: Stage) -> None:
     await stage.host.stop()
-    await stage.until(lambda: stage.link.phase is not Phase.CONNECTED)
-    assert stage.link.lost_at is not None
+    await stage.until(lambda: stage.connection.phase is not Phase.CONNECTED)
+    assert stage.connection.lost_at is not None
     assert stage.state.host is not None, "the last known values stay"
     stage.host.run_id = "run-2"
     stage.host.engines["engine-1"] = samples.engine(EngineState.READY)
     await stage.host.start()
-    stage.link.retry()
-    await stage.until(lambda: stage.link.connected)
+    stage.connection.retry()
+    await stage.until(lambda: stage.connection.connected)
     assert stage.state.run_id == "run-2"
     assert stage.state.running is not None
-    assert stage.link.lost_at is None
+    assert stage.connection.lost_at is None
 
 
 async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) -> None:
@@ -81,7 +80,7 @@ async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) 
     stage.window.closing.connect(lambda: left.append(True))
     said: list[Notice] = []
     stage.notices.posted.connect(said.append)
-    stage.link.owned = True
+    stage.connection.owned = True
     own = samples.request(RequestState.DECODE, 1, client=USER_AGENT)
     stage.host.publish(EngineRequestEvent(request=own))
     stage.host.publish(EngineRequestEvent(request=samples.request(RequestState.DECODE, 2)))
@@ -98,7 +97,7 @@ async def test_closing_asks_while_other_programs_wait_for_answers(stage: Stage) 
     stage.window.show()
     stage.window.close()
     assert left == [True, True], "its own chat is no reason to ask"
-    stage.link.owned = False
+    stage.connection.owned = False
 
 
 async def test_a_host_that_was_handed_over_is_not_taken_along(stage: Stage) -> None:
@@ -123,15 +122,15 @@ async def test_other_protocol_is_refused_in_a_sentence(tmp_path: Path) -> None:
     stage.host.major = 2
     await stage.host.start()
     await stage.open(connect=False)
-    await stage.until(lambda: stage.link.phase is Phase.MISMATCH)
-    assert "update the window" in stage.link.sentence
+    await stage.until(lambda: stage.connection.phase is Phase.MISMATCH)
+    assert "Update the window" in stage.connection.sentence
     await stage.close()
 
 
 async def test_host_that_does_not_start_is_told_with_its_last_words(tmp_path: Path) -> None:
     async with opened(tmp_path, connect=False) as stage:
-        await stage.until(lambda: stage.link.phase is Phase.FAILED)
-        assert "exit code 1" in stage.link.sentence
+        await stage.until(lambda: stage.connection.phase is Phase.FAILED)
+        assert "exit code 1" in stage.connection.sentence
         assert stage.window.page.isVisible()
 
 

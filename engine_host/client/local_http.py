@@ -11,7 +11,7 @@ from typing import Any
 import httpcore
 import httpx
 
-from sndr_gui.host.local_socket import open_local
+from engine_host.client.local_socket import open_local
 
 
 class _Stream(httpcore.AsyncNetworkStream):
@@ -73,7 +73,7 @@ class _LocalBackend(httpcore.AsyncNetworkBackend):
         local_address: str | None = None,
         socket_options: Iterable[Any] | None = None,
     ) -> httpcore.AsyncNetworkStream:
-        raise httpcore.ConnectError("The window opens no connection but the local socket.")
+        raise httpcore.ConnectError("No connection is opened but the local socket.")
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

@@ -1,0 +1,149 @@
+"""The client of the control API for programs with an event loop: the window."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import TYPE_CHECKING, Any, overload
+
+from pydantic import ValidationError
+
+from engine_host.client import failures
+from engine_host.client.exchange import (
+    NOTHING,
+    PAUSE,
+    Sent,
+    answer_of,
+    query_of,
+    request_of,
+    request_of_action,
+)
+from engine_host.core import sse
+from engine_host.protocol.base import Command, Query, Version
+from engine_host.protocol.errors import Action
+from engine_host.protocol.events import EVENT, Event, EventQuery
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
+
+if TYPE_CHECKING:
+    pass
+
+_CONNECT = 5.0
+_ANSWER = 10.0
+# The host sends a heartbeat every ten seconds.
+_SILENCE = 25.0
+
+
+class AsyncControlClient:
+    """One client of a host, over its local socket."""
+
+    def __init__(self, socket: str, token: str, user_agent: str, program: str = "this program") -> None:
+        """`program` is who asks, in words."""
+        import httpx  # It costs a tenth of a second, and only who connects pays it.
+
+        from engine_host.client.local_http import LocalTransport
+
+        self._socket, self._program = socket, program
+        self._http = httpx.AsyncClient(
+            transport=LocalTransport(socket),
+            base_url="http://sndr",
+            headers={"Authorization": f"Bearer {token}", "User-Agent": user_agent},
+            trust_env=False,
+        )
+
+    async def close(self) -> None:
+        """Close every connection."""
+        await self._http.aclose()
+
+    @overload
+    async def call(self, operation: Operation[Nothing, Answer], /, **path: str) -> Answer: ...
+
+    @overload
+    async def call(self, operation: Operation[Asked, Answer], asked: Asked, /, **path: str) -> Answer: ...
+
+    async def call(
+        self, operation: Operation[Any, Answer], asked: Command | Query = NOTHING, /, **path: str
+    ) -> Answer:
+        """Carry an operation out; `path` fills in the names of its path. Raises HostError."""
+        return answer_of(operation, await self._send(request_of(operation, asked, path)))
+
+    async def version(self) -> Version:
+        """Return the host's version. Raises HostError(protocol_mismatch) when it speaks another protocol."""
+        return failures.check_version(await self.call(ops.VERSION), self._program)
+
+    async def send(self, action: Action) -> None:
+        """Send the request that mends a problem. Raises HostError."""
+        await self._send(request_of_action(action))
+
+    async def events(self, after: int, run: str) -> AsyncIterator[Event]:
+        """The events after a number; a kind that this version does not know is left out.
+
+        Raises HostError(host_gone) when the host is silent.
+        """
+        query = query_of(EventQuery(after=after, run=run))
+        stream = self._stream("GET", ops.EVENTS.path, query=query, silence=_SILENCE)
+        async with contextlib.aclosing(stream) as messages:  # type: ignore[type-var]
+            async for message in messages:
+                if message.data:
+                    with contextlib.suppress(ValidationError):
+                        yield EVENT.validate_json(message.data)
+
+    async def chat(self, body: Mapping[str, Any]) -> AsyncIterator[sse.SseMessage]:
+        """The raw messages of a streamed chat completion. Raises HostError."""
+        stream = self._stream("POST", "/openai/v1/chat/completions", body=body)
+        async with contextlib.aclosing(stream) as messages:  # type: ignore[type-var]
+            async for message in messages:
+                yield message
+
+    async def _send(self, sent: Sent) -> bytes:
+        import httpx
+
+        timeout = httpx.Timeout(sent.seconds, connect=_CONNECT)
+        for last in range(1, sent.tries + 1):
+            self._check_open()
+            try:
+                response = await self._http.request(
+                    sent.method,
+                    sent.path,
+                    params=dict(sent.query),
+                    content=sent.content,
+                    headers=sent.headers,
+                    timeout=timeout,
+                )
+            except httpx.RequestError as error:
+                if last == sent.tries:
+                    raise failures.of_transport(error, self._socket) from error
+            else:
+                if response.is_success:
+                    return response.content
+                raise failures.of_answer(response.content, response.status_code)
+            await asyncio.sleep(PAUSE)
+        raise AssertionError("unreachable")
+
+    async def _stream(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, Any] | None = None,
+        body: Mapping[str, Any] | None = None,
+        silence: float | None = None,
+    ) -> AsyncIterator[sse.SseMessage]:
+        import httpx
+
+        timeout = httpx.Timeout(_ANSWER, connect=_CONNECT, read=silence)
+        self._check_open()
+        try:
+            async with self._http.stream(method, path, params=query, json=body, timeout=timeout) as response:
+                if not response.is_success:
+                    raise failures.of_answer(await response.aread(), response.status_code)
+                lines = sse.async_messages(response.aiter_lines())
+                async with contextlib.aclosing(lines) as messages:  # type: ignore[type-var]
+                    async for message in messages:
+                        yield message
+        except httpx.RequestError as error:
+            raise failures.of_transport(error, self._socket) from error
+
+    def _check_open(self) -> None:
+        # A client that lost its host is closed, also between two tries of what is under way.
+        if self._http.is_closed:
+            raise failures.gone()

@@ -1,0 +1,72 @@
+"""One request of an operation and its answer, as both clients send and read them."""
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from pydantic import ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.base import Command, Query
+from engine_host.protocol.errors import Action, Reason
+from engine_host.protocol.operations.definition import Answer, Nothing, Operation
+
+PAUSE = 0.2
+"""Seconds before a command is sent once more."""
+NOTHING = Nothing()
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What goes out; `seconds` is how long its answer may take at least."""
+
+    method: str
+    path: str
+    query: Mapping[str, str | int | float | bool] = field(default_factory=dict)
+    content: str | None = None
+    seconds: float = 10.0
+    key: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The key of a command makes a second try safe: the host does the thing once."""
+        found = {} if self.method == "GET" else {"Idempotency-Key": self.key}
+        return found if self.content is None else found | {"Content-Type": "application/json"}
+
+    @property
+    def tries(self) -> int:
+        """How often it is sent when the connection fails."""
+        return 1 if self.method == "GET" else 2
+
+
+def request_of(operation: Operation[Any, Any], asked: Command | Query, path: Mapping[str, str]) -> Sent:
+    """The request of an operation. Raises TypeError for other names than those of its path."""
+    where = operation.path_for(path)
+    if isinstance(asked, Query):
+        return Sent(operation.method, where, query_of(asked), seconds=operation.seconds)
+    return Sent(operation.method, where, content=asked.model_dump_json(), seconds=operation.seconds)
+
+
+def request_of_action(action: Action) -> Sent:
+    """The request that mends a problem."""
+    return Sent(action.method, action.path, content=json.dumps(action.body) if action.body else None)
+
+
+def query_of(asked: Query) -> dict[str, Any]:
+    """What differs from the defaults, as it stands in the address."""
+    return asked.model_dump(mode="json", exclude_defaults=True)
+
+
+def answer_of(operation: Operation[Any, Answer], content: bytes) -> Answer:
+    """Read an answer. Raises HostError(internal) for one that is not of its type."""
+    try:
+        return operation.answer.model_validate_json(content)
+    except ValidationError as error:
+        raise HostError(
+            Reason.INTERNAL,
+            f"The engine host's answer to {operation.name} could not be read.",
+            cause="The host and this program are of different versions.",
+            evidence={"operation": operation.name, "body": content[:500].decode(errors="replace")},
+        ) from error

@@ -1,0 +1,87 @@
+"""How each way in which a host does not answer becomes a HostError."""
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.base import PROTOCOL_MAJOR, Version
+from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
+
+if TYPE_CHECKING:
+    import httpx
+
+_REASONS = {reason.value: reason for reason in Reason}
+_BY_STATUS = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
+
+
+def not_running(socket: str, *, was_there: bool = False) -> HostError:
+    """Nobody listens."""
+    return HostError(
+        Reason.HOST_UNREACHABLE,
+        "No engine host runs.",
+        cause="Its socket is there, but nobody answers: it did not end in an orderly way."
+        if was_there
+        else "",
+        fix=Fix(
+            text="Start a model with `sndr run`, or the host alone with `sndr serve`.", command="sndr serve"
+        ),
+        evidence={"socket": socket},
+    )
+
+
+def gone(message: str = "The connection to the engine host ended.", cause: str = "") -> HostError:
+    """The host does not answer any more."""
+    fix = Fix(text="Read what it said last.", command="sndr logs host")
+    return HostError(Reason.HOST_GONE, message, cause=cause, fix=fix)
+
+
+def of_transport(error: "httpx.RequestError", socket: str) -> HostError:
+    """The connection failed."""
+    import httpx
+
+    if isinstance(error, httpx.ConnectError):
+        return not_running(socket, was_there=True)
+    if isinstance(error, httpx.TimeoutException):
+        return gone("The engine host did not answer in time.", "It hangs, or this machine is overloaded.")
+    return gone(cause=f"It ended ({type(error).__name__}).")
+
+
+def of_answer(content: bytes, status: int) -> HostError:
+    """The error in an answer: the control API's own, OpenAI's form, or a plain sentence."""
+    try:
+        return HostError.from_problem(ErrorAnswer.model_validate_json(content).error)
+    except ValidationError:
+        pass
+    try:
+        said: Any = json.loads(content)["error"]
+    except (ValueError, KeyError, TypeError):
+        return HostError(
+            Reason.INTERNAL,
+            f"The engine host answered with HTTP status {status}.",
+            evidence={"body": content[:500].decode(errors="replace")},
+        )
+    return of_openai(said, status)
+
+
+def of_openai(said: object, status: int) -> HostError:
+    """An error in OpenAI's form, as an answer or a stream carries it."""
+    named = said if isinstance(said, dict) else {"message": said}
+    code = next((one for one in (named.get("code"), named.get("type")) if one in _REASONS), "")
+    reason = _REASONS.get(str(code)) or _BY_STATUS.get(status, Reason.INTERNAL)
+    message = str(named.get("message") or f"The engine host answered with HTTP status {status}.")
+    return HostError(reason, message, evidence={"status": status})
+
+
+def check_version(version: Version, program: str = "this program") -> Version:
+    """Raise HostError(protocol_mismatch) when a program cannot speak with the host."""
+    if version.major == PROTOCOL_MAJOR:
+        return version
+    older = "the engine host" if version.major < PROTOCOL_MAJOR else program
+    raise HostError(
+        Reason.PROTOCOL_MISMATCH,
+        f"The engine host speaks protocol {version.major}, {program} {PROTOCOL_MAJOR}.",
+        cause=f"The host is {version.program}; one of the two was updated.",
+        fix=f"Update {older}; a host that still runs from before ends with `sndr quit`.",
+    )

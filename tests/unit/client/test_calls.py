@@ -1,0 +1,174 @@
+"""Both clients send an operation as it is defined and read its answer; a made-up one needs nothing else."""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.client.sync import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.core.event_log import EventLog
+from engine_host.core.package_data import presets
+from engine_host.core.settings import SettingsFile
+from engine_host.operations.performs import functions
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.protocol.base import Command, Query, Wire
+from engine_host.protocol.errors import Action, Reason
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Nothing, Operation
+from engine_host.protocol.presets import LintPreset, ResolvePreset, SavePreset
+from tests.unit.cli.fake_host import TOKEN, FakeHost, fake_host
+
+MINE = "format: 1\nid: mine\ntitle: Mine\nextends: demo-llamacpp\nsettings:\n  context: 4096\n"
+
+
+class Rename(Command):
+    """A made-up request."""
+
+    to: str
+
+
+class Aloud(Query):
+    """A made-up query."""
+
+    times: int = 1
+    softly: bool = False
+
+
+class Name(Wire):
+    """A made-up answer."""
+
+    name: str
+
+
+RENAME = Operation("things.rename", "PUT", "/v1/things/{id}", Rename, Name, "Rename it.", status=201)
+READ = Operation("things.read", "GET", "/v1/things/{id}", Aloud, Name, "Its name.")
+FORGET = Operation("things.forget", "DELETE", "/v1/things/{id}", Nothing, Name, "Forget it.")
+
+Call = Callable[[Any], Any]
+CALLS: list[tuple[Call, str, Any]] = [
+    (lambda client: client.call(RENAME, Rename(to="x"), id="a/b"), "PUT /v1/things/a%2Fb", {"to": "x"}),
+    (lambda client: client.call(READ, Aloud(times=2, softly=True), id="a"), "times=2&softly=true", None),
+    (lambda client: client.call(READ, Aloud(times=1), id="a"), "GET /v1/things/a", None),
+    (lambda client: client.call(FORGET, id="a"), "DELETE /v1/things/a", None),
+]
+
+
+def through_sync(host: FakeHost, call: Call) -> Any:
+    with ControlClient(host.folders) as client:
+        return call(client)
+
+
+def through_async(host: FakeHost, call: Call) -> Any:
+    async def work() -> Any:
+        client = AsyncControlClient(str(host.folders.socket), TOKEN, "test")
+        try:
+            return await call(client)
+        finally:
+            await client.close()
+
+    return asyncio.run(work())
+
+
+both = pytest.mark.parametrize("through", [through_sync, through_async])
+
+
+@both
+@pytest.mark.parametrize(("call", "sent", "body"), CALLS)
+def test_a_call_is_sent_as_defined(
+    home: Path, through: Callable[[FakeHost, Call], Any], call: Call, sent: str, body: Any
+) -> None:
+    with fake_host(home) as host:
+        for place in ("PUT /v1/things/a%2Fb", "GET /v1/things/a", "DELETE /v1/things/a"):
+            host.answers[place] = (200, {"name": "One", "unknown": 1})
+        assert through(host, call) == Name(name="One")
+        place, headers, said = host.asked[-1]
+        assert place.endswith(sent)
+        assert said == body
+        assert ("idempotency-key" in headers) is not place.startswith("GET")
+
+
+@both
+def test_a_refusal_is_its_problem(home: Path, through: Callable[[FakeHost, Call], Any]) -> None:
+    problem = {"reason": "conflict", "message": "It is there already.", "fix": {"text": "Rename it."}}
+    with fake_host(home) as host:
+        host.answers["DELETE /v1/things/a"] = (409, {"error": problem})
+        with pytest.raises(HostError, match="there already") as caught:
+            through(host, lambda client: client.call(FORGET, id="a"))
+    assert caught.value.reason is Reason.CONFLICT
+    assert caught.value.problem.fix is not None
+    assert not caught.value.lost
+
+
+@both
+def test_an_answer_of_another_type_is_told(home: Path, through: Callable[[FakeHost, Call], Any]) -> None:
+    with fake_host(home) as host:
+        host.answers["DELETE /v1/things/a"] = (200, {"title": "One"})
+        with pytest.raises(HostError, match=r"answer to things\.forget could not be read"):
+            through(host, lambda client: client.call(FORGET, id="a"))
+
+
+@both
+def test_a_command_that_broke_off_is_sent_once_more_with_its_key(
+    home: Path, through: Callable[[FakeHost, Call], Any]
+) -> None:
+    tries = 0
+
+    def second_time() -> Any:
+        nonlocal tries
+        tries += 1
+        if tries == 1:
+            raise ConnectionResetError("the test breaks the connection here")
+        return 200, {"name": "One"}
+
+    with fake_host(home) as host:
+        host.answers["DELETE /v1/things/a"] = second_time
+        assert through(host, lambda client: client.call(FORGET, id="a")).name == "One"
+        first, second = host.asked[-2:]
+        assert first[1]["idempotency-key"] == second[1]["idempotency-key"]
+
+
+def test_an_action_is_sent_as_it_stands(home: Path) -> None:
+    with fake_host(home) as host:
+        host.answers["POST /v1/things"] = (200, {})
+        for body in ({}, {"name": "x"}):
+            action = Action(method="POST", path="/v1/things", body=body)
+            through_async(host, functools.partial(AsyncControlClient.send, action=action))
+            assert host.asked[-1][2] == (body or None)
+
+
+@pytest.mark.parametrize(
+    ("operation", "asked", "preset"),
+    [
+        (ops.PRESETS, None, None),
+        (ops.PRESET, None, "demo-vllm"),
+        (ops.PRESET_FILE, None, "demo-vllm"),
+        (ops.EXPORT_PRESET, None, "demo-vllm"),
+        (ops.CATALOG, None, None),
+        (ops.PRESET_FORM, None, None),
+        (ops.RESOLVE_PRESET, ResolvePreset(preset="demo-vllm"), None),
+        (ops.LINT_PRESET, LintPreset(text=MINE, id="mine"), None),
+        (ops.SAVE_PRESET, SavePreset(text=MINE), "mine"),
+    ],
+    ids=lambda value: getattr(value, "name", ""),
+)
+def test_what_the_real_catalogue_answers_arrives_whole(
+    home: Path, tmp_path: Path, operation: Operation[Any, Any], asked: Any, preset: str | None
+) -> None:
+    services = PresetOperations(
+        presets, tmp_path, SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
+    )
+    path = {"id": preset} if preset else {}
+    given = [*path.values(), *([asked] if asked else [])]
+    said = asyncio.run(functions((services,))[operation.name](*given))
+    with fake_host(home) as host:
+        place = f"{operation.method} {operation.path_for(path)}"
+        host.answers[place] = (200, said.model_dump(mode="json"))
+        for through in (through_sync, through_async):
+            read = through(host, lambda client: client.call(operation, *([asked] if asked else []), **path))
+            assert read == said
+            assert host.asked[-1][0] == place
