@@ -86,7 +86,7 @@ def test_a_call_is_sent_as_defined(
         for place in ("PUT /v1/things/a%2Fb", "GET /v1/things/a", "DELETE /v1/things/a"):
             host.answers[place] = (200, {"name": "One", "unknown": 1})
         assert through(host, call) == Name(name="One")
-        place, headers, said = host.asked[-1]
+        place, headers, said = host.received[-1]
         assert place.endswith(sent)
         assert said == body
         assert ("idempotency-key" in headers) is not place.startswith("GET")
@@ -128,7 +128,7 @@ def test_a_command_that_broke_off_is_sent_once_more_with_its_key(
     with fake_host(home) as host:
         host.answers["DELETE /v1/things/a"] = second_time
         assert through(host, lambda client: client.call(FORGET, id="a")).name == "One"
-        first, second = host.asked[-2:]
+        first, second = host.received[-2:]
         assert first[1]["idempotency-key"] == second[1]["idempotency-key"]
 
 
@@ -138,7 +138,7 @@ def test_an_action_is_sent_as_it_stands(home: Path) -> None:
         for body in ({}, {"name": "x"}):
             action = Action(method="POST", path="/v1/things", body=body)
             through_async(host, functools.partial(AsyncControlClient.send, action=action))
-            assert host.asked[-1][2] == (body or None)
+            assert host.received[-1][2] == (body or None)
 
 
 @pytest.mark.parametrize(
@@ -171,4 +171,4 @@ def test_what_the_real_catalogue_answers_arrives_whole(
         for through in (through_sync, through_async):
             read = through(host, lambda client: client.call(operation, *([asked] if asked else []), **path))
             assert read == said
-            assert host.asked[-1][0] == place
+            assert host.received[-1][0] == place
