@@ -15,6 +15,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.library.fim import FimTokens, fim_tokens
 from engine_host.library.safetensors_format import Shard, read_shard
+from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
 
 CONFIG = "config.json"
@@ -215,12 +216,7 @@ def read_json(path: Path) -> dict[str, Any]:
             raise _damaged(path, "it is larger than any such file")
         value = json.loads(path.read_bytes())
     except OSError as error:
-        raise HostError(
-            Reason.MODEL_FILE_MISSING,
-            f"{path} cannot be read: {error.strerror or error}.",
-            fix="Check the file's permissions and that its disk is attached.",
-            evidence={"path": str(path), "errno": error.errno},
-        ) from error
+        raise unreadable(path, error) from error
     except (ValueError, RecursionError) as error:
         raise _damaged(path, f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
@@ -233,12 +229,7 @@ def _names(folder: Path) -> list[str]:
         with os.scandir(folder) as listing:
             return [entry.name for entry in listing if entry.is_file()]
     except OSError as error:
-        raise HostError(
-            Reason.MODEL_FILE_MISSING,
-            f"{folder} cannot be read: {error.strerror or error}.",
-            fix="Check the folder's permissions and that its disk is attached.",
-            evidence={"path": str(folder), "errno": error.errno},
-        ) from error
+        raise unreadable(folder, error) from error
 
 
 def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:

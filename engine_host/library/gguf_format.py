@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from engine_host.core.errors import HostError
+from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
 
 MAGIC = b"GGUF"
@@ -284,12 +285,7 @@ def read_header(path: Path) -> Header:
             file.seek(0)
             return _read(_Source(file, path, size), start)
     except OSError as error:
-        raise HostError(
-            Reason.MODEL_FILE_MISSING,
-            f"{path} cannot be read: {error.strerror or error}.",
-            fix="Check the file's permissions and that its disk is attached.",
-            evidence={"path": str(path), "errno": error.errno},
-        ) from error
+        raise unreadable(path, error) from error
 
 
 def _missing(path: Path) -> HostError:

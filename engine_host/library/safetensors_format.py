@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.library.unreadable import unreadable
 from engine_host.protocol.errors import Reason
 
 # The reference implementation refuses a longer header.
@@ -70,12 +71,7 @@ def read_shard(path: Path) -> Shard:
                 raise _cut_short(path, size, 8 + length)
             table = file.read(length)
     except OSError as error:
-        raise HostError(
-            Reason.MODEL_FILE_MISSING,
-            f"{path} cannot be read: {error.strerror or error}.",
-            fix="Check the file's permissions and that its disk is attached.",
-            evidence={"path": str(path), "errno": error.errno},
-        ) from error
+        raise unreadable(path, error) from error
     tensors, end = _tensors(path, size, table)
     if 8 + length + end > size:
         raise _cut_short(path, size, 8 + length + end)
