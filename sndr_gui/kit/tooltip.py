@@ -7,7 +7,7 @@ _RICH = ("<", "&lt;")
 
 
 def plain_tooltip(text: str) -> str:
-    """A text for a tooltip that shows every character of it, and formats nothing.
+    """Return a text for a tooltip that shows every character of it, and formats nothing.
 
     Names, paths, commands and errors come from files and other programs. Qt would take what looks like
     HTML in them for HTML, and a tooltip has no switch against it.

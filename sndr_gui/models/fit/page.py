@@ -150,15 +150,15 @@ class FitModel(QObject):
         return tuple(model for model in page.models if model.problem is None) if page else ()
 
     def model_choices(self) -> list[Choice]:
-        """The models of this machine."""
+        """Return the models of this machine."""
         return [(f"{model.name}  ·  {model.format}", model.id) for model in self.models]
 
     def catalogue_choices(self) -> list[Choice]:
-        """The models of the catalogue."""
+        """Return the models of the catalogue."""
         return [(one.title, one.id) for one in (self.catalog.models if self.catalog else ())]
 
     def variant_choices(self) -> list[Choice]:
-        """The weights of the chosen model of the catalogue."""
+        """Return the weights of the chosen model of the catalogue."""
         entry = self.entry
         return [
             (f"{one.id}  ·  {formats.size(one.size)}" if one.size else one.id, one.id)
@@ -166,20 +166,20 @@ class FitModel(QObject):
         ]
 
     def preset_choices(self) -> list[Choice]:
-        """The presets."""
+        """Return the presets."""
         return [
             (item.preset.title, item.preset.id) for item in (self.presets.presets if self.presets else ())
         ]
 
     def card_choices(self) -> list[Choice]:
-        """The GPUs of the catalogue."""
+        """Return the GPUs of the catalogue."""
         return [
             (f"{one.title}  ·  {one.vram_mib.value / 1024:.0f} GiB", one.id)
             for one in (self.catalog.hardware if self.catalog else ())
         ]
 
     def kv_choices(self) -> list[Choice]:
-        """The KV types that the answer compares, and the one that is chosen."""
+        """Return the KV types that the answer compares, and the one that is chosen."""
         report = self.query.report
         found = [one.kv for one in report.kv_choices] if report else []
         if self.form.kv and self.form.kv not in found:

@@ -53,7 +53,7 @@ def button(
     shortcut: str = "",
     command: str = "",
 ) -> Button:
-    """A button; `kind` is primary, danger or flat, `command` the equivalent command for the tooltip."""
+    """Return a button; `kind` is primary, danger or flat, `command` is shown in the tooltip."""
     made = Button(label, bool(icon))
     made.setAccessibleName(label.replace("&", ""))
     if kind:

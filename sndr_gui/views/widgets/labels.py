@@ -54,7 +54,7 @@ def text(content: str = "", tone: str = "", name: str = "", wrap: bool = False) 
 
 
 def unbroken(content: str) -> str:
-    """A text whose lines break neither inside a number with its unit nor before a dot that separates."""
+    """Return a text that breaks neither between a number and its unit nor before a separating dot."""
     tied = _UNIT.sub("\\1\u00a0\\2", content)
     return tied.replace("  ·  ", "\u00a0\u00a0·  ")
 

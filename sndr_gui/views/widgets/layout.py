@@ -45,7 +45,7 @@ def clear(layout: QLayout) -> None:
 
 
 def rule() -> QFrame:
-    """A quiet line."""
+    """Return a separator line."""
     line = QFrame()
     line.setObjectName("rule")
     return line

@@ -52,7 +52,7 @@ _FRAME = QSize(8, 40)
 
 
 def _room_for(available: QSize) -> QSize:
-    """The largest window that is on the screen as a whole, title bar and status bar included."""
+    """Return the largest window that is on the screen as a whole, title bar and status bar included."""
     return available - _FRAME
 
 

@@ -28,7 +28,7 @@ from tests.views.conftest import Stage
 
 
 class RealCatalog:
-    """What is behind `/v1/presets`, `/v1/catalog` and `/v1/fit` now; a person's own presets are in `own`."""
+    """Answers `/v1/presets`, `/v1/catalog` and `/v1/fit` for real; a person's own presets are in `own`."""
 
     def __init__(self, stage: Stage, folder: Path, endpoint: str = "http://127.0.0.1:9") -> None:
         self.own = folder / "presets"

@@ -21,7 +21,7 @@ def catalogue(stage: Stage, tmp_path: Path) -> Iterator[RealCatalog]:
 
 
 def beyond(view: LaunchView) -> list[str]:
-    """What of the right side does not end within what can be seen of it."""
+    """Return the parts of the right side that end beyond its visible width."""
     port = view.panel.viewport()
     found = []
     for part in view.panel.findChildren(QWidget, "canvas")[0].findChildren(QWidget):

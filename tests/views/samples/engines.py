@@ -13,7 +13,7 @@ VLLM_STAGES = ("Overlay", "Weights", "Memory profile", "Serving")
 
 
 def readings(**changes: Any) -> Readings:
-    """What vLLM reports after a few requests with three drafts a step."""
+    """Return the readings of vLLM after a few requests with three drafts a step."""
     return Readings(
         at=time.time(),
         slots_busy=2,

@@ -51,7 +51,7 @@ def device(number: int = 0, kv: int = 4 * GIB, **changes: Any) -> DeviceFit:
 
 
 def report(request: FitRequest, **changes: Any) -> FitReport:
-    """What the calculator says of a request: a 65,536-byte token, and room for 4.4 GiB of them."""
+    """Return the report of a request: 65,536 bytes per token, and 4.4 GiB usable for them."""
     context, kv = request.context or 32_768, request.kv or "auto"
     each = _BYTES.get(kv, 65_536)
     size = context * request.streams * each

@@ -437,7 +437,7 @@ def patch_detail() -> PatchDetail:
 
 
 def applies() -> EnginePatches:
-    """What two processes reported."""
+    """Return the patch reports of two processes."""
 
     def result(number: int, outcome: PatchOutcome, reason: PatchReason | None = None) -> PatchResult:
         return PatchResult(patch=f"P{number:04}", outcome=outcome, reason=reason, ms=1.5 * (number + 1))

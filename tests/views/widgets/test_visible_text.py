@@ -1,4 +1,4 @@
-"""What a test reads off the screen is what stands there, without a turn of the event loop in between."""
+"""Visible text is read without a turn of the event loop in between."""
 
 from PySide6.QtWidgets import QLabel, QVBoxLayout, QWidget
 from pytestqt.qtbot import QtBot

@@ -1,4 +1,4 @@
-"""What stands on the screen, as words."""
+"""Reads the text that a widget shows."""
 
 from PySide6.QtCore import QCoreApplication, QEvent
 from PySide6.QtWidgets import QLabel, QWidget

@@ -1,4 +1,4 @@
-"""What somebody sees who opens the window for the first time: small windows, wrong numbers, dead engines."""
+"""The first look at the window: small windows, wrong numbers, dead engines."""
 
 import pytest
 from PySide6.QtCore import Qt

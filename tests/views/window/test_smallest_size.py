@@ -1,4 +1,4 @@
-"""What each page needs of the window: at its smallest nothing is cut off at the right."""
+"""At the smallest size of the window no page is cut off at the right."""
 
 import asyncio
 import time

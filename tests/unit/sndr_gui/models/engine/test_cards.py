@@ -1,4 +1,4 @@
-"""What an engine reports, in words: dashes with reasons, quantiles, drafts."""
+"""Cards of an engine: dashes with reasons, quantiles, draft tokens."""
 
 import pytest
 

@@ -27,7 +27,7 @@ WHOLE = {"format": 1, "id": "mine", "model": "sndr-demo"}
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> tuple[PresetForm, CatalogPage, PresetPage]:
-    """What the real catalogue says of itself."""
+    """Return the real catalogue."""
     folder = tmp_path_factory.mktemp("config")
     services = PresetOperations(
         presets, folder / "own", SettingsFile(folder / "s.toml"), EventLog(), lambda: ()

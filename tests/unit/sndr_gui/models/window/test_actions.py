@@ -1,4 +1,4 @@
-"""What "start it again" asks for: the same model in the same engine, with what was given for that start."""
+"""A relaunch asks for the same model in the same engine, with the overrides of that start."""
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.patches import PatchChoice, PatchDecision, PatchReason, PlannedPatches
