@@ -1,4 +1,4 @@
-"""Makes a deployment of what is wanted: where the model is, what is checked, what a person has to know."""
+"""Builds the deployment of a spec: the place of the model, the check, and what a person has to know."""
 
 import math
 import os
@@ -42,59 +42,59 @@ _LEAST_PATIENCE, _MOST_PATIENCE = 3, 15
 _LOOPBACK = ("127.0.0.1", "::1", "localhost")
 
 
-def deployment_of(wanted: DeploySpec) -> Deployment:
+def deployment_of(spec: DeploySpec) -> Deployment:
     """The deployment of a start.
 
     Raises what the engine's adapter raises, HostError(not_found) for a model that is nowhere,
     HostError(setting_invalid) for values with control characters.
     """
-    source = wanted.model
+    source = spec.model
     mounts: tuple[Mount, ...] = ()
     inside = ""
-    if source.path is not None and not wanted.native:
+    if source.path is not None and not spec.native:
         mounts, inside = mounts_of(source.path, source.parts)
-    wanted, more = _with_drafter(wanted)
+    spec, more = _with_drafter(spec)
     mounts += more
-    start = engine_start(wanted, _model(wanted, inside))
-    image = image_of(wanted.engine, gpu=bool(wanted.gpus.count), version=wanted.version)
+    start = engine_start(spec, _model(spec, inside))
+    image = image_of(spec.engine, gpu=bool(spec.gpus.count), version=spec.version)
     downloads = () if source.path is not None else tuple(_downloads(source))
     by_engine = source.path is None and not downloads
-    made = Deployment(
-        name=name_of(wanted.id),
-        title=wanted.title,
-        alias=wanted.alias,
-        engine=wanted.engine,
-        version=wanted.server.label if wanted.native and wanted.server else image.version,
+    deployment = Deployment(
+        name=name_of(spec.id),
+        title=spec.title,
+        alias=spec.alias,
+        engine=spec.engine,
+        version=spec.server.label if spec.native and spec.server else image.version,
         program=start.program,
         image=image.address,
         entry=start.entry,
         arguments=start.arguments,
         environment=start.environment,
         secrets=tuple(_secrets(start)),
-        gpus=wanted.gpus,
+        gpus=spec.gpus,
         shm=start.shm,
         start_seconds=_start_seconds(source),
-        patience=_patience(wanted),
-        check=_check(wanted),
+        patience=_patience(spec),
+        check=_check(spec),
         model=_described(source),
         stripped=start.stripped,
-        here=wanted.native and (wanted.python or wanted.server) is not None,
+        here=spec.native and (spec.python or spec.server) is not None,
         fetched_by_engine=by_engine,
         downloads=downloads,
         local=source.path is not None,
         mounts=mounts,
         model_size=source.size,
-        overlay=wanted.patched.overlay if wanted.patched else None,
-        port=wanted.port,
-        address=wanted.address,
-        findings=(*wanted.findings, *start.findings, *_findings(wanted, start, image.address)),
+        overlay=spec.patched.overlay if spec.patched else None,
+        port=spec.port,
+        address=spec.address,
+        findings=(*spec.findings, *start.findings, *_findings(spec, start, image.address)),
     )
-    refuse_control_characters(made)
-    return made
+    refuse_control_characters(deployment)
+    return deployment
 
 
 def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...], str]:
-    """What a container needs of a model here, and the model's place below its folder of models.
+    """Return the mounts of a model for a container, and the model's place below its folder of models.
 
     A file's links are followed, so that a hub's cache can be mounted; of a folder whose files are links the
     folder that holds all of them is mounted. Raises HostError(unsupported) when they have nothing in common.
@@ -115,26 +115,26 @@ def mounts_of(path: Path, parts: Sequence[Path] = ()) -> tuple[tuple[Mount, ...]
     return (Mount(root, root.name),), folder.relative_to(root.parent).as_posix()
 
 
-def _with_drafter(wanted: DeploySpec) -> tuple[DeploySpec, tuple[Mount, ...]]:
+def _with_drafter(spec: DeploySpec) -> tuple[DeploySpec, tuple[Mount, ...]]:
     """The same with a drafter of this machine where a container finds it, and what is mounted for that."""
-    speculation = wanted.text("speculation", "off")
-    drafter = drafter_of(speculation) if wanted.engine is PresetEngine.VLLM else None
-    if wanted.native or drafter is None or not Path(drafter).is_absolute():
-        return wanted, ()
+    speculation = spec.text("speculation", "off")
+    drafter = drafter_of(speculation) if spec.engine is PresetEngine.VLLM else None
+    if spec.native or drafter is None or not Path(drafter).is_absolute():
+        return spec, ()
     mounts, inside = mounts_of(Path(drafter))
     # No mark can stand in JSON; where it is in a container is the same everywhere.
     found = with_drafter(speculation, Path(INSIDE[Root.MODELS]) / inside)
-    return replace(wanted, values={**wanted.values, "speculation": found}), mounts
+    return replace(spec, values={**spec.values, "speculation": found}), mounts
 
 
-def _model(wanted: DeploySpec, inside: str) -> str:
-    source = wanted.model
+def _model(spec: DeploySpec, inside: str) -> str:
+    source = spec.model
     if source.path is not None:
-        return str(source.path.absolute()) if wanted.native else f"{Root.MODELS}/{inside}"
+        return str(source.path.absolute()) if spec.native else f"{Root.MODELS}/{inside}"
     weights = [file.name for file in source.files if file.role == "weights"]
     if weights:
         return f"{Root.MODELS}/{weights[0]}"
-    if source.repository is None or wanted.engine is PresetEngine.LLAMA_CPP:
+    if source.repository is None or spec.engine is PresetEngine.LLAMA_CPP:
         raise HostError(
             Reason.NOT_FOUND,
             f"It is not known where {source.title} can be fetched.",
@@ -159,10 +159,10 @@ def _secrets(start: EngineStart) -> Iterator[Secret]:
         yield Secret(start.key_variable, "key that every request has to bring")
 
 
-def _check(wanted: DeploySpec) -> Check:
-    tasks = wanted.model.tasks
-    model = wanted.alias
-    if wanted.values.get("embeddings"):
+def _check(spec: DeploySpec) -> Check:
+    tasks = spec.model.tasks
+    model = spec.alias
+    if spec.values.get("embeddings"):
         return Check("/v1/embeddings", {"model": model, "input": _QUESTION})
     if Task.RERANK in tasks:
         return Check("/v1/rerank", {"model": model, "query": _QUESTION, "documents": [_QUESTION]})
@@ -177,9 +177,9 @@ def _start_seconds(source: ModelSource) -> int:
     return _COMPILING + math.ceil(source.size / _NETWORK / 60) * 60
 
 
-def _patience(wanted: DeploySpec) -> int:
-    """How many checks in a row may fail: as many as the longest prompt takes to be read, and three."""
-    reading = wanted.number("context", 8192) / _SLOWEST_PREFILL
+def _patience(spec: DeploySpec) -> int:
+    """Return how many checks in a row may fail: as many as the longest prompt takes, and three."""
+    reading = spec.number("context", 8192) / _SLOWEST_PREFILL
     return min(_LEAST_PATIENCE + math.floor(reading / WATCHDOG_SECONDS), _MOST_PATIENCE)
 
 
@@ -189,29 +189,29 @@ def _described(source: ModelSource) -> str:
     return f"{source.repository}@{source.revision}" if source.revision else str(source.repository)
 
 
-def _findings(wanted: DeploySpec, start: EngineStart, image: str) -> Iterator[Finding]:
-    source = wanted.model
-    if not wanted.native:
+def _findings(spec: DeploySpec, start: EngineStart, image: str) -> Iterator[Finding]:
+    source = spec.model
+    if not spec.native:
         yield finding("render.image-not-tried", image=image)
     if source.path is None and source.revision is None:
         yield finding("render.revision-open", repository=source.repository)
     unknown = [one.file for one in _downloads(source) if one.sha256 is None] if source.path is None else []
     if unknown:
         yield finding("render.download-not-checked", files=unknown)
-    if wanted.gpus.count and not wanted.gpus.uuids:
-        yield finding(GPUS_BY_NUMBER, evidence={"count": wanted.gpus.count}, gpus=_gpus(wanted.gpus.count))
-    if wanted.address not in _LOOPBACK:
+    if spec.gpus.count and not spec.gpus.uuids:
+        yield finding(GPUS_BY_NUMBER, evidence={"count": spec.gpus.count}, gpus=_gpus(spec.gpus.count))
+    if spec.address not in _LOOPBACK:
         yield finding(
             "render.open-to-network" if start.key_variable else "render.open-to-network/proxy",
-            address=wanted.address,
+            address=spec.address,
             variable=start.key_variable,
         )
     if start.key_variable is None:
-        yield finding("render.no-key", why=_no_key(wanted))
+        yield finding("render.no-key", why=_no_key(spec))
 
 
-def _no_key(wanted: DeploySpec) -> str:
-    if wanted.engine is PresetEngine.SGLANG:
+def _no_key(spec: DeploySpec) -> str:
+    if spec.engine is PresetEngine.SGLANG:
         return "SGLang takes one on its command line alone, where everybody on the machine reads it"
     return "this build of llama.cpp's server takes none from its environment"
 

@@ -1,4 +1,4 @@
-"""What one engine needs of a deployment: program, arguments and variables, in the words of its adapter."""
+"""Program, arguments and variables of an engine in a deployment, in the words of its adapter."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ _SERVER = "llama-server"
 
 @dataclass(frozen=True, slots=True)
 class EngineStart:
-    """How an engine is called on a machine and in its image; shared memory in bytes."""
+    """The command of an engine on a machine and in its image; shared memory in bytes."""
 
     program: tuple[str, ...]
     entry: tuple[str, ...]
@@ -39,38 +39,38 @@ class EngineStart:
     findings: tuple[Finding, ...] = ()
 
 
-def engine_start(wanted: DeploySpec, model: str) -> EngineStart:
+def engine_start(spec: DeploySpec, model: str) -> EngineStart:
     """The start of an engine; `model` is what it finds the model by. Raises what its adapter raises."""
-    match wanted.engine:
+    match spec.engine:
         case PresetEngine.VLLM:
-            return _vllm(wanted, model)
+            return _vllm(spec, model)
         case PresetEngine.LLAMA_CPP:
-            return _llamacpp(wanted, model)
+            return _llamacpp(spec, model)
         case PresetEngine.SGLANG:
-            return _sglang(wanted, model)
+            return _sglang(spec, model)
 
 
-def _vllm(wanted: DeploySpec, model: str) -> EngineStart:
-    build = "cuda" if wanted.gpus.count else "cpu"
-    additions = Additions(wanted.patched.argv, wanted.patched.environment) if wanted.patched else Additions()
+def _vllm(spec: DeploySpec, model: str) -> EngineStart:
+    build = "cuda" if spec.gpus.count else "cpu"
+    additions = Additions(spec.patched.argv, spec.patched.environment) if spec.patched else Additions()
     start = VllmStart(
         model=model,
-        alias=wanted.alias,
-        values=wanted.values,
-        tokenizer=wanted.model.tokenizer,
-        revision=wanted.model.revision if wanted.model.path is None else None,
+        alias=spec.alias,
+        values=spec.values,
+        tokenizer=spec.model.tokenizer,
+        revision=spec.model.revision if spec.model.path is None else None,
     )
     argv, environment = serve_vllm(start, build, (), f"{Root.CACHE}/vllm/plain", additions)
-    drafter = drafter_of(wanted.text("speculation", "off"))
+    drafter = drafter_of(spec.text("speculation", "off"))
     fetched = drafter is not None and not Path(drafter).is_absolute()
-    if wanted.model.path is None or fetched:
+    if spec.model.path is None or fetched:
         environment = {name: value for name, value in environment.items() if name not in _OFFLINE}
         # The models of this machine are mounted one by one, and nothing is written among them.
-        environment["HF_HOME"] = Root.MODELS if wanted.model.path is None else f"{Root.CACHE}/huggingface"
+        environment["HF_HOME"] = Root.MODELS if spec.model.path is None else f"{Root.CACHE}/huggingface"
     entry, arguments = argv[: len(ENTRY)], argv[len(ENTRY) :]
-    shared = 16 * _GIB if wanted.gpus.count > 1 else 8 * _GIB
+    shared = 16 * _GIB if spec.gpus.count > 1 else 8 * _GIB
     return EngineStart(
-        program=(str(wanted.python or _PYTHON), *entry),
+        program=(str(spec.python or _PYTHON), *entry),
         entry=(_PYTHON, *entry),
         arguments=arguments,
         shm=shared,
@@ -80,16 +80,16 @@ def _vllm(wanted: DeploySpec, model: str) -> EngineStart:
     )
 
 
-def _llamacpp(wanted: DeploySpec, model: str) -> EngineStart:
+def _llamacpp(spec: DeploySpec, model: str) -> EngineStart:
     start = LlamaCppStart(
         model=model,
-        alias=wanted.alias,
-        values=wanted.values,
-        pools_itself=Task.EMBEDDING in wanted.model.tasks,
+        alias=spec.alias,
+        values=spec.values,
+        pools_itself=Task.EMBEDDING in spec.model.tasks,
     )
-    image = image_of(wanted.engine, gpu=bool(wanted.gpus.count))
-    server = wanted.server if wanted.native and wanted.server else image_server(image.version)
-    native = wanted.server.command.argv if wanted.native and wanted.server else (_SERVER,)
+    image = image_of(spec.engine, gpu=bool(spec.gpus.count))
+    server = spec.server if spec.native and spec.server else image_server(image.version)
+    native = spec.server.command.argv if spec.native and spec.server else (_SERVER,)
     return EngineStart(
         program=native,
         entry=image_server(image.version).command.argv,
@@ -101,11 +101,11 @@ def _llamacpp(wanted: DeploySpec, model: str) -> EngineStart:
     )
 
 
-def _sglang(wanted: DeploySpec, model: str) -> EngineStart:
-    arguments, findings = sglang_arguments(wanted, model)
+def _sglang(spec: DeploySpec, model: str) -> EngineStart:
+    arguments, findings = sglang_arguments(spec, model)
     entry = ("-m", "sglang.launch_server")
     environment = {"PYTHONUNBUFFERED": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
-    if wanted.model.path is None:
+    if spec.model.path is None:
         environment["HF_HOME"] = Root.MODELS
     return EngineStart(
         program=(_PYTHON, *entry),

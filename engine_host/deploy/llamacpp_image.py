@@ -1,4 +1,4 @@
-"""What llama.cpp's server in its official image takes, as a server of the same source says it of itself.
+"""The capabilities of llama.cpp's server in its official image, as a server of the same source lists them.
 
 Nothing is asked of an image: a start is also written down where no container engine is.
 """

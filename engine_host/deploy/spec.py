@@ -1,4 +1,4 @@
-"""What is to be written down, whoever asked for it: a preset on other hardware, or a plan of this machine."""
+"""The spec of a start to write down: a preset on other hardware, or a plan of this machine."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ from engine_host.protocol.plans import Finding
 
 @dataclass(frozen=True, slots=True)
 class ModelSource:
-    """Where the model is: `path` on this machine, or in a repository of Hugging Face.
+    """The place of the model: `path` on this machine, or in a repository of Hugging Face.
 
     `parts` are all files of a GGUF model here. `files` are those that have to be fetched one by one; without
     any the engine fetches the repository itself.

@@ -1,4 +1,4 @@
-"""What a plan is made from beside the request: models, engines, settings, memory, patches."""
+"""The sources of a plan beside the request: models, engines, settings, memory, patches."""
 
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -31,7 +31,7 @@ class Environment(Protocol):
 
     @property
     def build(self) -> str:
-        """What it was built for."""
+        """The hardware that it was built for."""
 
     @property
     def label(self) -> str:
@@ -43,7 +43,7 @@ class Environment(Protocol):
 
     @property
     def site_packages(self) -> Path:
-        """Where its packages are."""
+        """The folder of its packages."""
 
     @property
     def record(self) -> Path:
@@ -52,7 +52,7 @@ class Environment(Protocol):
 
 @dataclass(frozen=True)
 class PatchFacts:
-    """What decides which patches a start of vLLM gets, and where they write; `sm` by GPU, such as 9.0."""
+    """The facts that select the patches of a start, and the folder of its ledger; `sm` by GPU, as 9.0."""
 
     environment: Environment
     kv_cache_dtype: str
@@ -76,7 +76,7 @@ async def _is_none(_name: str) -> bool:
 
 
 async def no_presets(request: LaunchRequest) -> PresetStart:
-    """Where there is no catalogue. Raises HostError(not_found)."""
+    """Raise HostError(not_found): there is no catalogue."""
     raise HostError(Reason.NOT_FOUND, f"There is no preset {request.preset}.")
 
 
@@ -84,7 +84,7 @@ async def no_presets(request: LaunchRequest) -> PresetStart:
 class PlannerDependencies:
     """Asked for afresh at every plan.
 
-    `find_model` takes an id, a name or a path, and the formats that are wanted where a name has several.
+    `find_model` takes an id, a name or a path, and the formats to take where a name has several.
     `plan_patches` may write files into the cache; it raises HostError for patches that cannot go together,
     and for a required one that is switched off. `find_preset` resolves the preset of a request and finds its
     model; it raises HostError for layers that contradict each other and for a model that is not here.

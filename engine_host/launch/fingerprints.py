@@ -1,4 +1,4 @@
-"""What a plan was made from, by what people call it; what changed since makes the plan stale."""
+"""Input fingerprints of a plan, by the names of the inputs; one that changed makes the plan stale."""
 
 import hashlib
 import json
@@ -41,17 +41,17 @@ def gpus_fingerprint(gpus: Sequence[Gpu], driver: str | None) -> dict[str, str]:
 
 
 def fingerprint(fingerprints: InputFingerprints) -> str:
-    """What a plan is known by."""
+    """Return the fingerprint of a plan."""
     return hashlib.sha256(json.dumps(sorted(fingerprints.items())).encode()).hexdigest()[:16]
 
 
 def changed(before: InputFingerprints, now: InputFingerprints) -> tuple[str, ...]:
-    """What is not as it was."""
+    """Return the names of the inputs that changed."""
     return tuple(name for name in {**before, **now} if before.get(name) != now.get(name))
 
 
 def worse(before: Sequence[Finding], now: Sequence[Finding]) -> Finding | None:
-    """What stops the start now and did not, or memory that was enough and is not any more."""
+    """Return a new error, or a new finding on memory; None without one."""
     stopped = {finding.id for finding in before if finding.severity is Severity.ERROR}
     short = {finding.id for finding in before}
     for finding in now:

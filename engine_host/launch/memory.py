@@ -1,4 +1,4 @@
-"""What a start needs, asked of the one calculator (engine_host.fit), from what is known of the model."""
+"""The memory of a start by the one calculator (engine_host.fit), from what is known of the model."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -37,7 +37,7 @@ def llamacpp_needs(
     cpu: bool = True,
     shape: ModelShape | None = None,
 ) -> Estimate | None:
-    """What a start of llama.cpp takes of each device; None when the metadata or a KV type is unknown.
+    """Return the memory of a start of llama.cpp by device; None for unknown metadata or an unknown KV type.
 
     `shape` is the model's where more is known of it than its file says.
     """
@@ -140,7 +140,7 @@ def _hybrid_manager(arguments: Sequence[str]) -> bool | None:
 
 
 def vllm_needs(model: Model, start: Start) -> Estimate | None:
-    """What a start of vLLM takes of each device; None when the size of its KV type is not known."""
+    """Return the memory of a start of vLLM on each device; None when the size of its KV type is not known."""
     try:
         return estimate(model, start)
     except HostError as error:

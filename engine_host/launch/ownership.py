@@ -1,4 +1,4 @@
-"""Which settings belong to which engine; one that the engine would not understand is refused by name."""
+"""The refusal of settings that belong to another engine, by their names."""
 
 from collections.abc import Sequence
 

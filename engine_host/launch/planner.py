@@ -67,7 +67,7 @@ class Planner:
         return self._kept(plan_id).plan
 
     def request(self, plan_id: str) -> LaunchRequest:
-        """What a plan was made from. Raises HostError(not_found)."""
+        """Return the request of a plan. Raises HostError(not_found)."""
         return self._kept(plan_id).request
 
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
@@ -75,11 +75,11 @@ class Planner:
 
         Raises HostError when there is no such model or engine, or when the engine refuses a setting.
         """
-        made = await self._make(f"plan-{secrets.token_hex(4)}", request)
-        self._plans[made.plan.id] = _Kept(made.plan, request, made.fingerprints)
+        result = await self._make(f"plan-{secrets.token_hex(4)}", request)
+        self._plans[result.plan.id] = _Kept(result.plan, request, result.fingerprints)
         while len(self._plans) > _KEPT:
             self._plans.popitem(last=False)
-        return made.plan
+        return result.plan
 
     async def fresh(self, plan_id: str) -> LaunchPlan:
         """The plan, if everything that it was made from is as it was, and there is as much room for it.
@@ -99,8 +99,8 @@ class Planner:
         found = changed(kept.fingerprints, now.fingerprints)
         if found:
             what = " and ".join((", ".join(found[:-1]), found[-1])) if found[1:] else found[0]
-            said = f"{what[:1].upper()}{what[1:]} changed since this plan was made."
-            raise _stale(plan_id, said, changed=list(found))
+            message = f"{what[:1].upper()}{what[1:]} changed since this plan was made."
+            raise _stale(plan_id, message, changed=list(found))
         if (finding := worse(plan.findings, now.plan.findings)) is not None:
             raise _stale(plan_id, f"Since this plan was made: {finding.message}", finding=finding.id)
         return plan
@@ -117,43 +117,43 @@ class Planner:
                 fix="Give one of them.",
                 evidence={"field": "model"},
             )
-        wanted = request.model if preset is None else preset.model
+        name = request.model if preset is None else preset.model
         kind = request.engine if preset is None else EngineKind(preset.resolved.engine.value)
-        model = await self._find(wanted, kind, preset)
+        model = await self._find(name, kind, preset)
         if kind is EngineKind.AUTO:
             kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
-        made = await self._makers[kind].make(plan_id, request, model, preset)
+        result = await self._makers[kind].make(plan_id, request, model, preset)
         gpus = await asyncio.to_thread(self._dependencies.gpus)
         state = await asyncio.to_thread(self._dependencies.machine)
-        fingerprints = {**made.fingerprints, **gpus_fingerprint(gpus, state.driver)}
-        update: dict[str, Any] = {"findings": (*made.plan.findings, *ports(state))}
+        fingerprints = {**result.fingerprints, **gpus_fingerprint(gpus, state.driver)}
+        update: dict[str, Any] = {"findings": (*result.plan.findings, *ports(state))}
         if preset is not None:
             fingerprints["the preset"] = preset.mark
             update["preset"] = preset.resolved.preset.id
             update["findings"] = (
                 *preset.findings,
                 *update["findings"],
-                *other_versions(preset.resolved.preset, made.plan.server_version),
+                *other_versions(preset.resolved.preset, result.plan.server_version),
             )
         running = bool(self._dependencies.running())
         update["findings"] = tuple(
             _with_command(one, request, replaces=running) for one in update["findings"]
         )
         update["fingerprint"] = fingerprint(fingerprints)
-        return PlanResult(made.plan.model_copy(update=update), fingerprints)
+        return PlanResult(result.plan.model_copy(update=update), fingerprints)
 
-    async def _find(self, wanted: str, kind: EngineKind, preset: PresetStart | None) -> IndexedModel:
+    async def _find(self, name: str, kind: EngineKind, preset: PresetStart | None) -> IndexedModel:
         try:
-            return await self._dependencies.find_model(wanted, _FORMATS[kind])
+            return await self._dependencies.find_model(name, _FORMATS[kind])
         except HostError as error:
             missing = error.reason is Reason.MODEL_FILE_MISSING and preset is None
-            if not missing or not await self._dependencies.is_preset(wanted):
+            if not missing or not await self._dependencies.is_preset(name):
                 raise
             raise HostError(
                 Reason.MODEL_FILE_MISSING,
-                f"{wanted} is a preset, and no model of this machine is called so.",
-                fix=Fix(text="Start the preset.", command=f"sndr launch {wanted}"),
-                evidence={"wanted": wanted},
+                f"{name} is a preset, and no model of this machine is called so.",
+                fix=Fix(text="Start the preset.", command=f"sndr launch {name}"),
+                evidence={"wanted": name},
             ) from error
 
     def _kept(self, plan_id: str) -> _Kept:
@@ -172,10 +172,10 @@ def _with_command(finding: Finding, request: LaunchRequest, *, replaces: bool) -
     return finding.model_copy(update={"fix": fix.model_copy(update={"command": command})})
 
 
-def _stale(plan_id: str, said: str, **evidence: object) -> HostError:
+def _stale(plan_id: str, message: str, **evidence: object) -> HostError:
     return HostError(
         Reason.PLAN_STALE,
-        said,
+        message,
         fix="Look at the new plan and start that.",
         evidence={"plan": plan_id} | evidence,
     )

@@ -1,4 +1,4 @@
-"""What a start does to the engine that runs now: one engine runs at a time."""
+"""The engine that runs now and is replaced by a start: one engine runs at a time."""
 
 from collections.abc import Sequence
 
@@ -12,7 +12,7 @@ from engine_host.protocol.plans import Finding, LaunchPlan
 
 
 def replaced(running: Sequence[Engine]) -> list[Finding]:
-    """What this start stops."""
+    """Return a finding for each engine that this start stops."""
     return [finding("replaces", engine=engine.id, name=engine.name) for engine in running]
 
 
@@ -46,7 +46,7 @@ def changes(
     running: Sequence[Engine],
     preset: str = "",
 ) -> tuple[str, ...]:
-    """What differs from the engine that runs now: preset, settings, and patches by `+` and `−`."""
+    """Return the differences from the engine that runs now: preset, settings, and patches by `+` and `−`."""
     if not running:
         return ()
     plan: LaunchPlan = running[0].plan

@@ -12,7 +12,7 @@ from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatche
 
 
 class Layer(StrEnum):
-    """Which layer set a value; later members win."""
+    """The source of a value; later members win."""
 
     ENGINE = "engine default"
     HARDWARE = "hardware"
@@ -24,7 +24,7 @@ class Layer(StrEnum):
 
 
 class EngineKind(StrEnum):
-    """Which engine runs a model; `auto` goes by the model's format."""
+    """The engine that runs a model; `auto` goes by the model's format."""
 
     AUTO = "auto"
     LLAMA_CPP = "llama.cpp"
@@ -32,7 +32,7 @@ class EngineKind(StrEnum):
 
 
 class ServerChoice(StrEnum):
-    """Which build of llama.cpp's server runs the model; `venv` is vLLM in its own environment."""
+    """The build of llama.cpp's server that runs the model; `venv` is vLLM in its own environment."""
 
     AUTO = "auto"
     BUILT = "built"
@@ -46,7 +46,7 @@ class ServerChoice(StrEnum):
 
 
 class LaunchRequest(Command):
-    """What to start: a model (an id or a path), a preset, or a preset with this file for its model.
+    """A request to start a model (an id or a path), a preset, or a preset with this file for its model.
 
     A preset's settings lie below `overrides`; its engine and its patches hold where none are given here.
     """
@@ -104,7 +104,7 @@ class LaunchPlan(Wire):
     keep: bool
     installation: str = Field("", description="vLLM: the environment that it runs in")
     patches: PlannedPatches | None = None
-    choice: PatchChoice = Field(PatchChoice(), description="what was asked of the patches")
+    choice: PatchChoice = Field(PatchChoice(), description="the requested patches")
     findings: tuple[Finding, ...]
     kv_types: dict[str, str] = Field(
         default_factory=dict,
@@ -115,7 +115,7 @@ class LaunchPlan(Wire):
 
     @property
     def startable(self) -> bool:
-        """Whether no finding stops the start."""
+        """True unless a finding stops the start."""
         return all(finding.severity is not Severity.ERROR for finding in self.findings)
 
 
@@ -134,7 +134,7 @@ class BisectRequest(Command):
 
 
 class BisectVerdict(StrEnum):
-    """What a bisection found."""
+    """The outcome of a bisection."""
 
     FOUND = "found"
     NOT_PATCHES = "not_patches"

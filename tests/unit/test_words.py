@@ -14,7 +14,6 @@ UNFINISHED = {
     "engine_host/client",
     "engine_host/daemon",
     "engine_host/deploy",
-    "engine_host/launch",
     "engine_host/operations",
     "engine_host/protocol",
     "sndr_gui/host",

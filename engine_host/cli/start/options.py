@@ -77,9 +77,9 @@ def _setting_options() -> Iterator[Callable[..., Any]]:
     for option, rows in settings_by_option().items():
         row = rows[0]
         kind = click.IntRange(int(row.low), int(row.high)) if row.kind == "whole" else click.STRING
-        said = row.description if len(row.engines) == 1 else row.help[:1].upper() + row.help[1:]
+        text = row.description if len(row.engines) == 1 else row.help[:1].upper() + row.help[1:]
         names = f" (sets {' and '.join(one.name for one in rows)})" if rows[1:] else ""
-        yield click.option(option, type=kind, help=f"{said}{names}.".replace("….", "…"))
+        yield click.option(option, type=kind, help=f"{text}{names}.".replace("….", "…"))
 
 
 _NAME = click.option("--name", help="Public model id (default: taken from the model).")

@@ -96,15 +96,15 @@ def serve(start: LlamaCppStart, server: ServerCapabilities, listen: Sequence[str
     Raises HostError as `command` does.
     """
     values = with_defaults(LLAMA_CPP, start.values)
-    said = {row.name: _said(row, values, server, start) for row in settings_of(LLAMA_CPP)}
-    extra = said.pop("extra_arguments")
+    arguments = {row.name: _arguments(row, values, server, start) for row in settings_of(LLAMA_CPP)}
+    extra = arguments.pop("extra_arguments")
     argv = [
         *("--model", start.model),
         *("--alias", start.alias),
         *listen,
-        *said.pop("context"),
-        *said.pop("streams"),
-        *said.pop("threads"),
+        *arguments.pop("context"),
+        *arguments.pop("streams"),
+        *arguments.pop("threads"),
     ]
     for flag in ("--slots", "--metrics", "--jinja"):
         argv.append(_need(server, flag))
@@ -116,7 +116,7 @@ def serve(start: LlamaCppStart, server: ServerCapabilities, listen: Sequence[str
         argv += ["--log-verbosity", LOG_LEVEL]
     if "--log-colors" in server.flags:
         argv += ["--log-colors", "off"]
-    argv += [word for words in said.values() for word in words]
+    argv += [word for words in arguments.values() for word in words]
     if start.prompt_cache_mib is not None:
         argv += [_need(server, "--cache-ram"), str(start.prompt_cache_mib)]
     if not start.weight_repacking:
@@ -124,7 +124,7 @@ def serve(start: LlamaCppStart, server: ServerCapabilities, listen: Sequence[str
     return (*argv, *extra)
 
 
-def _said(
+def _arguments(
     row: EngineSetting, values: Mapping[str, Any], server: ServerCapabilities, start: LlamaCppStart
 ) -> Sequence[str]:
     """Return the arguments of one setting: those of its row, unless it is special to llama.cpp."""

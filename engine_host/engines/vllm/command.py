@@ -94,29 +94,29 @@ def serve(
     """
     values = with_defaults(VLLM, start.values)
     _check(values, build)
-    said = {row.name: _said(row, values, build) for row in settings_of(VLLM)}
+    arguments = {row.name: _arguments(row, values, build) for row in settings_of(VLLM)}
     argv = [
         *ENTRY,
         start.model,
         *("--served-model-name", start.alias),
         *listen,
-        *said.pop("context"),
-        *said.pop("streams"),
+        *arguments.pop("context"),
+        *arguments.pop("streams"),
         "--disable-uvicorn-access-log",
         # Without it vLLM's usage leaves out the prompt tokens that came from its prefix cache.
         "--enable-prompt-tokens-details",
         *([] if start.tokenizer else ["--skip-tokenizer-init"]),
         # The order that scripts written down by earlier versions have.
-        *said.pop("kv_cache_dtype"),
+        *arguments.pop("kv_cache_dtype"),
         *(["--revision", start.revision] if start.revision else []),
-        *(word for words in said.values() for word in words),
+        *(word for words in arguments.values() for word in words),
         *additions.argv,
     ]
     variables = {**_environment(cache), **_variables(values, build, start.gpus)}
     return tuple(argv), {**variables, **(additions.environment or {})}
 
 
-def _said(row: EngineSetting, values: Mapping[str, Any], build: str) -> Sequence[str]:
+def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Sequence[str]:
     """Return the arguments of one setting: those of its row, unless it is special to vLLM."""
     value = values[row.name]
     match row.name:

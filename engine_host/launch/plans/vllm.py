@@ -142,15 +142,15 @@ class VllmPlans:
     async def _drafter(self, resolved: Resolution) -> list[Finding]:
         """Let a drafting model be the one of this machine: vLLM is kept from fetching it by itself."""
         speculation = str(resolved["speculation"])
-        wanted = drafter_of(speculation)
-        if wanted is None:
+        name = drafter_of(speculation)
+        if name is None:
             return []
         try:
-            drafter = await self._dependencies.find_model(wanted, CHECKPOINTS)
+            drafter = await self._dependencies.find_model(name, CHECKPOINTS)
         except HostError as error:
             if error.reason is not Reason.MODEL_FILE_MISSING:
                 raise
-            return [drafter_missing(wanted, self._dependencies.downloads())]
+            return [drafter_missing(name, self._dependencies.downloads())]
         if isinstance(drafter.info, CheckpointInfo):
             resolved.replace("speculation", with_drafter(speculation, drafter.info.path))
         return []
@@ -160,8 +160,8 @@ class VllmPlans:
     ) -> Iterator[Finding]:
         """Driver, GPUs, memory that others hold, disk and version."""
         versions = list(dict.fromkeys(pin.version for pin in PINS))
-        said = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
-        install = install_fix(current(environment.build), said)
+        text = "Patches that do not fit are left out by themselves. To be sure, take a pinned version."
+        install = install_fix(current(environment.build), text)
         yield from version(environment.id, environment.version, versions, install)
         yield from disk(machine.state, self._dependencies.cache_folder)
         if environment.build == "cpu":

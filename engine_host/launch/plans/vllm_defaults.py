@@ -34,7 +34,7 @@ _TOOL_PARSERS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """What the machine has for this start, in bytes; `replaces`: an engine gives its part back first."""
+    """The machine's memory (bytes) and GPUs for a start; `replaces`: an engine gives its part back first."""
 
     free_memory: int
     gpus: Sequence[Gpu]
@@ -70,7 +70,7 @@ def set_defaults(
 
 
 def breaks_prefix_caching(info: CheckpointInfo, speculation: str, build: str) -> bool:
-    """Whether vLLM dies at the first request with prefix caching on.
+    """Return True where vLLM dies at the first request with prefix caching on.
 
     Its CPU build lacks the kernel that aligns a hybrid's states with drafted tokens
     (`precopy_mamba_align_fused_kernel`, Triton only); measured with 0.32.0.

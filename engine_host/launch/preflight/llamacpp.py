@@ -26,7 +26,7 @@ def findings(
     shape: ModelShape | None = None,
     gpus: Sequence[Gpu] = (),
 ) -> list[Finding]:
-    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free.
+    """Return the findings of a start; memory in bytes, the replaced engine's counted as free.
 
     `shape` is the model's where more is known of it than its file says, `gpus` are those of this machine.
     """
@@ -97,7 +97,7 @@ def video_memory(
     state: MachineState,
     shape: ModelShape | None = None,
 ) -> list[Finding]:
-    """What a start that lies on GPUs alone lacks there; how layers are split between them is an estimate."""
+    """Return findings on the VRAM of a start on GPUs alone; the split of layers is an estimate."""
     partly = resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
     if not gpus or partly:
         return []

@@ -49,7 +49,7 @@ class MachineState:
 
 @dataclass(frozen=True, slots=True)
 class BuildNeeds:
-    """What a build of an engine needs of a machine: CUDA it was made with, oldest driver and GPU for that."""
+    """The needs of a build of an engine: CUDA it was made with, oldest driver and GPU for that."""
 
     label: str
     cuda: str
@@ -100,7 +100,7 @@ def free_vram(gpu: Gpu, state: MachineState) -> int:
     return min(gpu.memory_total - gpu.memory_used + back, gpu.memory_total)
 
 
-def share(gpus: Sequence[Gpu], wanted: float, state: MachineState, *, replaces: bool) -> Iterator[Finding]:
+def share(gpus: Sequence[Gpu], requested: float, state: MachineState, *, replaces: bool) -> Iterator[Finding]:
     """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
     if replaces and not any(holder.ours for holder in state.holders):
         return  # What the replaced engine gives back is not known, as in a container.
@@ -108,7 +108,7 @@ def share(gpus: Sequence[Gpu], wanted: float, state: MachineState, *, replaces: 
     if fullest is None:
         return
     free = free_vram(fullest, state)
-    if free >= fullest.memory_total * wanted:
+    if free >= fullest.memory_total * requested:
         return
     possible = math.floor(free / fullest.memory_total * 100 - 1) / 100
     others = [holder for holder in state.holders if not holder.ours and holder.gpu == fullest.index]
@@ -119,17 +119,17 @@ def share(gpus: Sequence[Gpu], wanted: float, state: MachineState, *, replaces: 
             "total": fullest.memory_total,
             "holders": [{"pid": one.pid, "name": one.name, "bytes": one.size} for one in others],
         },
-        wanted=wanted,
+        wanted=requested,
         gpu=fullest.index,
         name=fullest.name,
-        share=fullest.memory_total * wanted,
+        share=fullest.memory_total * requested,
         free=free,
         held=held_by(others),
     )
 
 
 def held_by(holders: Sequence[Holder]) -> str:
-    """Who holds memory of the GPUs, the largest first."""
+    """Return the holders of GPU memory, the largest first."""
     if not holders:
         return "The driver does not say who holds the rest."
     largest = sorted(holders, key=lambda holder: -holder.size)

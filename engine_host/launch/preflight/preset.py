@@ -28,7 +28,7 @@ def other_versions(preset: PresetEntry, running: str) -> Iterator[Finding]:
 
 
 def _same(pin: str, running: str) -> bool:
-    """Whether two descriptions name one version or one commit, which may be cut short."""
+    """Return True when two descriptions name one version or one commit, which may be cut short."""
     here = _VERSION.findall(running)
     return any(
         one.startswith(other) or other.startswith(one) for one in _VERSION.findall(pin) for other in here

@@ -36,7 +36,7 @@ def findings(
     total_memory: int,
     patches: Collection[str],
 ) -> list[Finding]:
-    """What is worth knowing before this start; memory in bytes, the replaced engine's counted as free.
+    """Return the findings of a start; memory in bytes, the replaced engine's counted as free.
 
     `patches` are the ids of those that are applied.
     """
@@ -104,14 +104,14 @@ def _kv_cache(
 def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
     if not machine.gpus:
         return [finding("no_gpu", fix=install_fix(current("cpu"), ""))]
-    wanted = int(resolved["tensor_parallel"])
-    if wanted <= len(machine.gpus):
+    count = int(resolved["tensor_parallel"])
+    if count <= len(machine.gpus):
         return []
     return [
         finding(
             "too_few_gpus",
             settings={"tensor_parallel": len(machine.gpus)},
-            tensor_parallel=wanted,
+            tensor_parallel=count,
             gpus=len(machine.gpus),
         )
     ]
@@ -120,14 +120,14 @@ def _gpus(resolved: Resolution, machine: Machine) -> list[Finding]:
 def _vram(
     info: CheckpointInfo, resolved: Resolution, environment: Environment, machine: Machine
 ) -> list[Finding]:
-    wanted = machine.chosen(int(resolved["tensor_parallel"]))
-    devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in wanted]
+    chosen = machine.chosen(int(resolved["tensor_parallel"]))
+    devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in chosen]
     found = _kv_cache(info, resolved, environment, devices)
     needs = _needs(info, resolved, environment, devices)
-    room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in wanted)
-    free = min(gpu.memory_total - gpu.memory_used for gpu in wanted)
+    room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in chosen)
+    free = min(gpu.memory_total - gpu.memory_used for gpu in chosen)
     if needs is None:
-        each = likely = least = info.size // len(wanted)
+        each = likely = least = info.size // len(chosen)
     else:
         each = _size(needs, "weights")
         # What lies beyond vLLM's share is not taken off it.
@@ -142,7 +142,7 @@ def _vram(
         finding(
             "vram_short/weights" if likely <= room else "vram_short/vllm",
             severity=Severity.ERROR if hopeless else Severity.WARNING,
-            evidence={"gpus": len(wanted)},
+            evidence={"gpus": len(chosen)},
             weights=each,
             needed=likely,
             room=room,
@@ -187,13 +187,13 @@ def _speculation(info: CheckpointInfo, resolved: Resolution, environment: Enviro
     ]
 
 
-def drafter_missing(wanted: str, downloads: Path) -> Finding:
+def drafter_missing(name: str, downloads: Path) -> Finding:
     """The model that drafts is not on this machine; `downloads` is where fetched models belong."""
-    words = ["hf", "download", wanted, "--local-dir", str(downloads / wanted)]
+    words = ["hf", "download", name, "--local-dir", str(downloads / name)]
     return finding(
         "drafter_missing",
-        command=None if Path(wanted).is_absolute() else shlex.join(words),
-        drafter=wanted,
+        command=None if Path(name).is_absolute() else shlex.join(words),
+        drafter=name,
     )
 
 

@@ -18,7 +18,7 @@ _KINDS: dict[object, str] = {int: "whole", float: "decimal", bool: "choice", str
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """How one engine is told a setting: `flag` and the value, or for some values the `words` instead.
+    """A setting in the words of one engine: `flag` and the value, or for some values the `words` instead.
 
     A value in `implied` is what the engine does unasked. `aliases` are its other spellings, which no extra
     argument may use either. With neither flag nor words the engine's module writes it. `default` is for an
@@ -91,7 +91,7 @@ class EngineSetting:
 
     @property
     def arguments(self) -> dict[str, Argument]:
-        """How it is told, by engine."""
+        """Its arguments, by engine."""
         said = {LLAMA_CPP: self.llama_cpp, VLLM: self.vllm, SGLANG: self.sglang}
         return {engine: argument for engine, argument in said.items() if argument is not None}
 
@@ -102,7 +102,7 @@ class EngineSetting:
 
     @property
     def description(self) -> str:
-        """What it is, with the engine's name where it is one engine's alone."""
+        """Its help, after the engine's name where it is one engine's alone."""
         return ": ".join((*(_NAMES[one] for one in self.engines if len(self.engines) == 1), self.help))
 
     @property

@@ -1,1 +1,1 @@
-"""What the Launch page knows and does."""
+"""The models of the Launch page."""

@@ -1,4 +1,4 @@
-"""What a click changes in a start: a change that makes it fit, or what the fix of a finding says."""
+"""Changes of a start by a click: a change that makes it fit, or what the fix of a finding says."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LaunchFixes:
         self._model = model
 
     def can_change(self, change: Change) -> bool:
-        """Whether a setting of this start makes the change."""
+        """Return True when a setting of this start makes the change."""
         return self._has(change_values(change, self._model.engine_kind) or {})
 
     def apply_change(self, change: Change) -> None:
@@ -27,7 +27,7 @@ class LaunchFixes:
         self._take(change_values(change, self._model.engine_kind) or {})
 
     def can_apply(self, fix: Fix) -> bool:
-        """Whether a click does what a fix says: a request to the host, or settings of this start."""
+        """Return True when a click does what a fix says: a request to the host, or settings of this start."""
         return fix.action is not None or self._has(fix.settings)
 
     def apply_fix(self, problem: Problem | Finding) -> None:

@@ -36,10 +36,10 @@ class LaunchModels(QObject):
         self.rows.set_rows(page.models if page else ())
         self.changed.emit()
 
-    def find(self, wanted: str) -> ModelFile | None:
+    def find(self, model_id: str) -> ModelFile | None:
         """A model by its id."""
         page = self._session.state.models
-        return next((model for model in page.models if model.id == wanted), None) if page else None
+        return next((model for model in page.models if model.id == model_id), None) if page else None
 
     @property
     def first(self) -> ModelFile | None:
@@ -47,7 +47,7 @@ class LaunchModels(QObject):
         return next((model for model in self.rows.shown if model.problem is None), None)
 
     def shows(self, model: str) -> bool:
-        """Whether the list holds a model as it is narrowed now."""
+        """Return True when the list holds a model as it is narrowed now."""
         return self.rows.place_of(model) is not None
 
     @property
@@ -58,7 +58,7 @@ class LaunchModels(QObject):
 
     @property
     def subtitle(self) -> str:
-        """How many there are and are shown, and in how many folders."""
+        """Return how many there are and are shown, and in how many folders."""
         rows = self.rows
         total = formats.plural(rows.total, "model")
         shown = f"{len(rows.shown)} of {total}" if len(rows.shown) != rows.total else total

@@ -1,4 +1,4 @@
-"""What the form of Launch offers: servers, environments and choices of each field, as the host has them."""
+"""The choices of the form of Launch: servers, environments and values of each field, as the host has them."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Offers:
         return tuple(found)
 
     def choices(self, field: EngineSetting) -> tuple[Choice, ...]:
-        """What a field offers beside its default."""
+        """Return the choices of a field beside its default."""
         if self.subject is not None and self.subject.engine is VLLM:
             found = choices_of(field, self.build, self.subject)
         elif field.name in ("kv_type_k", "kv_type_v"):
@@ -81,11 +81,11 @@ class Offers:
         return server.kv_types if server else ()
 
     def _kv_name(self, kind: str) -> str:
-        """What a KV type means for this model on this server, as far as the plan has said."""
+        """Return the meaning of a KV type for this model on this server, as far as the plan has said."""
         return self.plan.kv_types.get(kind, kind) if self.plan else kind
 
     def _reach(self, kind: str) -> str:
-        """How long a context would be with a KV type, where that was computed."""
+        """Return the longest context with a KV type, where that was computed."""
         choices: tuple[KvChoice, ...] = self.report.kv_choices if self.report else ()
         found = next((choice for choice in choices if choice.kv == kind), None)
         if found is None:

@@ -36,14 +36,14 @@ _DEBOUNCE_MS = 250
 
 
 class ListKind(enum.Enum):
-    """Which list is in front; what is chosen in it is what Launch is about."""
+    """The list in front; what is chosen in it is what Launch is about."""
 
     PRESETS = "Presets"
     MODELS = "Models"
 
 
 class LaunchModel(QObject):
-    """What Launch shows.
+    """The view-model of Launch.
 
     Signals:
         subject_changed: another preset or model was chosen, or more is known of it
@@ -307,7 +307,7 @@ class LaunchModel(QObject):
 
     @property
     def behind(self) -> str:
-        """What to say beside all that was computed while something typed cannot be taken."""
+        """The notice beside computed values while something typed cannot be taken."""
         return "For the last valid values, not for what is typed." if self._wrong else ""
 
     @property
@@ -322,7 +322,7 @@ class LaunchModel(QObject):
 
     @property
     def build(self) -> str:
-        """What this start's vLLM is built for; empty for llama.cpp."""
+        """The build of this start's vLLM; empty for llama.cpp."""
         preset = self.subject.preset if self.subject is not None else None
         if self.engine_kind is VLLM and preset is not None and not self.form.installation:
             return "cuda" if preset.preset.needs.gpus else "cpu"
@@ -342,12 +342,12 @@ class LaunchModel(QObject):
         return self.installations.missing(self.form.installation, "cuda" if wants_gpu else "")
 
     def fields(self) -> tuple[EngineSetting, ...]:
-        """What can be set for the engine that runs what is chosen."""
+        """Return the settings of the engine that runs what is chosen."""
         return self.form.fields(self.engine_kind, self.build)
 
     @property
     def offers(self) -> Offers:
-        """What the form can be filled with now."""
+        """The choices of the form now."""
         page, report = self.session.state.servers, self.fit.report
         return Offers(page, self.installations, self.subject, self.form, self.build, self.plan, report)
 
@@ -439,7 +439,7 @@ class LaunchModel(QObject):
 
     @property
     def told(self) -> bool:
-        """Whether what stops the plan of a preset stands on its card already, among what is missing."""
+        """True when what stops the plan of a preset stands on its card already, among what is missing."""
         row = self.presets.row if self.subject is not None and self.subject.is_preset else None
         missing = row.verdict.missing if row is not None and row.verdict is not None else ()
         return self.problem is not None and self.problem.reason in [finding.reason for finding in missing]
@@ -464,7 +464,7 @@ class LaunchModel(QObject):
         return setting_rows(self.plan)
 
     def planned(self, name: str) -> str:
-        """What the plan says for one setting, shown where the form leaves it open."""
+        """Return the plan's value of a setting, shown where the form leaves it open."""
         return planned(self.plan, name)
 
     @property
@@ -484,7 +484,7 @@ class LaunchModel(QObject):
 
     @property
     def can_start(self) -> bool:
-        """Whether the plan can be started now."""
+        """True when the plan can be started now."""
         ready = self.plan is not None and self.plan.startable and self.subject is not None
         busy = self.actions.pending("start") or self.watch.starting is not None
         return (

@@ -52,13 +52,13 @@ def patch_lines(
 
 
 def summary(planned: PlannedPatches) -> str:
-    """How many are in and how many are not."""
+    """Return how many are in and how many are not."""
     inside = formats.plural(len(planned.chosen), "patch", "patches")
     return f"{inside} in, {len(planned.left_out)} left out"
 
 
 def reason_of(decision: PatchDecision) -> str:
-    """Why a patch is not part of a start, in words."""
+    """Return the reason why a patch is not part of a start, in words."""
     if decision.reason is PatchReason.LEFT_OUT:
         return "left out of this start"
     return reason_words(decision.reason, decision.detail)

@@ -161,10 +161,10 @@ class LaunchPresets(QObject):
         self.rows_changed.emit()
         self.filter_changed.emit()
 
-    def set_facets(self, wanted: PresetFacets) -> None:
+    def set_facets(self, facets: PresetFacets) -> None:
         """Show only the presets of these facets."""
-        if wanted != self.facets:
-            self.facets = wanted
+        if facets != self.facets:
+            self.facets = facets
             self._refresh()
             self.filter_changed.emit()
 
@@ -181,12 +181,12 @@ class LaunchPresets(QObject):
         self.set_facets(replace(self.facets, **{facet: value}))  # type: ignore[arg-type]
 
     def choices(self, facet: str) -> list[tuple[str, str]]:
-        """What a facet offers."""
+        """Return the choices of a facet."""
         return choices(facet, self._all)
 
     @property
     def total(self) -> int:
-        """How many presets there are."""
+        """Return the number of presets."""
         return len(self._all)
 
     @property
@@ -196,12 +196,12 @@ class LaunchPresets(QObject):
         return min(rows, key=lambda row: row.rank, default=None)
 
     def shows(self, preset: str) -> bool:
-        """Whether the list holds a preset as it is narrowed now."""
+        """Return True when the list holds a preset as it is narrowed now."""
         return self.rows.place_of(preset) is not None
 
     @property
     def subtitle(self) -> str:
-        """How many there are, how many of them fit here, and how many could be started now."""
+        """Return how many there are, how many of them fit here, and how many could be started now."""
         if self.page is None:
             return self.sentence or "Reading the presets…"
         shown, total = len(self.rows.shown), formats.plural(self.total, "preset")
@@ -250,24 +250,24 @@ class LaunchPresets(QObject):
         self._read_detail()
 
     def _read_detail(self) -> None:
-        wanted, row = self.chosen, self.row
-        if row is None or wanted in self._details:
+        preset, row = self.chosen, self.row
+        if row is None or preset in self._details:
             return
         digest = row.item.digest
 
         async def work(client: AsyncControlClient) -> None:
-            self._details[wanted] = (digest, await client.call(ops.PRESET, id=wanted))
-            if wanted == self.chosen:
+            self._details[preset] = (digest, await client.call(ops.PRESET, id=preset))
+            if preset == self.chosen:
                 self.detail_changed.emit()
 
         self._session.command("read the preset", work)
         if row.item.preset.engine is PresetEngine.VLLM:
-            self._read_patches(wanted)
+            self._read_patches(preset)
 
-    def _read_patches(self, wanted: str) -> None:
+    def _read_patches(self, preset: str) -> None:
         async def work(client: AsyncControlClient) -> None:
-            self._patches[wanted] = await client.call(ops.PLAN_PRESET_PATCHES, ResolvePreset(preset=wanted))
-            if wanted == self.chosen:
+            self._patches[preset] = await client.call(ops.PLAN_PRESET_PATCHES, ResolvePreset(preset=preset))
+            if preset == self.chosen:
                 self.detail_changed.emit()
 
         def failed(_error: HostError) -> None:

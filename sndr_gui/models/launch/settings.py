@@ -42,7 +42,7 @@ def resolved_rows(resolved: ResolvedPreset) -> tuple[SettingRow, ...]:
 
 
 def planned_value(plan: LaunchPlan | None, name: str) -> object:
-    """What a plan says for one setting; None where it says nothing."""
+    """Return the plan's value of a setting; None where it says nothing."""
     settings = plan.settings if plan else ()
     return next((setting.value for setting in settings if setting.name == name), None)
 

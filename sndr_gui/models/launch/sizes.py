@@ -97,23 +97,23 @@ def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | Non
         {} if subject.is_preset else {name: value for name, value in planned.items() if value is not None}
     )
     known |= form.given(subject.engine, build)
-    asked: dict[str, Any] = dict(subject.asks)
-    asked |= {name: known[name] for name in _SAME if name in known}
+    question: dict[str, Any] = dict(subject.asks)
+    question |= {name: known[name] for name in _SAME if name in known}
     if subject.engine is VLLM:
-        asked |= _named(known, kv="kv_cache_dtype")
+        question |= _named(known, kv="kv_cache_dtype")
         if plan is not None and plan.patches is not None:
-            asked |= memory_of_patches(plan.patches.chosen)
+            question |= memory_of_patches(plan.patches.chosen)
         if build == "cpu" and not subject.is_preset:
-            asked["cpu"] = True
+            question["cpu"] = True
     else:
-        asked |= _named(known, kv="kv_type_k", kv_v="kv_type_v")
+        question |= _named(known, kv="kv_type_k", kv_v="kv_type_v")
         if form.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
-            asked["server"] = form.server
+            question["server"] = form.server
         elif plan is not None and plan.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
-            asked["server"] = plan.server
+            question["server"] = plan.server
     if "speculation" in known:
-        asked["speculation"] = "mtp" in str(known["speculation"])
-    return FitRequest.model_validate(asked)
+        question["speculation"] = "mtp" in str(known["speculation"])
+    return FitRequest.model_validate(question)
 
 
 def _named(known: Mapping[str, Any], **names: str) -> dict[str, Any]:

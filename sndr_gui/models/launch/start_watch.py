@@ -1,4 +1,4 @@
-"""How a start that was made on Launch goes: its stages, the engine that it replaces, and what came of it."""
+"""The progress of a start from Launch: its stages, the engine that it replaces, and what came of it."""
 
 from __future__ import annotations
 

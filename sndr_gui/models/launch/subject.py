@@ -1,4 +1,4 @@
-"""What Launch starts: a model of this machine, or a preset; what both tell the form, the plan and the fit."""
+"""The subject of Launch, a model of this machine or a preset, for the form, the plan and the fit."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Subject:
 
     @property
     def is_preset(self) -> bool:
-        """Whether it is a preset."""
+        """True for a preset."""
         return self.preset is not None
 
     @property
     def asks(self) -> dict[str, str]:
-        """How requests name it."""
+        """The fields that name it in requests."""
         return {"preset": self.id} if self.is_preset else {"model": self.id}
 
     @property

@@ -78,7 +78,7 @@ class FormField:
 
 
 def is_variation(data: Mapping[str, Any] | None) -> bool:
-    """Whether a preset's text says only what is different from another one."""
+    """Return True for a preset's text that says only what is different from another one."""
     return data is None or "extends" in data or "model" not in data
 
 
@@ -96,7 +96,7 @@ def text_only(form: PresetForm, data: Mapping[str, Any] | None) -> tuple[str, ..
 
 
 def fits_engine(field: FormField, engine: str | None) -> bool:
-    """Whether a value means something to an engine; every one does while the engine is not known."""
+    """Return True when a value means something to an engine; every one does while the engine is not known."""
     if field.path[0] == "patches":
         # They are patches of vLLM.
         return engine in (None, "vllm")
@@ -129,7 +129,7 @@ def with_choices(
 
 
 def value_at(data: Mapping[str, Any] | None, path: Path) -> Any:
-    """What a text says at a place; None where it says nothing."""
+    """Return the value at a place of a text; None where it says nothing."""
     inner: Any = data
     for key in path:
         if not isinstance(inner, Mapping):
@@ -150,7 +150,7 @@ def shown(value: Any) -> str:
 
 
 def typed(field: FormField, content: str) -> Any:
-    """What was typed into a field as a value of the file; None for an empty field."""
+    """Return the text of a field as a value of the file; None for an empty field."""
     content = content.strip()
     if not content:
         return None
