@@ -22,10 +22,10 @@ def set_value(text: str, path: KeyNames, value: Any, where: str) -> str:
     Raises HostError(preset_invalid) for a text that cannot be read, or a path that leads into a list or a
     plain value.
     """
-    wanted = _data(text, where)
-    inner = _inner(wanted, path, where)
+    expected = _data(text, where)
+    inner = _inner(expected, path, where)
     inner[path[-1]] = value
-    return _checked(_with_entry(text, path, value), wanted, path, where)
+    return _checked(_with_entry(text, path, value), expected, path, where)
 
 
 def remove_value(text: str, path: KeyNames, where: str) -> str:
@@ -33,8 +33,8 @@ def remove_value(text: str, path: KeyNames, where: str) -> str:
 
     Raises HostError(preset_invalid) for a text that cannot be read.
     """
-    wanted = _data(text, where)
-    tables = [wanted]
+    expected = _data(text, where)
+    tables = [expected]
     for key in path:
         if not isinstance(tables[-1], dict) or key not in tables[-1]:
             return text
@@ -42,7 +42,7 @@ def remove_value(text: str, path: KeyNames, where: str) -> str:
     while len(path) > 1 and len(tables[len(path) - 1]) == 1:
         path = path[:-1]
     del tables[len(path) - 1][path[-1]]
-    return _checked(_without_entry(text, path), wanted, path, where)
+    return _checked(_without_entry(text, path), expected, path, where)
 
 
 def _data(text: str, where: str) -> dict[str, Any]:
@@ -51,9 +51,9 @@ def _data(text: str, where: str) -> dict[str, Any]:
     return parse(text, where).data
 
 
-def _checked(text: str, wanted: Mapping[str, Any], path: KeyNames, where: str) -> str:
+def _checked(text: str, expected: Mapping[str, Any], path: KeyNames, where: str) -> str:
     """Raise HostError(preset_invalid) when the text would not say what was meant."""
-    if _data(text, where) != wanted:
+    if _data(text, where) != expected:
         raise invalid(where, None, dotted(path), "it can only be changed in the text", "Edit the YAML.")
     return text
 

@@ -9,7 +9,7 @@ from engine_host.protocol.errors import Fix, Problem, Reason
 
 @dataclass(frozen=True)
 class ExitRule:
-    """What a line that matches means; the sentences name groups of the pattern, `model` and `version`."""
+    """The meaning of a matching line; the sentences name groups of the pattern, `model` and `version`."""
 
     pattern: str
     reason: Reason

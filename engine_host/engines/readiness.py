@@ -21,10 +21,11 @@ _TOKENS = 16
 
 @dataclass(frozen=True, slots=True)
 class Probe:
-    """How an engine is asked; `completion` is what its request has beyond everybody's.
+    """The verification requests of an engine; `completion` has the fields that only this engine's request
+    has.
 
-    `speculation` is what drafts, empty when nothing does, and an engine that `must_draft` and does not is
-    not ready. Its counter is asked for `tries` times.
+    `speculation` is what drafts, empty when nothing does, and an engine that `must_draft` and does not is not
+    ready. Its counter is read `tries` times.
     """
 
     alias: str

@@ -43,5 +43,5 @@ class StageReader:
         raise NotImplementedError
 
     def detail(self) -> str:
-        """What is known of the sizes, in words."""
+        """Return the sizes that are known so far, in words."""
         return ""

@@ -1,4 +1,4 @@
-"""What a config's `quantization_config` says of the bits of each weight, with the scales that come with them.
+"""Read the bits of each weight and its scales from a config's `quantization_config`.
 
 The forms are those of Transformers and vLLM: fp8, AWQ, GPTQ, AutoRound, bitsandbytes, MXFP4, ModelOpt
 (NVFP4, FP8) and compressed-tensors. Embeddings and the output matrix stay as they are unless the config says
@@ -76,7 +76,7 @@ def read_quantization(config: Mapping[str, Any]) -> Quantization | None:
     # GPTQ and AutoRound say it of each module, by a pattern.
     ignored += [f"re:{name[2:]}" for name in found.get("dynamic") or () if name.startswith("-:")]
     ignored += [
-        name for name, said in (found.get("extra_config") or {}).items() if (said.get("bits") or 0) >= 16
+        name for name, rule in (found.get("extra_config") or {}).items() if (rule.get("bits") or 0) >= 16
     ]
     plain = frozenset(_normal(name) for name in ignored if not _is_pattern(name))
     return Quantization(

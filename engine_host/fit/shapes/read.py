@@ -114,7 +114,7 @@ def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
 
 
 def _quantization(config: Mapping[str, Any], bits: float | None) -> Quantization | None:
-    """What the config says of bits, where nobody else does."""
+    """Read the quantisation of a config; None where `bits` are given."""
     return None if bits is not None else read_quantization(config)
 
 

@@ -1,4 +1,4 @@
-"""What the pages of one session share: their models, and the ways from one page to another."""
+"""The context that the pages of one session share: their models, and the ways from one page to another."""
 
 from __future__ import annotations
 
