@@ -10,7 +10,7 @@ import json
 import statistics
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -22,6 +22,9 @@ from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
 
 GOAL = 0.98
 """The share of the bare server's speed that the endpoint has to reach."""
+TOKENS, REPEATS = 96, 3
+"""Tokens of a stream, and rounds of each side: some four minutes in all on two cores."""
+_SIDES = ("bare server", "endpoint")
 
 
 @dataclass(frozen=True)
@@ -74,18 +77,21 @@ async def run(
     bare: str,
     endpoint: str,
     streams: Sequence[int] = (1, 4, 8),
-    tokens: int = 128,
-    repeats: int = 5,
+    tokens: int = TOKENS,
+    repeats: int = REPEATS,
     endpoint_pid: int | None = None,
+    tell: Callable[[str], None] = lambda text: None,
 ) -> OverheadReport:
     """Measure both sides in turns; `bare` and `endpoint` are each a URL or the path of a Unix socket.
 
+    `tell` hears each step in a sentence.
     Raises UpstreamLostError when a side cannot be reached and RuntimeError when it does not answer with
     all tokens.
     """
     sides = (_target(bare), _target(endpoint))
     rows = []
     for count in streams:
+        tell(f"{count} streams at once, {repeats} rounds of each side")
         for side in sides:
             await _round(side, count, min(tokens, 16), salt=f"warm {count}")
         rounds: tuple[list[_Round], list[_Round]] = ([], [])
@@ -95,6 +101,7 @@ async def run(
             for place in (0, 1) if repeat % 2 == 0 else (1, 0):
                 salt = f"{time.monotonic_ns()} {repeat} {place}"
                 rounds[place].append(await _round(sides[place], count, tokens, salt=salt))
+                tell(f"  round {repeat + 1}, {_SIDES[place]}: {rounds[place][-1].rate:.1f} tokens/s")
         after = _processor_time(endpoint_pid)
         spent = (
             (after - before) / (count * tokens * repeats)
@@ -230,6 +237,7 @@ async def _measure(options: argparse.Namespace) -> OverheadReport:
         raise SystemExit("The prebuilt server is not installed; name one with --server.")
     sizes = {"context": options.tokens + 128, "streams": max(options.streams), "threads": options.threads}
     start = LlamaCppStart(str(options.model), "bench", sizes)
+    _tell(f"starting llama-server with {options.model.name}")
     async with temporary_server(await ServerProber().probe(command), start) as server:
         process = await asyncio.create_subprocess_exec(
             sys.executable,
@@ -247,11 +255,16 @@ async def _measure(options: argparse.Namespace) -> OverheadReport:
             url = f"http://127.0.0.1:{port}"
             await _wait_ready(_target(url), 20)
             return await run(
-                server.socket, url, options.streams, options.tokens, options.repeats, process.pid
+                server.socket, url, options.streams, options.tokens, options.repeats, process.pid, _tell
             )
         finally:
             process.terminate()
             await process.wait()
+
+
+def _tell(text: str) -> None:
+    """Say what is done now on stderr: the result on stdout stays for programs."""
+    print(text, file=sys.stderr, flush=True)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -260,8 +273,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--model", type=Path, help="GGUF file; without it a random 0.6 B model is made")
     parser.add_argument("--server", type=Path, help="a llama-server program; without it the prebuilt one")
     parser.add_argument("--streams", type=int, nargs="+", default=[1, 4, 8])
-    parser.add_argument("--tokens", type=int, default=128)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--tokens", type=int, default=TOKENS)
+    parser.add_argument("--repeats", type=int, default=REPEATS)
     parser.add_argument("--threads", type=int, help="of the engine; without it what a start takes")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--serve", metavar="SOCKET", help=argparse.SUPPRESS)
@@ -281,6 +294,7 @@ def _with_random_model(options: argparse.Namespace) -> int:
 
     from engine_host.bench.random_model import QWEN3_06B, write_random_model
 
+    _tell("writing a random model of 0.6 B parameters")
     with tempfile.TemporaryDirectory() as folder:
         options.model = write_random_model(Path(folder) / "random.gguf", QWEN3_06B, quantization="Q4_0")
         report = asyncio.run(_measure(options))

@@ -12,6 +12,8 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
+from typing import TypeVar
 
 from engine_host.cli.start.host import find_or_start
 from engine_host.client.chat_stream import ask
@@ -21,6 +23,8 @@ from engine_host.protocol.models import ModelOrigin
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchRequest, StartRequest
 from tests.e2e.desktop import Desktop, desktop
+
+T = TypeVar("T")
 
 
 def first_picture(screen: Desktop) -> float:
@@ -82,6 +86,16 @@ def told(name: str, seconds: list[float], limit: float) -> dict[str, object]:
     }
 
 
+def repeated(name: str, repeats: int, measure: Callable[[], T]) -> list[T]:
+    """Measure so often, and once before that does not count; say on stderr which comes next."""
+    found = []
+    for number in range(repeats + 1):
+        which = f"{number} of {repeats}" if number else "once to warm the system's cache"
+        print(f"starting the {name}, {which}", file=sys.stderr, flush=True)
+        found.append(measure())
+    return found[1:]
+
+
 def main() -> int:
     """Measure and print; 0 when every median is within its limit."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -90,8 +104,8 @@ def main() -> int:
     options = parser.parse_args()
     os.environ.setdefault("SNDR_CACHE", str(Folders.resolve().cache))
     with desktop() as screen:
-        painted = [first_picture(screen) for _ in range(options.repeats + 1)][1:]
-    starts = [first_token() for _ in range(options.repeats + 1)][1:]
+        painted = repeated("window", options.repeats, lambda: first_picture(screen))
+    starts = repeated("demo model", options.repeats, first_token)
     results = [
         told("window painted", painted, 0.6),
         told("demo model ready after Start", [ready for ready, _ in starts], 3.0),
