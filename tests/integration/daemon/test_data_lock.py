@@ -163,6 +163,10 @@ def test_hosts_of_other_homes_know_nothing_of_each_other(folders: Folders, home:
     other.make_run_folder()
     second = RunLock(other)
     second.claim()
+    assert folders.read_lock_owner() is not None
+    assert other.read_lock_owner() is not None
+    assert folders.elsewhere() is None
+    assert other.elsewhere() is None
     second.release()
     first.release()
 

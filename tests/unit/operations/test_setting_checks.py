@@ -32,9 +32,11 @@ def test_a_port_of_somebody_else_is_refused_and_the_one_held_now_is_not() -> Non
 
 @pytest.mark.parametrize("value", [None, "", 5, True, "many", -1, 70000, [1]])
 def test_values_of_a_wrong_type_are_left_to_the_settings(value: Any) -> None:
-    check_endpoint({"endpoint.port": value, "models.folders": []}, "127.0.0.1", 5)
+    given = {"endpoint.port": value, "models.folders": []}
+    check_endpoint(given, "127.0.0.1", 5)
     if not isinstance(value, str) or not value:
         check_endpoint({"endpoint.host": value}, "127.0.0.1", 5)
+    assert doubts(given, Path("nowhere")) == ()
 
 
 def test_folders_and_patches_that_nobody_knows_are_said(tmp_path: Path) -> None:

@@ -57,6 +57,7 @@ def test_it_stays_in_the_card_and_comes_back(form: Form, qtbot: QtBot) -> None:
     form.cancel.hide()
     form.build.setEnabled(True)
     qtbot.waitUntil(lambda: form.focused is form.build)
+    assert form.build.hasFocus()
 
 
 def test_with_nothing_left_in_the_card_it_stays_on_the_page(form: Form, qtbot: QtBot) -> None:
@@ -64,6 +65,7 @@ def test_with_nothing_left_in_the_card_it_stays_on_the_page(form: Form, qtbot: Q
     qtbot.waitUntil(lambda: form.focused is form.first)
     form.build.setEnabled(True)
     qtbot.waitUntil(lambda: form.focused is form.build)
+    assert form.build.hasFocus()
 
 
 def test_who_moved_on_is_not_called_back(form: Form, qtbot: QtBot) -> None:
