@@ -1,3 +1,3 @@
 """The engine host: a headless daemon that starts and watches engines."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
