@@ -31,7 +31,7 @@ from sndr_gui.models.engine.trends import TREND_SECONDS, Trends
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.models.launch.settings import planned_value
 from sndr_gui.models.monitor.lines import Line
-from sndr_gui.models.patches.page import REASONS, ProcessCard, process_cards, process_name
+from sndr_gui.models.patches.outcomes import REASONS, ProcessCard, process_cards, process_name
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from sndr_gui.kit import formats
-from sndr_gui.models.patches.page import reason_words
+from sndr_gui.models.patches.outcomes import reason_words
 
 # What a person decides; every other reason is a fact about the model, the machine or the version.
 _DECIDED = (PatchReason.LEFT_OUT, PatchReason.NOT_DEFAULT, PatchReason.SWITCHED_OFF)

@@ -29,45 +29,13 @@ from engine_host.protocol.presets import (
 )
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.rows import RowsModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.editor import PresetEditor
-from sndr_gui.models.presets.rows import STATUS_TONES
+from sndr_gui.models.presets.library import ALL, OWN, SHIPPED, LibraryRow, library_columns
 
-ALL, OWN, SHIPPED = "all", "own", "shipped"
-_TONES: dict[str, str] = {
-    "cannot be used": "bad",
-    "not saved": "warn",
-    **{status.value: tone for status, tone in STATUS_TONES.items()},
-}
 _LARGEST_FILE = 1 << 20
-
-
-@dataclass(frozen=True)
-class LibraryRow:
-    """A preset, an own file that cannot be used, or a draft that was never saved."""
-
-    id: str
-    title: str
-    origin: str
-    model: str = ""
-    engine: str = ""
-    status: str = ""
-    draft: bool = False
-    extends: str | None = None
-    why: str = ""
-
-    @property
-    def own(self) -> bool:
-        """True for a preset of the person's own."""
-        return self.origin != SHIPPED
-
-    @property
-    def kind(self) -> str:
-        """Whose it is, in words."""
-        words = {SHIPPED: "shipped", OWN: "own"}.get(self.origin, "draft")
-        return f"{words}, draft" if self.draft and words != "draft" else words
 
 
 @dataclass(frozen=True)
@@ -119,7 +87,7 @@ class PresetsModel(QObject):
         self.page: PresetPage | None = None
         self.catalog: CatalogPage | None = None
         self.form: PresetForm | None = None
-        self.rows: RowsModel[LibraryRow] = RowsModel(_columns(), lambda row: row.id, self)
+        self.rows: RowsModel[LibraryRow] = RowsModel(library_columns(), lambda row: row.id, self)
         self.origin = ALL
         self.chosen = ""
         self.pending_import: PendingImport | None = None
@@ -429,23 +397,3 @@ def _read(path: Path) -> str:
     if path.stat().st_size > _LARGEST_FILE:
         raise ValueError("the file is too large")
     return path.read_text(encoding="utf-8")
-
-
-def _columns() -> tuple[Column[LibraryRow], ...]:
-    return (
-        Column("Preset", lambda row: row.title, tip=lambda row: f"{row.id}\n{row.why}".strip()),
-        Column("ID", lambda row: row.id, tone=lambda _row: "muted"),
-        Column(
-            "Origin",
-            lambda row: row.kind,
-            tone=lambda row: "warn" if row.draft else "accent" if row.own else "muted",
-        ),
-        Column("Model", lambda row: row.model, tone=lambda _row: "muted"),
-        Column("Engine", lambda row: row.engine, tone=lambda _row: "muted"),
-        Column(
-            "Status",
-            lambda row: row.status,
-            tone=lambda row: _TONES.get(row.status, "muted"),
-            tip=lambda row: row.why or row.status,
-        ),
-    )

@@ -7,7 +7,7 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.cards import LatencyRow
 from sndr_gui.models.engine.page import EngineModel, Fact
-from sndr_gui.models.patches.page import ProcessCard
+from sndr_gui.models.patches.outcomes import ProcessCard
 from sndr_gui.views.engine.stages import StageList
 from sndr_gui.views.graphs.bars import ShareBars, StageStrip
 from sndr_gui.views.widgets.buttons import button

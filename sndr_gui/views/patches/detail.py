@@ -9,7 +9,8 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
 from sndr_gui.models.engine.installations import command
-from sndr_gui.models.patches.page import PatchesModel, reason_words
+from sndr_gui.models.patches.outcomes import reason_words
+from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import TONES
 from sndr_gui.views.patches.restart import RestartDialog
 from sndr_gui.views.widgets.buttons import button, link_button

@@ -10,7 +10,8 @@ from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from sndr_gui.kit import formats
 from sndr_gui.models.launch.subject import ENGINE_NAMES
-from sndr_gui.models.presets.page import ALL, OWN, SHIPPED, PresetsModel
+from sndr_gui.models.presets.library import ALL, OWN, SHIPPED
+from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.views.presets.dialogs import ImportDialog
 from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, import_dialog
 from sndr_gui.views.widgets.buttons import button
