@@ -52,7 +52,7 @@ async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
 def checked_query(
     request: Request, kind: type[_Asked], more: Mapping[str, str] = MappingProxyType({})
 ) -> _Asked:
-    """What the path was asked with; `more` wins. Raises HostError(bad_request) that names the parameter."""
+    """The request's parameters; `more` wins. Raises HostError(bad_request) that names the parameter."""
     return _checked(lambda: kind.model_validate({**request.query_params, **more}))
 
 

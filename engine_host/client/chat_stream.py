@@ -17,7 +17,7 @@ _ANSWER = 300.0
 
 @dataclass
 class Answer:
-    """What came back; times in seconds, None where it was not measured."""
+    """An answer that came back; times in seconds, None where it was not measured."""
 
     text: str = ""
     reasoning: str = ""

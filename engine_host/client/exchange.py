@@ -20,7 +20,7 @@ NOTHING = Nothing()
 
 @dataclass(frozen=True)
 class Sent:
-    """What goes out; `seconds` is how long its answer may take at least."""
+    """A request that goes out; `seconds` is how long its answer may take at least."""
 
     method: str
     path: str
@@ -37,7 +37,7 @@ class Sent:
 
     @property
     def tries(self) -> int:
-        """How often it is sent when the connection fails."""
+        """Count the times that it is sent when the connection fails."""
         return 1 if self.method == "GET" else 2
 
 
@@ -55,7 +55,7 @@ def request_of_action(action: Action) -> Sent:
 
 
 def query_of(asked: Query) -> dict[str, Any]:
-    """What differs from the defaults, as it stands in the address."""
+    """Return what differs from the defaults, as it stands in the address."""
     return asked.model_dump(mode="json", exclude_defaults=True)
 
 

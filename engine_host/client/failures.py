@@ -1,4 +1,4 @@
-"""How each way in which a host does not answer becomes a HostError."""
+"""The HostError for each way in which a host does not answer."""
 
 import json
 from typing import TYPE_CHECKING, Any

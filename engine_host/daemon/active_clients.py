@@ -1,4 +1,4 @@
-"""Who is at work at the control socket, so that the host does not end under a command's hands."""
+"""The clients at work at the control socket, so that the host does not end under a command's hands."""
 
 import asyncio
 from collections import Counter

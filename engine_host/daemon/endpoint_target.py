@@ -1,4 +1,4 @@
-"""What the endpoint offers of an engine: made of its plan and of what the model's files say."""
+"""The target that an engine is for the endpoint: made of its plan and of what the model's files say."""
 
 from engine_host.gateway.directory import Target
 from engine_host.library.checkpoint import CheckpointInfo

@@ -312,7 +312,7 @@ class Host:
         ]
 
     def outlives_window(self) -> bool:
-        """Whether the host goes on when the window that started it is gone."""
+        """Tell whether the host goes on when the window that started it is gone."""
         return (
             self.lifetime.stays
             or self._settings.current.host.outlive_window
@@ -351,7 +351,7 @@ class Host:
         return sum(holder.size for holder in self._holders() if holder.ours)
 
     def _holders(self) -> tuple[Holder, ...]:
-        """Who holds memory of the GPUs, as far as the driver tells."""
+        """Tell who holds memory of the GPUs, as far as the driver tells."""
         own = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
         return tuple(
             Holder(gpu.index, holder.pid, holder.name, holder.memory, holder.pid in own)
@@ -376,7 +376,7 @@ class Host:
         return await asyncio.to_thread(self.installations.find, wanted)
 
     def _downloads(self) -> Path:
-        """Where a person puts models that they fetch: always looked through."""
+        """Return the folder where a person puts models that they fetch: always looked through."""
         folders = self._settings.current.models.folders
         return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
 

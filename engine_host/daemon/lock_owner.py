@@ -12,12 +12,12 @@ MOMENT = 0.05
 
 
 def runs(holder: str) -> bool:
-    """Whether the process named in a lock file runs."""
+    """Tell whether the process named in a lock file runs."""
     return holder.isdecimal() and psutil.pid_exists(int(holder))
 
 
 def listens(path: Path) -> bool:
-    """Whether somebody listens on a control socket; a host that starts or ends does not."""
+    """Tell whether somebody listens on a control socket; a host that starts or ends does not."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1.0)
         try:

@@ -33,7 +33,7 @@ _COURTESY = 10.0
 
 @dataclass(frozen=True)
 class ServeOptions:
-    """How to serve; `host` and `port` win over settings.
+    """The way to serve; `host` and `port` win over settings.
 
     `owner_stdin` ends the host when stdin closes; `owner` is whoever that is, in words. `announce` is told
     what the line of JSON would say, instead of that line.

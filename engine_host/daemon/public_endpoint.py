@@ -1,4 +1,4 @@
-"""Where editors connect: bound as the settings say, moved when they change, never the reason for no host."""
+"""The public endpoint: bound as the settings say, moved when they change, never the reason for no host."""
 
 import asyncio
 import logging
@@ -85,7 +85,7 @@ class PublicEndpoint:
             await self.serve(self._app)
 
     def describe(self) -> Endpoint:
-        """Where editors connect, and who can reach it."""
+        """Tell where editors connect, and who can reach it."""
         host = self._bound.host
         return Endpoint(
             url=f"http://{url_host(address_from_network(host))}:{self._bound.port}/v1",

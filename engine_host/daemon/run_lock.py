@@ -100,7 +100,7 @@ class RunLock:
         return control
 
     def files(self) -> tuple[Path, ...]:
-        """What must not be left behind."""
+        """Return what must not be left behind."""
         return (self._folders.socket, self._folders.token, self._folders.lock)
 
     def release(self) -> None:

@@ -1,1 +1,1 @@
-"""What the control API does, one module a resource: combines the subjects, knows no HTTP."""
+"""The functions of the control API, one module a resource: combines the subjects, knows no HTTP."""

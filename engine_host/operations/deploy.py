@@ -1,4 +1,4 @@
-"""What the control API writes down for others to carry out: presets on paper, and plans of this machine."""
+"""Starts written down for others to carry out: presets on paper, and plans of this machine."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
@@ -82,7 +82,7 @@ class DeployOperations:
         return made
 
     async def wanted(self, asked: RenderRequest) -> DeploySpec:
-        """What is to be written down. Raises what planning a start raises, HostError(bad_request)."""
+        """Return what is to be written down. Raises what planning a start raises, HostError(bad_request)."""
         _check_named(asked.gpus, asked.count)
         if asked.hardware is not None:
             return await self._on_paper(asked, ())
@@ -113,7 +113,7 @@ class DeployOperations:
         )
 
     async def _of_plan(self, asked: RenderRequest, plan: LaunchPlan) -> DeploySpec:
-        """What a plan says, with this machine's engine where no container brings one."""
+        """Return what a plan says, with this machine's engine where no container brings one."""
         model = await self.find_model(plan.model_path, ())
         engine = PresetEngine(plan.engine)
         values = {one.name: one.value for one in plan.settings if not _of_this_processor(one, asked.target)}
@@ -146,7 +146,7 @@ class DeployOperations:
         )
 
     async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> DeploySpec:
-        """What a preset comes to on hardware of the catalogue, without this machine's files and engines."""
+        """Resolve a preset on hardware of the catalogue, without this machine's files and engines."""
         launch = asked.launch
         if launch.preset is None:
             raise HostError(
@@ -206,7 +206,7 @@ def on_paper(resolved: ResolvedPreset, source: ModelSource, patched: Patched | N
 
 
 def source_of(resolved: ResolvedPreset, resources: Path) -> ModelSource:
-    """Where a preset's model is: among the files that ship with the program, or in a repository."""
+    """Find a preset's model: among the files that ship with the program, or in a repository."""
     variant = resolved.model.variant(resolved.preset.variant)
     assert variant is not None  # The catalogue was checked.
     title, tasks = resolved.model.title, resolved.model.tasks
@@ -343,11 +343,11 @@ def _not_here(error: HostError) -> Finding:
 
 
 def _of_this_processor(setting: Setting, target: RenderTarget) -> bool:
-    """Whether a setting comes from this machine's processor, which a cluster's node does not have."""
+    """Tell whether a setting comes from this machine's processor, which a cluster's node does not have."""
     of_here = setting.name == "threads" and setting.layer is Layer.HARDWARE
     return of_here and target is RenderTarget.KUBERNETES
 
 
 def _of_the_start(finding: Finding) -> bool:
-    """Whether a plan's finding holds elsewhere too; the port that it looks at is that of our endpoint."""
+    """Tell whether a plan's finding holds elsewhere too; the port that it looks at is our endpoint's."""
     return finding.severity is not Severity.INFO and finding.reason is not Reason.PORT_IN_USE

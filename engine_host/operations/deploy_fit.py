@@ -1,4 +1,4 @@
-"""Whether what is to be written down would fit: fit's verdict, and what hardware lacks, as findings."""
+"""The fit of what is to be written down: fit's verdict, and what hardware lacks, as findings."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class DeployFit:
     fit: FitOperations
 
     async def of_preset(self, resolved: ResolvedPreset, model: str = "") -> tuple[Finding, ...]:
-        """What is known of a preset on the hardware that it was resolved for; `model` in its model's place.
+        """Return what is known of a preset on its hardware; `model` in its model's place.
 
         What the card says is needed becomes a warning where the arithmetic says that it fits all the same.
         Raises HostError(not_found) for an unknown model.
@@ -44,7 +44,7 @@ class DeployFit:
         return tuple(found)
 
     async def of_plan(self, plan: LaunchPlan) -> tuple[Finding, ...]:
-        """What fit says of a plan of this machine; what others hold now may be free when it starts."""
+        """Return what fit says of a plan of this machine; what others hold now may be free when it starts."""
         try:
             report = await self.fit.fit(request_of(plan))
         except HostError as error:
@@ -97,7 +97,7 @@ class DeployFit:
         )
 
     async def _instead(self, resolved: ResolvedPreset) -> Fix:
-        """What to take on this hardware: the next preset of the chain of fallbacks that fits there."""
+        """Return what to take on this hardware: the next preset of the chain of fallbacks that fits there."""
         machine = Machine(resolved.hardware, resolved.count or 1)
         seen = {resolved.preset.id}
         next_id = resolved.preset.card.fallback
@@ -159,7 +159,7 @@ def _sizes(needed: int | None, room: int | None) -> str:
 
 
 def _softened(finding: Finding) -> Finding:
-    """What the card says of memory, where the arithmetic knows better."""
+    """Return what the card says of memory, where the arithmetic knows better."""
     if finding.id != "preset.vram":
         return finding
     message = f"{finding.message} By the arithmetic it fits all the same."
@@ -167,7 +167,7 @@ def _softened(finding: Finding) -> Finding:
 
 
 def _stops(finding: Finding) -> bool:
-    """Whether a finding stops a start for something that no setting mends and another preset may not need."""
+    """Tell whether a finding stops a start for what no setting mends and another preset may not need."""
     lacks = finding.id.startswith("preset.") or (finding.id.startswith("render.") and finding.fix is None)
     return finding.severity is Severity.ERROR and lacks
 

@@ -145,7 +145,7 @@ class FitOperations:
         return _with_drafter(model, resolved)
 
     async def devices(self, request: FitRequest) -> tuple[bool, list[Device]]:
-        """Whether a question is about the processor, and the devices that it is about."""
+        """Return whether a question is about the processor, and the devices that it is about."""
         return await self._machine(request)
 
     def learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
@@ -168,7 +168,7 @@ class FitOperations:
         return MeasuredPage(starts=self._starts())
 
     def wants(self, engine: Engine) -> bool:
-        """Whether this engine's start was not compared yet and can be."""
+        """Tell whether this engine's start was not compared yet and can be."""
         return engine.id not in self._compared and not engine.adopted and bool(engine.buffers)
 
     async def started(self, engine: Engine) -> tuple[Measured, ...]:
@@ -273,7 +273,7 @@ class FitOperations:
         return _catalogued(entry, variant, bits)
 
     async def _machine(self, request: FitRequest) -> tuple[bool, list[Device]]:
-        """Whether it is the processor, and the devices."""
+        """Return whether it is the processor, and the devices."""
         if request.gpus is not None:
             return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
         if request.hardware is not None and not request.cpu:
@@ -407,7 +407,7 @@ def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
 
 
 def _reads_the_models_cache(drafter: Drafter, model: Model, resolved: ResolvedPreset) -> bool:
-    """Whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone (gemma4_mtp)."""
+    """Tell whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone."""
     gemma = model.architecture.startswith("Gemma4")
     return resolved.engine is PresetEngine.VLLM and drafter.method == "mtp" and gemma
 

@@ -38,7 +38,7 @@ class Lifetime:
 
 
 class HostOperations:
-    """What the host tells of itself, and its end."""
+    """The facts of the host, and its end."""
 
     def __init__(
         self,

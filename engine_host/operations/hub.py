@@ -21,7 +21,7 @@ class HubOperations:
 
     @performs(ops.HUB_MODELS)
     async def page(self) -> HubPage:
-        """What was read before, newest first; sends nothing."""
+        """Return what was read before, newest first; sends nothing."""
         found = await asyncio.to_thread(self._hub.all_known)
         return HubPage(endpoint=self._hub.endpoint, models=tuple(map(_described, found)))
 

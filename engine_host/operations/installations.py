@@ -37,7 +37,7 @@ _T = TypeVar("_T")
 
 
 class InstallationOperations:
-    """Which environments of vLLM there are, and the jobs that make and remove them."""
+    """The environments of vLLM, and the jobs that make and remove them."""
 
     def __init__(
         self,

@@ -32,7 +32,7 @@ _CONTEXT = 1024
 
 
 class ServerOperations:
-    """Which servers there are, and the jobs that make and measure them."""
+    """The servers of llama.cpp, and the jobs that make and measure them."""
 
     def __init__(
         self,

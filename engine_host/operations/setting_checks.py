@@ -1,4 +1,4 @@
-"""What is looked at when a setting is given: can it take effect here, and does it mean anything."""
+"""Checks of a setting that is given: can it take effect here, and does it mean anything."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +45,7 @@ def _check(name: str, value: object, host: str, port: int) -> None:
 
 
 def doubts(values: Mapping[str, Any], own_patches: Path) -> tuple[Finding, ...]:
-    """What was set and means nothing now: folders that do not exist, patches that nobody knows.
+    """Return what was set and means nothing now: folders that do not exist, patches that nobody knows.
 
     Neither is refused: a disk may be away for the moment, and a patch may come with an update.
     """

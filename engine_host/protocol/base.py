@@ -1,4 +1,4 @@
-"""What every wire type shares, and the version of the protocol."""
+"""The bases of all wire types, and the version of the protocol."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -24,7 +24,7 @@ class Command(BaseModel):
 
 
 class Query(BaseModel):
-    """What a path is asked with after its `?`; an unknown name is ignored."""
+    """The parameters after the `?` of a path; an unknown name is ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -34,7 +34,7 @@ JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "Jso
 
 
 class Severity(StrEnum):
-    """How much a finding or a notice matters."""
+    """The weight of a finding or a notice."""
 
     INFO = "info"
     WARNING = "warning"
@@ -48,7 +48,7 @@ class Page(Wire):
 
 
 class Version(Wire):
-    """What this host speaks; `run_id` names this run of the host, `seq` its newest event."""
+    """The protocol and the program of a host; `run_id` names this run of the host, `seq` its newest event."""
 
     major: int
     minor: int

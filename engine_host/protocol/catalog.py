@@ -1,4 +1,4 @@
-"""What the catalogue holds: models, hardware, profiles and presets, as their YAML files say it.
+"""The entries of the catalogue: models, hardware, profiles and presets, as their YAML files say it.
 
 A field that is absent is not known; nothing is guessed. The loader refuses keys that are not here, a reader
 of the wire ignores them.
@@ -37,7 +37,7 @@ class PresetEngine(StrEnum):
 
 
 class PresetStatus(StrEnum):
-    """How far a preset can be trusted; only `verified` may be without caveats."""
+    """The trust that a preset deserves; only `verified` may be without caveats."""
 
     VERIFIED = "verified"
     REPORTED = "reported"
@@ -49,7 +49,7 @@ class PresetStatus(StrEnum):
 
 
 class Task(StrEnum):
-    """What a model does for the one who asks."""
+    """A task that a model does."""
 
     CHAT = "chat"
     TOOLS = "tools"
@@ -62,7 +62,7 @@ class Task(StrEnum):
 
 
 class Workload(StrEnum):
-    """What a preset or a profile is good for."""
+    """A use that a preset or a profile is good for."""
 
     CHAT = "chat"
     MANY_USERS = "many-users"
@@ -88,7 +88,7 @@ class Figure(Wire):
 
 
 class Source(Wire):
-    """Where facts of a file are from; `address` is a page, a repository or a document of this project."""
+    """The source of facts of a file; `address` is a page, a repository or a document of this project."""
 
     about: Text
     address: Text
@@ -230,7 +230,7 @@ class Drafter(Wire):
 
 
 class Sampling(Wire):
-    """How the model's maker samples from it."""
+    """The sampling that the model's maker recommends."""
 
     temperature: float | None = Field(None, ge=0)
     top_p: float | None = Field(None, gt=0, le=1)
@@ -293,7 +293,7 @@ class Needs(Wire):
 
 
 class NotFor(Wire):
-    """What a preset must not be used for."""
+    """A use that a preset must not be put to."""
 
     when: Text
     because: Text
@@ -321,7 +321,7 @@ class Evidence(Wire):
 
 
 class Card(Wire):
-    """What a person has to know before choosing a preset."""
+    """The card that a person reads before choosing a preset."""
 
     status: PresetStatus
     caveats: tuple[Text, ...] = ()

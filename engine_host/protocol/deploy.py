@@ -12,7 +12,7 @@ GpuUuid = Annotated[str, Field(pattern=r"^(GPU|MIG)-[0-9A-Za-z/-]{8,80}$")]
 
 
 class RenderTarget(StrEnum):
-    """What a start is written down for."""
+    """The target that a start is written down for."""
 
     SHELL = "shell"
     DOCKER = "docker"

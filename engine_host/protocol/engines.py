@@ -11,7 +11,7 @@ from engine_host.protocol.plans import LaunchPlan, ServerChoice
 
 
 class EngineState(StrEnum):
-    """Where an engine is; `ready` means verified by a token it generated."""
+    """The state of an engine; `ready` means verified by a token it generated."""
 
     UNLOADED = "unloaded"
     PREPARING = "preparing"
@@ -49,7 +49,7 @@ class Latency(Wire):
 
 
 class Readings(Wire):
-    """What the engine last said of itself; None is 'not measured'. Rates in tokens a second."""
+    """The newest readings of an engine; None is 'not measured'. Rates in tokens a second."""
 
     at: Seconds
     slots_total: int | None = None
@@ -82,7 +82,7 @@ class Readings(Wire):
 
 
 class Verification(Wire):
-    """What was checked before the engine was called ready; seconds from the start of the process."""
+    """The checks before the engine was called ready; seconds from the start of the process."""
 
     model_listed: bool
     token_generated: bool
@@ -123,7 +123,7 @@ class EnginePage(Page):
 
 
 class RequestState(StrEnum):
-    """Where a request is."""
+    """The state of a request."""
 
     WAITING = "waiting"
     PREFILL = "prefill"
@@ -199,7 +199,7 @@ class SpeedRow(Wire):
 
 
 class Backend(StrEnum):
-    """What a build of llama.cpp computes on; `auto` is the GPU where there is an NVIDIA one."""
+    """The hardware that a build of llama.cpp computes on; `auto` is the GPU where there is an NVIDIA one."""
 
     AUTO = "auto"
     CPU = "cpu"
@@ -208,14 +208,14 @@ class Backend(StrEnum):
 
 
 class StopEngine(Query):
-    """How an engine is to end: drained, or with `now` (1, true) at once."""
+    """The way in which an engine is to end: drained, or with `now` (1, true) at once."""
 
     # Anything else drains: a word that is not understood must not cut requests off.
     now: Annotated[bool, BeforeValidator(lambda said: str(said).lower() in {"1", "true"})] = False
 
 
 class ServerBuild(Command):
-    """How llama.cpp is to be built."""
+    """The wishes for a build of llama.cpp."""
 
     backend: Backend = Backend.AUTO
 

@@ -9,7 +9,7 @@ from engine_host.protocol.base import Wire
 
 
 class Reason(StrEnum):
-    """Why something failed; the only part of an error that code looks at."""
+    """The reason of a failure; the only part of an error that code looks at."""
 
     BAD_REQUEST = "bad_request"
     BUILD_FAILED = "build_failed"
@@ -72,7 +72,7 @@ class Action(Wire):
 
 
 class Fix(Wire):
-    """What the person can do next; `command` is its command-line twin, where there is one.
+    """The next action of the person; `command` is its equivalent command, where there is one.
 
     `settings` of the start that is being planned do it, by name, where a request to the host does not.
     """

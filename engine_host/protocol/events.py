@@ -16,7 +16,7 @@ from engine_host.protocol.telemetry import Sample
 
 
 class EventBase(Wire):
-    """What every event carries; `seq` 0 marks one that is not kept (heartbeat, reset, missed)."""
+    """The fields of every event; `seq` 0 marks one that is not kept (heartbeat, reset, missed)."""
 
     seq: int = 0
     at: Seconds = 0.0
@@ -39,7 +39,7 @@ class EngineStageEvent(EventBase):
 
 
 class EngineReadingsEvent(EventBase):
-    """What a running engine says of itself is new: twice a second while it works."""
+    """A running engine has new readings: twice a second while it works."""
 
     kind: Literal["engine.readings"] = "engine.readings"
     engine: str

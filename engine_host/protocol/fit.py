@@ -1,4 +1,4 @@
-"""What a model needs on a machine: `/v1/fit` and `sndr fit`. Bytes and tokens throughout."""
+"""The memory that a model needs on a machine: `/v1/fit` and `sndr fit`. Bytes and tokens throughout."""
 
 from collections.abc import Collection
 from enum import StrEnum
@@ -12,7 +12,7 @@ from engine_host.protocol.plans import EngineKind, ServerChoice
 
 
 class PartSource(StrEnum):
-    """Where the bytes of a part are from.
+    """The source of the bytes of a part.
 
     `catalogue` and `hub`: the sizes that it tells of the files, of which none was read here.
     """
@@ -26,7 +26,7 @@ class PartSource(StrEnum):
 
 
 class Verdict(StrEnum):
-    """Whether a start would work; `unknown` where a figure for saying so is missing."""
+    """The verdict on a start; `unknown` where a figure for saying so is missing."""
 
     FITS = "fits"
     TIGHT = "tight"
@@ -59,7 +59,7 @@ def memory_of_patches(chosen: Collection[str]) -> dict[str, bool]:
 
 
 class FitRequest(Command):
-    """What to compute. With neither `gpus` nor `hardware` it is this machine.
+    """A question to fit. With neither `gpus` nor `hardware` it is this machine.
 
     `hardware` names an entry of the catalogue, with a count before it where there are several: `2x rtx-3090`.
     With a `preset`, model, engine and settings are those that it resolves to there, but for what is set here.
@@ -138,7 +138,7 @@ class KvChoice(Wire):
 
 
 class CurvePoint(Wire):
-    """What the start needs on the fullest device at one context."""
+    """The need of the start on the fullest device at one context."""
 
     context: int
     needed: int
@@ -176,7 +176,7 @@ class Advice(Wire):
 
 
 class Roofline(Wire):
-    """What the hardware allows at most, tokens a second; None where a figure of it is not known.
+    """The ceilings of the hardware, tokens a second; None where a figure of it is not known.
 
     `decode` (one stream) and `decode_all_streams` are bounds for contexts that have just begun; those at
     depth are what is left of them when each has grown to `depth` tokens. `bytes_per_step` are read for one
@@ -223,7 +223,7 @@ class Measured(Wire):
 
 
 class Correction(Wire):
-    """What was learnt for one part on this machine: the factor on the prediction, from `n` starts."""
+    """A correction learnt for one part on this machine: the factor on the prediction, from `n` starts."""
 
     part: str
     factor: float

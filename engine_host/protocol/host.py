@@ -29,7 +29,7 @@ class Gpu(Wire):
 
 
 class GpuAbsence(StrEnum):
-    """Why no GPU is listed."""
+    """The reason for which no GPU is listed."""
 
     NO_DRIVER = "no_driver"
     NO_DEVICE = "no_device"
@@ -37,14 +37,14 @@ class GpuAbsence(StrEnum):
 
 
 class Reach(StrEnum):
-    """Who can reach the endpoint."""
+    """The reach of the endpoint."""
 
     THIS_MACHINE = "this_machine"
     NETWORK = "network"
 
 
 class Endpoint(Wire):
-    """Where editors and agents connect; `url` is None while it is not being served.
+    """The address for editors and agents; `url` is None while it is not being served.
 
     `url` is the address to give to others; `local_url` the one for programs of this machine.
     """
@@ -91,6 +91,6 @@ class HostInfo(Wire):
 
 
 class HostStay(Command):
-    """Whether the host goes on when the window or the command that started it ends."""
+    """The wish that the host goes on, or does not, when the window or the command that started it ends."""
 
     stays: bool = True

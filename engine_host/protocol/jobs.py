@@ -10,7 +10,7 @@ from engine_host.protocol.errors import Problem
 
 
 class JobKind(StrEnum):
-    """What a job does."""
+    """The kind of work that a job does."""
 
     ENGINE_BUILD = "engine.build"
     ENGINE_COMPARE = "engine.compare"
@@ -23,7 +23,7 @@ class JobKind(StrEnum):
 
 
 class JobState(StrEnum):
-    """Where a job is; the last three are final."""
+    """The state of a job; the last three are final."""
 
     QUEUED = "queued"
     RUNNING = "running"
@@ -63,7 +63,7 @@ class Job(Wire):
 
     @property
     def ended(self) -> bool:
-        """Whether the job is in a final state."""
+        """Tell whether the job is in a final state."""
         return self.state in {JobState.DONE, JobState.FAILED, JobState.CANCELLED}
 
 

@@ -9,7 +9,7 @@ from engine_host.protocol.errors import Problem
 
 
 class ModelOrigin(StrEnum):
-    """Where a model file was found."""
+    """The place where a model file was found."""
 
     BUNDLED = "bundled"
     FOLDER = "folder"

@@ -10,7 +10,7 @@ from engine_host.protocol.errors import Problem
 
 
 class PatchKind(StrEnum):
-    """How an operation enters a process; a hook is the least fragile."""
+    """The way in which an operation enters a process; a hook is the least fragile."""
 
     TEXT = "text"
     REBIND = "rebind"
@@ -18,7 +18,7 @@ class PatchKind(StrEnum):
 
 
 class Risk(StrEnum):
-    """How much a patch could break."""
+    """The risk of a patch."""
 
     LOW = "low"
     MEDIUM = "medium"
@@ -26,7 +26,7 @@ class Risk(StrEnum):
 
 
 class PatchOutcome(StrEnum):
-    """What became of a patch or an operation in one process; `pending`: its module was not imported yet."""
+    """The outcome of a patch or an operation in one process; `pending`: its module was not imported yet."""
 
     APPLIED = "applied"
     SKIPPED = "skipped"
@@ -36,7 +36,7 @@ class PatchOutcome(StrEnum):
 
 
 class PatchReason(StrEnum):
-    """Why a patch is not applied; docs/OVERLAY.md explains each."""
+    """The reasons for which a patch is not applied; docs/OVERLAY.md explains each."""
 
     ANCHOR_AMBIGUOUS = "anchor_ambiguous"
     ANCHOR_MISSING = "anchor_missing"
@@ -61,7 +61,7 @@ class PatchReason(StrEnum):
 
 
 class ProcessRole(StrEnum):
-    """What a process of vLLM is."""
+    """The role of a process of vLLM."""
 
     API_SERVER = "APIServer"
     ENGINE_CORE = "EngineCore"
@@ -92,7 +92,7 @@ class PatchOperation(Wire):
 
 
 class AppliesTo(Wire):
-    """Where a patch belongs; an empty list does not narrow."""
+    """The circumstances in which a patch applies; an empty list does not narrow."""
 
     vllm: str
     platforms: tuple[str, ...] = ()
@@ -141,7 +141,7 @@ class PatchPage(Page):
 
 
 class CheckVerdict(StrEnum):
-    """What preflight says of a patch and one vLLM."""
+    """The verdict of preflight on a patch and one vLLM."""
 
     APPLIES = "applies"
     OUT_OF_RANGE = "out_of_range"
@@ -193,7 +193,7 @@ class PatchDetail(Wire):
 
 
 class PatchChoice(Command):
-    """Which patches a start gets, beside the settings; ids, families, or `all`."""
+    """The choice of patches for a start, beside the settings; ids, families, or `all`."""
 
     off: tuple[str, ...] = ()
     on: tuple[str, ...] = Field((), description="also those that are not on by default")
@@ -203,7 +203,7 @@ class PatchChoice(Command):
 
 
 class PatchDecision(Wire):
-    """Why a patch is not part of a start."""
+    """A patch that is not part of a start, and the reason."""
 
     patch: str
     reason: PatchReason
@@ -220,7 +220,7 @@ class PlannedPatches(Wire):
 
 
 class OperationResult(Wire):
-    """What became of one operation in one process; hashes are SHA-256 of the module's source."""
+    """The outcome of one operation in one process; hashes are SHA-256 of the module's source."""
 
     kind: PatchKind
     target: str
@@ -233,7 +233,7 @@ class OperationResult(Wire):
 
 
 class PatchProbe(Wire):
-    """What one process said of a patch when it was asked; `hits` is None for a patch that does not count."""
+    """The answer of one process about a patch; `hits` is None for a patch that does not count."""
 
     at: Seconds
     live: bool
@@ -242,7 +242,7 @@ class PatchProbe(Wire):
 
 
 class PatchResult(Wire):
-    """What became of one patch in one process."""
+    """The outcome of one patch in one process."""
 
     patch: str
     outcome: PatchOutcome
@@ -265,7 +265,7 @@ class ProcessPatches(Wire):
     unreadable: int = Field(0, description="lines of the ledger that could not be read")
 
     def count(self, outcome: PatchOutcome) -> int:
-        """How many patches have this outcome here."""
+        """Count the patches with this outcome here."""
         return sum(result.outcome is outcome for result in self.results)
 
 
@@ -280,7 +280,7 @@ class EnginePatches(Wire):
 
 
 class BisectCheck(Command):
-    """How a start is judged: a built-in check or a command that exits with 0 when all is well."""
+    """The check by which a start is judged: a built-in one or a command that exits with 0 when all is well."""
 
     builtin: Literal["starts", "answers", "same_answer"] | None = None
     command: tuple[str, ...] | None = Field(

@@ -26,7 +26,7 @@ from engine_host.protocol.plans import Finding, Layer
 
 
 class EntryOrigin(StrEnum):
-    """Who wrote a file of the catalogue."""
+    """The author of a file of the catalogue."""
 
     PROGRAM = "program"
     USER = "user"
@@ -90,7 +90,7 @@ class CatalogPage(Page):
 
 
 class SetBy(Wire):
-    """Who set a value: the layer, its file, the key in it and the line it stands on."""
+    """The source of a value: the layer, its file, the key in it and the line it stands on."""
 
     layer: Layer
     value: Any
@@ -119,7 +119,7 @@ class SettingConflict(Wire):
 
 
 class ResolvedPreset(Wire):
-    """What a preset comes to on some hardware; it can be started when nothing is in conflict."""
+    """A preset resolved on some hardware; it can be started when nothing is in conflict."""
 
     seq: int = 0
     preset: PresetEntry
@@ -177,7 +177,7 @@ class LintPreset(Command):
 
 
 class PresetLint(Wire):
-    """What is wrong in a text, and what saving it would change; `preset` when it could be saved."""
+    """The faults of a text, and what saving it would change; `preset` when it could be saved."""
 
     faults: tuple[CatalogFault, ...]
     preset: PresetEntry | None = None
@@ -187,7 +187,7 @@ class PresetLint(Wire):
 
     @property
     def usable(self) -> bool:
-        """Whether it could be saved."""
+        """Tell whether it could be saved."""
         return all(fault.severity is not Severity.ERROR for fault in self.faults)
 
 
@@ -245,7 +245,7 @@ class ImportPreset(Command):
 
 
 class ImportedPreset(Wire):
-    """What an import wrote; files that were the same already are `unchanged`."""
+    """The files that an import wrote; files that were the same already are `unchanged`."""
 
     id: str
     written: tuple[str, ...]
@@ -306,7 +306,7 @@ class CheckedFile(Wire):
 
     @property
     def right(self) -> bool:
-        """Whether it is byte for byte the file that the catalogue means."""
+        """Tell whether it is byte for byte the file that the catalogue means."""
         return self.sha256 == self.expected
 
 
@@ -319,7 +319,7 @@ class CheckedFiles(Wire):
 
     @property
     def right(self) -> bool:
-        """Whether all of them are."""
+        """Tell whether all of them are."""
         return all(file.right for file in self.files)
 
 

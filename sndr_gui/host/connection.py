@@ -20,7 +20,7 @@ _PAUSES = (0.2, 0.5, 1.0, 2.0, 4.0, 8.0, 15.0)
 
 
 class Phase(StrEnum):
-    """How the window stands with its host."""
+    """The state of the connection to the host."""
 
     STARTING = "starting"
     CONNECTED = "connected"
@@ -55,7 +55,7 @@ class HostConnection(QObject):
 
     @property
     def connected(self) -> bool:
-        """Whether the host answers now."""
+        """Tell whether the host answers now."""
         return self.phase is Phase.CONNECTED
 
     @property

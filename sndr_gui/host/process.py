@@ -31,7 +31,7 @@ class HostStartFailed(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class Address:
-    """Where a host listens, and whether this window started it."""
+    """The address of a host, and whether this window started it."""
 
     socket: str
     token: str
@@ -57,11 +57,11 @@ class HostProcess:
 
     @property
     def owned(self) -> bool:
-        """Whether a host runs that this window started."""
+        """Tell whether a host runs that this window started."""
         return self._process is not None and self._process.poll() is None
 
     async def find_or_start(self) -> Address:
-        """Where the host listens.
+        """Return where the host listens.
 
         Raises HostStartFailed when none runs and none can be started, or when the run folder is not private.
         """
@@ -148,7 +148,7 @@ class HostProcess:
         return Address(socket, token, True)
 
     async def ended(self, patience: float) -> int | None:
-        """How the host that this window started ended, or None while it still runs."""
+        """Return how the host that this window started ended, or None while it still runs."""
         process = self._process
         if process is None:
             return None
@@ -160,7 +160,7 @@ class HostProcess:
 
     @property
     def log(self) -> Path:
-        """What a host started by the window writes to its standard error."""
+        """The file that a host started by the window writes to as its standard error."""
         return self._folders.logs / "host-stderr.log"
 
     def tail(self) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What every view-model is handed: the host's state, the connection to it, tasks and notices."""
+"""The parts that every view-model is handed: the host's state, the connection to it, tasks and notices."""
 
 from __future__ import annotations
 

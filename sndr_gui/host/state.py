@@ -1,4 +1,4 @@
-"""What the window knows of the engine host: a snapshot and the events after it, applied in one place."""
+"""The state of the engine host: a snapshot and the events after it, applied in one place."""
 
 from collections import deque
 from dataclasses import dataclass
@@ -140,7 +140,7 @@ class HostState(QObject):
 
     @property
     def outlives_window(self) -> bool:
-        """Whether the host goes on when the window that started it closes; decided as the host does."""
+        """Tell whether the host goes on when the window that started it closes; decided as the host does."""
         wanted = self.setting("host.outlive_window")
         kept = any(engine.keep and engine.state in LIVE_STATES for engine in self.engines.values())
         owned = self.host is None or self.host.ends_with_window
@@ -157,7 +157,7 @@ class HostState(QObject):
         self._values.update({name: (sample.at, value) for name, value in sample.values.items()})
 
     def open_requests(self, engine: str) -> int:
-        """How many requests this engine is answering or has waiting."""
+        """Count the requests that this engine is answering or has waiting."""
         return sum(
             1
             for request in self.requests.values()

@@ -36,7 +36,7 @@ _SERVING = {EngineState.READY, EngineState.BUSY}
 
 @dataclass(frozen=True)
 class EndpointAddress:
-    """Where a command of the person's finds the endpoint, and a key for it where keys are required."""
+    """The endpoint's address for a command of the person's, and a key for it where keys are required."""
 
     url: str
     key: str | None = None

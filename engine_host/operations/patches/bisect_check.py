@@ -1,4 +1,4 @@
-"""How a bisection judges an engine that has started: a built-in check, or a command of the person's."""
+"""The check by which a bisection judges a start: a built-in one, or a command of the person's."""
 
 import io
 import os
@@ -34,7 +34,7 @@ class Subject:
 
 @dataclass(frozen=True)
 class Judgement:
-    """What a check saw; `answer` is what the model said, where it was asked."""
+    """The result of a check; `answer` is what the model said, where it was asked."""
 
     passed: bool
     why: str

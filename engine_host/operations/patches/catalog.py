@@ -1,4 +1,4 @@
-"""What the control API says of the patch catalogue: lists, preflight, diffs, switches, plans."""
+"""The catalogue of patches: lists, preflight, diffs, switches, plans."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

@@ -37,7 +37,7 @@ _WENT_WRONG = {PatchOutcome.SKIPPED, PatchOutcome.FAILED, PatchOutcome.REVERTED}
 
 
 def ledger_folder(run: Path, plan_id: str) -> Path:
-    """Where the processes of one start write."""
+    """Return the folder that the processes of one start write to."""
     return run / "ledger" / plan_id
 
 
@@ -54,7 +54,7 @@ class _Followed:
 
 
 class EnginePatchTracker:
-    """What became of the patches of each engine, also after it ended."""
+    """The outcome of the patches of each engine, also after it ended."""
 
     def __init__(self, events: EventLog, run: Path) -> None:
         self._events = events

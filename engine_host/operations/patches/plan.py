@@ -52,7 +52,7 @@ class PatchPlans:
 
 
 def preset_properties(resolved: ResolvedPreset, sm: str | None) -> StartProperties:
-    """What a preset's start is like on GPUs of this compute capability, in the vLLM that is installed now."""
+    """Describe a preset's start on GPUs of this compute capability, in the vLLM that is installed now."""
     settings = {setting.name: setting.value for setting in resolved.settings}
     architectures = resolved.model.shape.get("architectures")
     return StartProperties(
@@ -66,7 +66,7 @@ def preset_properties(resolved: ResolvedPreset, sm: str | None) -> StartProperti
 
 
 def _is_ready(environment: Environment) -> bool:
-    """Whether the overlay's line is in the environment; else the bundle goes in by PYTHONPATH."""
+    """Tell whether the overlay's line is in the environment; else the bundle goes in by PYTHONPATH."""
     try:
         return (environment.site_packages / PTH_NAME).read_text(encoding="utf-8") == PTH_LINE
     except (OSError, UnicodeDecodeError):

@@ -1,4 +1,4 @@
-"""What the control API says of the catalogue, and the changes to a person's own presets."""
+"""The catalogue of presets, and the changes to a person's own presets."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -157,7 +157,7 @@ class PresetOperations:
 
     @performs(ops.RESOLVE_PRESET)
     async def resolve(self, asked: ResolvePreset) -> ResolvedPreset:
-        """What a preset comes to on some hardware.
+        """Resolve a preset on some hardware.
 
         Raises HostError(not_found), HostError(bad_request) for more GPUs of this machine than it has.
         """
@@ -174,7 +174,7 @@ class PresetOperations:
     async def resolve_for(
         self, preset_id: str, machine: Machine | None, overrides: Overrides | None = None
     ) -> ResolvedPreset:
-        """What a preset comes to on a machine; every start and every verdict is made from this.
+        """Resolve a preset on a machine; every start and every verdict is made from this.
 
         Raises HostError(not_found).
         """
@@ -191,7 +191,7 @@ class PresetOperations:
         return resolve(catalog, preset_id, machine, self._user(), overrides)
 
     async def known(self, preset_id: str) -> bool:
-        """Whether there is such a preset."""
+        """Tell whether there is such a preset."""
         return preset_id in (await self.catalog()).ids()
 
     async def files_of(self, preset_id: str, hardware: str | None) -> str:
@@ -259,7 +259,7 @@ class PresetOperations:
 
     @performs(ops.LINT_PRESET)
     async def lint(self, asked: LintPreset) -> PresetLint:
-        """What is wrong in a text, and what saving it would change."""
+        """Return what is wrong in a text, and what saving it would change."""
         catalog = await self.catalog()
         file = _own_file(catalog, asked.id)
         name = asked.id or "preset"

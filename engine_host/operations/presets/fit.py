@@ -97,7 +97,7 @@ def question(resolved: ResolvedPreset, asked: FitRequest) -> FitRequest:
 
 
 def _drafts_said(speculation: object) -> int | None:
-    """How many drafts a step has where vLLM's JSON says it."""
+    """Count the drafts of a step where vLLM's JSON says it."""
     if not isinstance(speculation, str) or not speculation.startswith("{"):
         return None
     try:
@@ -158,7 +158,7 @@ def verdict_of(
     devices: Sequence[Device],
     learnt: Callable[[Start, Model], Sequence[Correction]] = lambda _start, _model: (),
 ) -> PresetVerdict:
-    """Whether a preset would work on these devices, and how well at most; what is not known is said so.
+    """Judge whether a preset would work on these devices, and how well at most; what is not known is said so.
 
     `learnt` tells the corrections that starts like it on such a device taught.
     """
@@ -215,7 +215,7 @@ def _speeds(found: Roofline) -> dict[str, float | None]:
 
 
 def _measured(resolved: ResolvedPreset) -> Evidence | None:
-    """What one stream gave on this very hardware with the preset as it is; our own figure first."""
+    """Return what one stream gave on this very hardware with the preset as it is; our own figure first."""
     if _changed(resolved):
         return None
     here = (resolved.hardware, resolved.count, 1)
@@ -228,7 +228,7 @@ def _measured(resolved: ResolvedPreset) -> Evidence | None:
 
 
 def lacking(resolved: ResolvedPreset) -> tuple[Finding, ...]:
-    """What the hardware or this program has not, and the preset needs."""
+    """Return what the hardware or this program has not, and the preset needs."""
     found = [finding for finding in resolved.findings if finding.severity is Severity.ERROR]
     if resolved.engine not in ENGINES:
         found.append(not_started(resolved))
@@ -272,20 +272,20 @@ def rank(found: PresetVerdict, resolved: ResolvedPreset) -> tuple[Any, ...]:
 
 
 def _fits_empty(model: Model, start: Start, factors: Mapping[str, float]) -> bool:
-    """Whether it is only what others hold that is in the way."""
+    """Tell whether it is only what others hold that is in the way."""
     empty = tuple(replace(device, taken=0) for device in start.devices)
     return estimate(model, replace(start, devices=empty), factors).verdict is not Verdict.DOES_NOT_FIT
 
 
 def _ran_on(resolved: ResolvedPreset) -> bool:
-    """Whether somebody measured the preset as it is on this hardware."""
+    """Tell whether somebody measured the preset as it is on this hardware."""
     preset = resolved.preset
     known = resolved.hardware in preset.needs.known_good and (resolved.count or 0) >= preset.needs.gpus
     return known and bool(preset.card.evidence) and not _changed(resolved)
 
 
 def _changed(resolved: ResolvedPreset) -> bool:
-    """Whether somebody set something over the preset."""
+    """Tell whether somebody set something over the preset."""
     return any(setting.by.layer in {Layer.USER, Layer.OVERRIDE} for setting in resolved.settings)
 
 

@@ -127,7 +127,7 @@ def _check_gpus(resolved: ResolvedPreset) -> None:
 
 
 def _softened(resolved: ResolvedPreset) -> list[Finding]:
-    """What the hardware lacks; of memory the plan's own arithmetic decides."""
+    """Return what the hardware lacks; of memory the plan's own arithmetic decides."""
     return [
         finding.model_copy(update={"severity": Severity.WARNING}) if finding.id == "preset.vram" else finding
         for finding in resolved.findings

@@ -104,7 +104,7 @@ class PresetVerdictOperations:
         )
 
     async def _engines(self, *, gpus: bool) -> _Engines:
-        """What is missing to start each engine; `gpus`: this machine has some."""
+        """Return what is missing to start each engine; `gpus`: this machine has some."""
         return {
             PresetEngine.LLAMA_CPP: await self._llama_cpp(gpus=gpus),
             PresetEngine.VLLM: await self._vllm(gpus=gpus),

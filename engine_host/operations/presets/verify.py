@@ -1,4 +1,4 @@
-"""Whether a preset's files are byte for byte those of the catalogue: hashed by a job, remembered."""
+"""A check that a preset's files are byte for byte those of the catalogue: hashed by a job, remembered."""
 
 import asyncio
 import errno
@@ -78,7 +78,7 @@ class PresetVerifyOperations:
         )
 
     def finding(self, resolved: ResolvedPreset, model: ModelFile) -> Finding | None:
-        """What is known of the hashes of a model's files: wrong ones stop a start, unknown ones are told.
+        """Return what is known of the hashes of a model's files: wrong ones stop a start.
 
         Looks at the disk, at times of change alone. Raises HostError when the database cannot be used.
         """

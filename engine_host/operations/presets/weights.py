@@ -33,7 +33,7 @@ def weights_here(resolved: ResolvedPreset, models: Sequence[ModelFile]) -> Match
 
 
 def weights_finding(resolved: ResolvedPreset, here: Match, folder: Path) -> Finding | None:
-    """Why a preset's weights cannot be chosen among the models here; None when they can.
+    """Return why a preset's weights cannot be chosen among the models here; None when they can.
 
     `folder` is where downloads belong. Nothing is fetched.
     """
@@ -144,7 +144,7 @@ def chosen(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) 
 
 
 def drafter_finding(resolved: ResolvedPreset, models: Sequence[ModelFile], folder: Path) -> Finding | None:
-    """Why a preset's drafting model cannot be used; None where it is here, or the model drafts for itself."""
+    """Return why a preset's drafting model cannot be used; None where it can, or none is needed."""
     drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
     if drafter is None or drafter.repository is None:
         return None
@@ -169,7 +169,7 @@ def download_command(variant: Variant, folder: Path) -> str | None:
 
 
 def fetch(resolved: ResolvedPreset, folder: Path) -> Fix:
-    """How to get a preset's weights into a folder, or name a file that somebody has."""
+    """Say how to get a preset's weights into a folder, or name a file that somebody has."""
     variant = weights_of(resolved)
     command = download_command(variant, folder)
     if command is None:
