@@ -39,7 +39,7 @@ class UserValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class TargetHardware:
     """The hardware that a preset is resolved for: `count` GPUs of one kind, or none with a count of 0.
 
     Without `hardware` the catalogue does not know them, and `card` holds what the driver tells.
@@ -53,7 +53,7 @@ class Machine:
 def resolve(
     catalog: Catalog,
     preset_id: str,
-    machine: Machine | None = None,
+    machine: TargetHardware | None = None,
     user: UserValues | None = None,
     overrides: Overrides | None = None,
 ) -> ResolvedPreset:

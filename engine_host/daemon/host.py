@@ -67,7 +67,7 @@ from engine_host.protocol.models import ModelOrigin
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import (
-    Machine,
+    MachineMonitor,
     free_disk,
     free_memory,
     has_cuda_compat,
@@ -147,7 +147,7 @@ class Host:
             limits=Limits(queue=endpoint.queue_limit),
             on_activity=self.engines.activity,
         )
-        self._machine = Machine()
+        self._machine = MachineMonitor()
         self._gpus = Gpus()
         self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
         self._history = History()

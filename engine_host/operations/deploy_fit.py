@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from engine_host.catalog.resolve import Machine
+from engine_host.catalog.resolve import TargetHardware
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.operations.fit import FitOperations, request_of
@@ -98,7 +98,7 @@ class DeployFit:
 
     async def _instead(self, resolved: ResolvedPreset) -> Fix:
         """Return what to take on this hardware: the next preset of the chain of fallbacks that fits there."""
-        machine = Machine(resolved.hardware, resolved.count or 1)
+        machine = TargetHardware(resolved.hardware, resolved.count or 1)
         seen = {resolved.preset.id}
         next_id = resolved.preset.card.fallback
         while machine.hardware is not None and next_id is not None and next_id not in seen:

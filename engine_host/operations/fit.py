@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import Card, capability
-from engine_host.catalog.resolve import Machine
+from engine_host.catalog.resolve import TargetHardware
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
@@ -152,13 +152,13 @@ class FitOperations:
         """The corrections that starts here taught for this one."""
         return self._learnt(start, model)
 
-    async def _machine_meant(self, asked: FitRequest) -> Machine:
+    async def _machine_meant(self, asked: FitRequest) -> TargetHardware:
         if asked.cpu:
-            return Machine(None, 0)
+            return TargetHardware(None, 0)
         if asked.gpus is not None:
             first = next(iter(asked.gpus), None)
             card = None if first is None else Card(first.name or "the GPU", first.total / 2**20, sm=first.sm)
-            return Machine(None, len(asked.gpus), card)
+            return TargetHardware(None, len(asked.gpus), card)
         count, name = (None, None) if asked.hardware is None else counted(asked.hardware)
         return await self._presets.machine_of(name, count)
 

@@ -18,7 +18,7 @@ from engine_host.protocol.host import Endpoint, HostInfo, HostStay
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Done
 from engine_host.telemetry.gpus import Gpus
-from engine_host.telemetry.machine import Machine, free_memory, process_name
+from engine_host.telemetry.machine import MachineMonitor, free_memory, process_name
 
 PROGRAM = f"sndr {__version__}"
 
@@ -44,7 +44,7 @@ class HostOperations:
         self,
         folders: Folders,
         events: EventLog,
-        machine: Machine,
+        machine: MachineMonitor,
         gpus: Gpus,
         endpoint: Callable[[], Endpoint],
         lifetime: Lifetime,

@@ -280,7 +280,7 @@ class EnginePatches(Wire):
 
 
 class BisectCheck(Command):
-    """The check by which a start is judged: a built-in one or a command that exits with 0 when all is well."""
+    """The check that judges a start: a built-in one or a command that exits with 0 when all is well."""
 
     builtin: Literal["starts", "answers", "same_answer"] | None = None
     command: tuple[str, ...] | None = Field(

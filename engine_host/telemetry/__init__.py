@@ -2,15 +2,15 @@
 
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine, MachineFacts, MachineReading
+from engine_host.telemetry.machine import MachineFacts, MachineMonitor, MachineReading
 from engine_host.telemetry.sampler import Sampler
 
 __all__ = [
     "GpuReading",
     "Gpus",
     "History",
-    "Machine",
     "MachineFacts",
+    "MachineMonitor",
     "MachineReading",
     "Sampler",
 ]

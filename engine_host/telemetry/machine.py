@@ -29,7 +29,7 @@ class MachineReading:
     cpu_share: float | None
 
 
-class Machine:
+class MachineMonitor:
     """Reads this machine; every call takes well under a millisecond. Source: psutil."""
 
     def __init__(self) -> None:

@@ -10,7 +10,7 @@ from engine_host.protocol.events import EventBase, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine, MachineReading
+from engine_host.telemetry.machine import MachineMonitor, MachineReading
 
 _STALE = 5.0
 """Seconds after which the readings of an engine at work no longer count as measured now."""
@@ -23,7 +23,7 @@ class Sampler:
 
     def __init__(
         self,
-        machine: Machine,
+        machine: MachineMonitor,
         gpus: Gpus,
         history: History,
         publish: Callable[[EventBase], None],

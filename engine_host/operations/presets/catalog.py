@@ -15,7 +15,7 @@ from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
 from engine_host.catalog.recognise import recognise
-from engine_host.catalog.resolve import Machine, UserValues, resolve
+from engine_host.catalog.resolve import TargetHardware, UserValues, resolve
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
@@ -167,12 +167,12 @@ class PresetOperations:
             machine = await self.here(asked.count)
         elif asked.hardware is not None:
             count = asked.count or max(1, catalog.preset(asked.preset).needs.gpus)
-            machine = Machine(asked.hardware, count)
+            machine = TargetHardware(asked.hardware, count)
         found = resolve(catalog, asked.preset, machine, self._user(), asked.overrides)
         return found.model_copy(update={"seq": self._events.seq})
 
     async def resolve_for(
-        self, preset_id: str, machine: Machine | None, overrides: Overrides | None = None
+        self, preset_id: str, machine: TargetHardware | None, overrides: Overrides | None = None
     ) -> ResolvedPreset:
         """Resolve a preset on a machine; every start and every verdict is made from this.
 
@@ -184,7 +184,7 @@ class PresetOperations:
         self,
         catalog: Catalog,
         preset_id: str,
-        machine: Machine | None,
+        machine: TargetHardware | None,
         overrides: Overrides | None = None,
     ) -> ResolvedPreset:
         """The same in a catalogue that was read before. Raises HostError(not_found)."""
@@ -208,7 +208,7 @@ class PresetOperations:
         ]
         return " ".join("" if file is None else file.digest for file in files)
 
-    async def machine_of(self, hardware: str | None, count: int | None) -> Machine:
+    async def machine_of(self, hardware: str | None, count: int | None) -> TargetHardware:
         """The GPUs that are meant: of the catalogue, or without a name those of this machine.
 
         Also of a kind that the catalogue does not know. Raises HostError(not_found) for unknown hardware.
@@ -216,17 +216,17 @@ class PresetOperations:
         catalog = await self.catalog()
         if hardware is not None and hardware != HERE:
             catalog.gpu(hardware)
-            return Machine(hardware, count or 1)
+            return TargetHardware(hardware, count or 1)
         gpus = await asyncio.to_thread(self._gpus)
         found = recognise(catalog, gpus)
         if found is None:
-            return Machine(None, 0)
+            return TargetHardware(None, 0)
         there = found.count if count is None else min(count, found.count)
         if found.hardware is not None:
-            return Machine(found.hardware, there)
-        return Machine(None, there, card_seen(next(gpu for gpu in gpus if gpu.name == found.name)))
+            return TargetHardware(found.hardware, there)
+        return TargetHardware(None, there, card_seen(next(gpu for gpu in gpus if gpu.name == found.name)))
 
-    async def here(self, count: int | None) -> Machine:
+    async def here(self, count: int | None) -> TargetHardware:
         """This machine, with GPUs or without; of its GPUs `count`, where that is asked.
 
         Raises HostError(bad_request) when it has fewer.

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
 from engine_host.catalog.index import Catalog
-from engine_host.catalog.resolve import Machine
+from engine_host.catalog.resolve import TargetHardware
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.engines.llamacpp.servers import ServerCapabilities
@@ -64,7 +64,7 @@ class PresetVerdictOperations:
         judged = []
         for preset_id in catalog.ids():
             needed = catalog.preset(preset_id).needs.gpus
-            machine = here or Machine(asked.hardware, asked.count or max(1, needed))
+            machine = here or TargetHardware(asked.hardware, asked.count or max(1, needed))
             resolved = self._presets.resolve_in(catalog, preset_id, machine)
             devices = processor if not needed else gpus if here else _devices(catalog, machine)
             found = await self._one(resolved, devices[: machine.count or 1], models, engines)
@@ -143,7 +143,7 @@ def _nothing(_preset: PresetEntry) -> None:
     return None
 
 
-def _name(catalog: Catalog, here: Machine | None, asked: JudgePresets) -> str:
+def _name(catalog: Catalog, here: TargetHardware | None, asked: JudgePresets) -> str:
     if here is None:
         title = catalog.gpu(asked.hardware or "").entry.title
         return f"{asked.count} × {title}" if asked.count else f"{title}, as many as each preset needs"
@@ -153,7 +153,7 @@ def _name(catalog: Catalog, here: Machine | None, asked: JudgePresets) -> str:
     return f"this machine: {here.count} × {title}"
 
 
-def _devices(catalog: Catalog, machine: Machine) -> list[Device]:
+def _devices(catalog: Catalog, machine: TargetHardware) -> list[Device]:
     entry = catalog.gpu(machine.hardware or "").entry
     return [device_of(entry, number) for number in range(machine.count)]
 

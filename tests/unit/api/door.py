@@ -51,7 +51,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import ServerChoice
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import Machine
+from engine_host.telemetry.machine import MachineMonitor
 from tests.unit.engines.rig import Rig, rig
 from tests.unit.launch.models import no_environment, no_patches
 
@@ -186,7 +186,7 @@ async def door() -> AsyncIterator[Door]:
             HostOperations(
                 built.folders,
                 events,
-                Machine(),
+                MachineMonitor(),
                 NoGpus(),
                 lambda: endpoint,
                 Lifetime(),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from engine_host.catalog.resolve import Machine, resolve
+from engine_host.catalog.resolve import TargetHardware, resolve
 from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault
 from tests.unit.catalog.small import HARDWARE, MODEL, PRESET, PROFILE, VARIATION, Small
@@ -280,7 +280,7 @@ def test_no_text_breaks_the_reader(small: Small, changes: list[tuple[int, str]],
     catalog = small.read()
     assert {"small-one", "good"} <= set(catalog.ids())
     if "spoilt" in catalog.ids():
-        resolve(catalog, "spoilt", Machine("card"))
+        resolve(catalog, "spoilt", TargetHardware("card"))
     else:
         assert all(fault.message for fault in catalog.faults)
         assert catalog.faults

@@ -4,7 +4,7 @@ import itertools
 
 import pytest
 
-from engine_host.catalog.resolve import Machine, UserValues, require, resolve
+from engine_host.catalog.resolve import TargetHardware, UserValues, require, resolve
 from engine_host.core.errors import HostError
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
@@ -66,7 +66,7 @@ def test_the_order_of_the_layers(small: Small, layers: tuple[str, ...]) -> None:
         {"context": "engine.context"},
     )
     overrides = Overrides(context=value("override")) if "override" in layers else None
-    found = resolve(small.read(), "mine", Machine("card"), user, overrides)
+    found = resolve(small.read(), "mine", TargetHardware("card"), user, overrides)
     strongest = max(layers, key=LAYERS.index)
     context_of = setting(found, "context")
     assert context_of.value == value(strongest)
@@ -85,7 +85,9 @@ def test_null_takes_back_what_weaker_layers_said(small: Small) -> None:
 
 
 def test_arguments_of_layers_are_joined(small: Small) -> None:
-    found = resolve(small.read(), "small-one", Machine("card"), None, Overrides(extra_arguments=("--mine",)))
+    found = resolve(
+        small.read(), "small-one", TargetHardware("card"), None, Overrides(extra_arguments=("--mine",))
+    )
     assert setting(found, "extra_arguments").value == ["--from-hardware", "--from-preset", "--mine"]
     assert found.overrides.extra_arguments == ("--from-hardware", "--from-preset", "--mine")
 
@@ -109,7 +111,9 @@ def test_settings_of_another_engine_do_not_count(small: Small) -> None:
     assert "tool_parser" not in {one.name for one in found.settings}
 
 
-def conflict(small: Small, *, machine: Machine | None = None, overrides: Overrides | None = None) -> str:
+def conflict(
+    small: Small, *, machine: TargetHardware | None = None, overrides: Overrides | None = None
+) -> str:
     found = resolve(small.read(), "small-one", machine, None, overrides)
     assert len(found.conflicts) == 1
     with pytest.raises(HostError) as caught:
@@ -127,7 +131,7 @@ def test_the_way_out_of_a_conflict_can_be_pasted(small: Small) -> None:
         "presets/small-one",
         PRESET.replace("gpus: 1", "gpus: 2").replace("  context: 16384", "  tensor_parallel: 2"),
     )
-    few = resolve(small.read(), "small-one", Machine("card", 1), None, Overrides(eager=True))
+    few = resolve(small.read(), "small-one", TargetHardware("card", 1), None, Overrides(eager=True))
     with pytest.raises(HostError) as caught:
         require(few)
     fix = caught.value.problem.fix
@@ -172,9 +176,11 @@ def test_drafting_without_a_head_for_it(small: Small) -> None:
 def test_heads_that_cannot_be_shared_and_gpus_that_are_not_there(small: Small) -> None:
     preset = PRESET.replace("  context: 16384", "  tensor_parallel: 8").replace("gpus: 1", "gpus: 8")
     small.write("presets/small-one", preset)
-    assert "12 attention heads, which 8 GPUs cannot share" in conflict(small, machine=Machine("card", 8))
+    assert "12 attention heads, which 8 GPUs cannot share" in conflict(
+        small, machine=TargetHardware("card", 8)
+    )
     small.write("presets/small-one", preset.replace("_parallel: 8", "_parallel: 4"))
-    conflict_message = conflict(small, machine=Machine("card", 2))
+    conflict_message = conflict(small, machine=TargetHardware("card", 2))
     assert "tensor_parallel is 4" in conflict_message
     assert "at most 2" in conflict_message
     assert "hardware (shipped/hardware/card.yaml)" in conflict_message
@@ -207,12 +213,12 @@ def test_hardware_that_lacks_something_is_found_and_still_resolved(small: Small)
     needs = "  gpus: 2\n  vram_gib: 48\n  sm: '8.9'\n  formats: [fp8]\n  nvlink: true"
     text = PRESET.replace("  gpus: 1\n  vram_gib: 24\n  sm: '8.0'", needs)
     small.write("presets/small-one", text)
-    found = resolve(small.read(), "small-one", Machine("card", 1))
+    found = resolve(small.read(), "small-one", TargetHardware("card", 1))
     errors = {finding.id for finding in found.findings if finding.severity == "error"}
     assert errors == {"preset.gpus", "preset.vram", "preset.sm", "preset.formats", "preset.nvlink"}
     assert setting(found, "context").value == 16384
     small.write("presets/small-one", PRESET.replace("vram_gib: 24", "vram_gib: 24.4"))
-    assert not resolve(small.read(), "small-one", Machine("card", 1)).findings
+    assert not resolve(small.read(), "small-one", TargetHardware("card", 1)).findings
 
 
 def test_a_general_setting_that_beats_the_preset_is_told(small: Small) -> None:
@@ -243,4 +249,4 @@ def test_what_is_not_there_is_named_with_what_is(small: Small) -> None:
     assert caught.value.problem.fix is not None
     assert "small-one" in caught.value.problem.fix.text
     with pytest.raises(HostError, match="There is no hardware cart"):
-        resolve(catalog, "small-one", Machine("cart"))
+        resolve(catalog, "small-one", TargetHardware("cart"))

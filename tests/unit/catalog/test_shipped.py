@@ -7,7 +7,7 @@ import pytest
 
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
-from engine_host.catalog.resolve import Machine, require, resolve
+from engine_host.catalog.resolve import TargetHardware, require, resolve
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import EngineSettings
@@ -103,10 +103,10 @@ def test_a_preset_resolves_everywhere_without_conflict(name: str) -> None:
         assert line.strip().startswith(f"{setting.name}:")
     for hardware in CATALOG.hardware:
         for count in range(1, 9):
-            found = resolve(CATALOG, name, Machine(hardware, count))
+            found = resolve(CATALOG, name, TargetHardware(hardware, count))
             assert all(conflict.settings == ("tensor_parallel",) for conflict in found.conflicts)
     for good in preset.needs.known_good:
-        found = resolve(CATALOG, name, Machine(good, max(1, preset.needs.gpus)))
+        found = resolve(CATALOG, name, TargetHardware(good, max(1, preset.needs.gpus)))
         assert not [finding for finding in found.findings if finding.severity == "error"]
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
-from engine_host.catalog.resolve import Machine, require, resolve
+from engine_host.catalog.resolve import TargetHardware, require, resolve
 from engine_host.core.package_data import presets
 from engine_host.deploy.build import deployment_of
 from engine_host.deploy.deployment import Deployment, Gpus, Overlay, Root
@@ -48,7 +48,7 @@ def catalog() -> Catalog:
 def wanted_of(preset_id: str, resources: Path = RESOURCES) -> DeploySpec:
     """A preset on the hardware that it is known to run on."""
     needs = catalog().preset(preset_id).needs
-    machine = Machine(needs.known_good[0], max(1, needs.gpus)) if needs.known_good else None
+    machine = TargetHardware(needs.known_good[0], max(1, needs.gpus)) if needs.known_good else None
     resolved = require(resolve(catalog(), preset_id, machine))
     patched = PATCHED if resolved.engine is PresetEngine.VLLM else None
     return on_paper(resolved, source_of(resolved, resources), patched)

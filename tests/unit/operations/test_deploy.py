@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from engine_host.catalog.resolve import Machine
+from engine_host.catalog.resolve import TargetHardware
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets, resources
@@ -250,7 +250,7 @@ def test_a_start_that_does_not_fit_is_told_so(tmp_path: Path) -> None:
 
 def test_another_model_in_a_presets_place_is_judged_as_itself(tmp_path: Path) -> None:
     of = services(HostError(Reason.NOT_FOUND, "Nothing is asked of this machine."), tmp_path)
-    resolved = asyncio.run(of.presets.resolve_for("qwen3.6-27b-q4-24", Machine("rtx-3090")))
+    resolved = asyncio.run(of.presets.resolve_for("qwen3.6-27b-q4-24", TargetHardware("rtx-3090")))
     large = asyncio.run(of.fit.of_preset(resolved, "gpt-oss-120b"))
     assert Severity.ERROR in {one.severity for one in large}
     assert Severity.ERROR not in {one.severity for one in asyncio.run(of.fit.of_preset(resolved))}

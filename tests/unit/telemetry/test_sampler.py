@@ -8,7 +8,7 @@ import pytest
 
 from engine_host.protocol.engines import Readings
 from engine_host.protocol.events import TelemetryEvent
-from engine_host.telemetry import Gpus, History, Machine, Sampler
+from engine_host.telemetry import Gpus, History, MachineMonitor, Sampler
 from engine_host.telemetry.sampler import engine_values
 from engine_host.telemetry.series import describe
 
@@ -21,7 +21,7 @@ def test_a_sample_is_remembered_and_published() -> None:
         history = History()
         readings = {"e1": Readings(at=time.time(), slots_busy=1, kv_tokens=50, kv_capacity=200)}
         readings["old"] = Readings(at=time.time() - 60, slots_busy=1)
-        sampler = Sampler(Machine(), Gpus(None), history, events.append, lambda: readings)
+        sampler = Sampler(MachineMonitor(), Gpus(None), history, events.append, lambda: readings)
         sample = await sampler.sample()
         assert sampler.latest is sample
         assert isinstance(events[0], TelemetryEvent)
@@ -42,7 +42,12 @@ def test_a_sample_has_the_highest_rate_of_all_readings_since_the_last() -> None:
         readings: dict[str, Readings] = {}
         now = [0.0]
         sampler = Sampler(
-            Machine(), Gpus(None), History(), lambda _event: None, lambda: readings, clock=lambda: now[0]
+            MachineMonitor(),
+            Gpus(None),
+            History(),
+            lambda _event: None,
+            lambda: readings,
+            clock=lambda: now[0],
         )
 
         async def sampled(*told: tuple[float, int, float | None]) -> float | None:
@@ -69,7 +74,7 @@ def test_a_sample_has_the_highest_rate_of_all_readings_since_the_last() -> None:
 def test_an_idle_engine_has_no_gaps() -> None:
     async def go() -> None:
         readings = {"e1": Readings(at=time.time() - 25, slots_busy=0, kv_tokens=5, kv_capacity=10)}
-        sampler = Sampler(Machine(), Gpus(None), History(), lambda _event: None, lambda: readings)
+        sampler = Sampler(MachineMonitor(), Gpus(None), History(), lambda _event: None, lambda: readings)
         assert (await sampler.sample()).values["engine.e1.kv.share"] == 0.5
 
     asyncio.run(go())
@@ -80,7 +85,13 @@ def test_it_samples_faster_while_an_engine_is_busy_and_stops() -> None:
         events: list[Any] = []
         busy = {"e1": Readings(at=time.time(), slots_busy=0)}
         sampler = Sampler(
-            Machine(), Gpus(None), History(), events.append, lambda: busy, interval=30, busy_interval=0.01
+            MachineMonitor(),
+            Gpus(None),
+            History(),
+            events.append,
+            lambda: busy,
+            interval=30,
+            busy_interval=0.01,
         )
         sampler.start()
         sampler.start()
@@ -128,7 +139,7 @@ def test_every_series_is_described() -> None:
 
 
 def test_the_machine() -> None:
-    machine = Machine()
+    machine = MachineMonitor()
     assert machine.facts.cpu_name
     assert machine.facts.os
     assert machine.facts.cpu_threads >= machine.facts.cpu_cores >= 1

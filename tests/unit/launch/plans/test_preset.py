@@ -9,7 +9,7 @@ import pytest
 
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place, Reader
-from engine_host.catalog.resolve import Machine, UserValues, require, resolve
+from engine_host.catalog.resolve import TargetHardware, UserValues, require, resolve
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets
 from engine_host.launch.dependencies import PatchFacts, PlanPatches
@@ -43,7 +43,7 @@ CATALOG = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
 class Presets:
     """The catalogue that ships, for one machine; the model of every preset is the desk's."""
 
-    def __init__(self, model: str, machine: Machine) -> None:
+    def __init__(self, model: str, machine: TargetHardware) -> None:
         self.model = model
         self.machine = machine
         self.user: UserValues | None = None
@@ -60,7 +60,7 @@ class Presets:
 class PresetDesk:
     """A planner that knows presets."""
 
-    def __init__(self, desk: Desk | VllmDesk, model: str, machine: Machine) -> None:
+    def __init__(self, desk: Desk | VllmDesk, model: str, machine: TargetHardware) -> None:
         self.desk = desk
         self.presets = Presets(model, machine)
         self.state = MachineState(driver="580.95", cuda="13.0")
@@ -91,19 +91,19 @@ class PresetDesk:
 
 @pytest.fixture
 def llama(home: Path) -> PresetDesk:
-    return PresetDesk(Desk(home), "m", Machine(None, 0))
+    return PresetDesk(Desk(home), "m", TargetHardware(None, 0))
 
 
 @pytest.fixture
 def vllm(home: Path) -> PresetDesk:
-    return PresetDesk(VllmDesk(home), "m", Machine(None, 0))
+    return PresetDesk(VllmDesk(home), "m", TargetHardware(None, 0))
 
 
 @pytest.fixture
 def cuda(home: Path) -> PresetDesk:
     desk = VllmDesk(home)
     desk.venv = replace(desk.venv, id="0.32.0-cuda", build="cuda", label="vLLM 0.32.0 (CUDA)")
-    found = PresetDesk(desk, "m", Machine("h200", 2))
+    found = PresetDesk(desk, "m", TargetHardware("h200", 2))
     found.gpus = (gpu(0), gpu(1))
     return found
 
@@ -150,7 +150,7 @@ def test_what_only_the_other_engine_knows_does_not_reach_it(vllm: PresetDesk) ->
 
 @pytest.mark.parametrize("preset", [name for name in CATALOG.ids() if CATALOG.preset(name).engine == "vllm"])
 def test_the_plan_has_what_its_preset_resolves_to(cuda: PresetDesk, preset: str) -> None:
-    cuda.presets.machine = Machine("h200", 8)
+    cuda.presets.machine = TargetHardware("h200", 8)
     cuda.gpus = tuple(gpu(number) for number in range(8))
     plan = cuda.plan(preset)
     found = settings(plan)
@@ -211,7 +211,7 @@ def test_a_presets_patches_hold_where_none_are_named(vllm: PresetDesk) -> None:
 
 
 def test_a_preset_for_gpus_does_not_run_in_the_build_for_processors(vllm: PresetDesk) -> None:
-    vllm.presets.machine = Machine("h200", 2)
+    vllm.presets.machine = TargetHardware("h200", 2)
     with pytest.raises(HostError) as raised:
         vllm.plan("qwen3-8b-h200")
     assert raised.value.reason is Reason.ENGINE_UNUSABLE
@@ -223,7 +223,7 @@ def test_a_preset_for_gpus_does_not_run_in_the_build_for_processors(vllm: Preset
 
 
 def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: PresetDesk) -> None:
-    llama.presets.machine = Machine("rtx-3090", 1)
+    llama.presets.machine = TargetHardware("rtx-3090", 1)
     with pytest.raises(HostError) as raised:
         llama.plan("qwen3.6-27b-q4-24")
     assert raised.value.reason is Reason.ENGINE_UNUSABLE
@@ -246,7 +246,7 @@ def test_a_preset_for_gpus_does_not_run_in_a_llama_cpp_without_them(llama: Prese
 def test_windows_that_no_file_tells_of_are_known_from_the_catalogue(llama: PresetDesk) -> None:
     desk = llama.desk
     assert isinstance(desk, Desk)
-    llama.presets.machine = Machine("rtx-3090", 1)
+    llama.presets.machine = TargetHardware("rtx-3090", 1)
     desk.server = {"devices": ("CUDA0",)}
     llama.gpus = (gpu(0, total=24 * GIB),)
     desk.info = replace(desk.info, layers=48, kv_heads=8, head_dim=256, sliding_window=1024, context=262_144)
@@ -256,7 +256,7 @@ def test_windows_that_no_file_tells_of_are_known_from_the_catalogue(llama: Prese
 
 
 def test_what_others_hold_is_told_before_llama_cpp_starts(llama: PresetDesk) -> None:
-    llama.presets.machine = Machine("rtx-3090", 1)
+    llama.presets.machine = TargetHardware("rtx-3090", 1)
     llama.desk.server = {"devices": ("CUDA0",)}  # type: ignore[union-attr]
     llama.gpus = (gpu(0, used=23 * GIB, total=24 * GIB),)
     llama.state = replace(llama.state, holders=(Holder(0, 9, "blender", 23 * GIB),))
