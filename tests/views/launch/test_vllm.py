@@ -278,5 +278,5 @@ async def test_settings_show_what_cut_off_work_left_and_what_another_host_change
     assert "1.5 GiB left by an interrupted install" in row.about.text()
     assert (row.remove.isEnabled(), row.install.isEnabled()) == (True, True)
     row = card.rows["0.32.0-cuda"]
-    assert row.state.text() == "changes now"
+    assert row.state.text() == "changing"
     assert not row.install.isEnabled()
