@@ -25,6 +25,7 @@ from engine_host.deploy.images import image_of
 from engine_host.deploy.spec import DeploySpec, ModelSource
 from engine_host.engines.vllm.command import drafter_of, with_drafter
 from engine_host.protocol.catalog import PresetEngine, Task
+from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
 
@@ -179,7 +180,7 @@ def _start_seconds(source: ModelSource) -> int:
 
 def _patience(spec: DeploySpec) -> int:
     """Return how many checks in a row may fail: as many as the longest prompt takes, and three."""
-    reading = spec.number("context", 8192) / _SLOWEST_PREFILL
+    reading = spec.number("context", SETTINGS["context"].default) / _SLOWEST_PREFILL
     return min(_LEAST_PATIENCE + math.floor(reading / WATCHDOG_SECONDS), _MOST_PATIENCE)
 
 

@@ -52,6 +52,8 @@ def test_the_walk_of_the_documentation_names_what_is_there() -> None:
     section = text.partition("## From a typed value to the command line")[2].partition("\n## ")[0]
     rows = re.findall(r"^\| `([^`]+\.py)` \| (.+?) \|", section, flags=re.MULTILINE)
     assert 6 <= len(rows) <= 8
+    for file in re.findall(r"`([^`]+\.py)`", section):
+        assert (ROOT / file).is_file(), file
     for file, functions in rows:
         tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
         names = {node.name for node in tree.body if isinstance(node, ast.FunctionDef)}
