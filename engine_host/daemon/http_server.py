@@ -8,6 +8,8 @@ from collections.abc import Iterator
 import uvicorn
 from starlette.types import ASGIApp
 
+from engine_host.daemon.http_protocol import BoundedProtocol
+
 
 class _Server(uvicorn.Server):
     @contextlib.contextmanager
@@ -19,12 +21,19 @@ class _Server(uvicorn.Server):
 class HttpServer:
     """One ASGI application on one listening socket."""
 
-    def __init__(self, app: ASGIApp, listener: socket.socket, *, name: str) -> None:
+    def __init__(
+        self,
+        app: ASGIApp,
+        listener: socket.socket,
+        *,
+        name: str,
+        protocol: type[BoundedProtocol] = BoundedProtocol,
+    ) -> None:
         self._listener = listener
         self._server = _Server(
             uvicorn.Config(
                 app,
-                http="httptools",
+                http=protocol,
                 ws="none",
                 lifespan="off",
                 log_config=None,

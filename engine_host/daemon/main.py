@@ -19,7 +19,9 @@ from engine_host.core.log_buffer import LogBuffer, LogBufferHandler
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon.active_clients import ActiveClients
+from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
+from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
 from engine_host.daemon.http_server import HttpServer
 from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.events import HostStateEvent
@@ -27,6 +29,7 @@ from engine_host.protocol.events import HostStateEvent
 _log = logging.getLogger(__name__)
 _TURN = 30.0
 """Seconds to wait for a host that ends, engines and all, before this one says that there are two."""
+_CONTROL = bounded(ConnectionLimits(), control_refusal)
 _COURTESY = 10.0
 """Seconds for which a command that is at work may hold up the end."""
 
@@ -56,6 +59,7 @@ async def serve(options: ServeOptions) -> int:
     folders = options.folders
     # Nothing that the host or an engine writes is for other people of this machine.
     umask = os.umask(0o077)
+    raise_limit()
     try:
         return await _claimed(options, folders)
     finally:
@@ -94,7 +98,7 @@ async def _run(
     try:
         await host.open(options.host, options.port)
         callers = ActiveClients(control_app(host.services, events, host.gateway.trusted_app, instance.token))
-        control = HttpServer(callers, instance.bind(), name="control")
+        control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
             async with _owner_watch(options.owner_stdin, host, done.set):

@@ -11,6 +11,8 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.loopback import is_loopback
 from engine_host.core.settings import EndpointSettings
+from engine_host.daemon.descriptors import for_clients, raise_limit
+from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway.access.binding import Bound, bind_endpoint, url_host
 from engine_host.protocol.errors import Reason
@@ -39,6 +41,7 @@ class PublicEndpoint:
         self._closing: set[asyncio.Task[None]] = set()
         self._moving = asyncio.Lock()
         self.findings: tuple[Finding, ...] = ()
+        self._protocol = bounded(ConnectionLimits(connections=min(4096, for_clients(raise_limit()))))
 
     def bind(self, host: str | None = None, port: int | None = None) -> None:
         """Take the address; one that is given here goes before the settings.
@@ -67,7 +70,7 @@ class PublicEndpoint:
     async def serve(self, app: ASGIApp) -> None:
         """Answer on the address that was taken."""
         self._app = app
-        self._server = HttpServer(app, self._bound.socket, name="endpoint")
+        self._server = HttpServer(app, self._bound.socket, name="endpoint", protocol=self._protocol)
         await self._server.started()
         self._publish(HostStateEvent(state="serving", endpoint=self.describe()))
 

@@ -1,0 +1,194 @@
+"""HTTP connections with bounds: headers, the address, time, and how many connections there are.
+
+uvicorn reads headers without an end and never closes a connection that says nothing: 100 MB of headers took
+2 GB, and 1,100 idle connections used up every descriptor of the process.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httptools
+from uvicorn.config import Config
+from uvicorn.protocols.http.httptools_impl import (
+    STATUS_LINE,
+    HttpToolsProtocol,
+    RequestResponseCycle,
+)
+from uvicorn.server import ServerState
+
+from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
+
+Refusal = Callable[[int, str, str], bytes]
+"""Returns the body for a status, a code and a sentence."""
+
+
+_LINGER = 1.0
+"""Seconds that a refused client has to read its answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """Bounds of a connection: bytes of the address, bytes and number of headers and trailers, seconds.
+
+    `head` is how long a request's headers may take, `silence` how long its body may pause. `connections` may
+    be open at once; one more is refused.
+    """
+
+    url: int = 16 << 10
+    headers: int = 64 << 10
+    count: int = 200
+    head: float = 30.0
+    silence: float = 60.0
+    connections: int = 1024
+
+
+def openai_refusal(status: int, code: str, message: str) -> bytes:
+    """Return an error as OpenAI's clients read it."""
+    kind = "invalid_request_error" if status < 500 else "api_error"
+    error = {"message": message, "type": kind, "param": None, "code": code}
+    return json.dumps({"error": error}).encode()
+
+
+def control_refusal(status: int, code: str, message: str) -> bytes:
+    """Return an error as clients of the control API read it."""
+    problem = Problem(reason=Reason.BAD_REQUEST, message=message, evidence={"code": code, "status": status})
+    return ErrorAnswer(error=problem).model_dump_json().encode()
+
+
+class BoundedProtocol(HttpToolsProtocol):
+    """uvicorn's protocol that refuses what exceeds the limits, in the form of an error object."""
+
+    limits = ConnectionLimits()
+    refusal: Refusal = staticmethod(openai_refusal)
+
+    def __init__(
+        self,
+        config: Config,
+        server_state: ServerState,
+        app_state: dict[str, Any],
+        _loop: asyncio.AbstractEventLoop | None = None,
+    ) -> None:
+        super().__init__(config, server_state, app_state, _loop)
+        self._header_bytes = 0
+        self._header_count = 0
+        # Bytes since the parser last gave us something: it collects the part of a header by itself.
+        self._unparsed = 0
+        self._refused = False
+        self._deadline: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Take the connection, unless there are too many; its first request has to come in time."""
+        super().connection_made(transport)
+        if len(self.connections) > self.limits.connections:
+            self._refuse(503, "too_many_connections", "Too many connections are open. Close some of them.")
+        else:
+            self._expect(self.limits.head)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._expect(None)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Feed the parser, unless the connection was refused already."""
+        if self._refused:
+            return
+        self._unset_keepalive_if_required()
+        self._unparsed += len(data)
+        try:
+            self.parser.feed_data(data)
+        except httptools.HttpParserUpgrade:
+            return  # Nothing but HTTP is spoken here; the request itself is answered.
+        except httptools.HttpParserError as error:
+            self._refuse(400, "invalid_http", f"This is no HTTP request: {str(error)[:200]}.")
+            return
+        if self._unparsed > self.limits.url + self.limits.headers:
+            self._refuse_headers()
+
+    def on_message_begin(self) -> None:
+        """Begin to count anew: a request begins."""
+        self._header_bytes = self._header_count = 0
+        self._expect(self.limits.head)
+        super().on_message_begin()
+
+    def on_url(self, url: bytes) -> None:
+        """Take a part of the address. Raise ValueError when it is too long."""
+        super().on_url(url)
+        if len(self.url) > self.limits.url:
+            self._refuse(414, "url_too_long", f"The address is longer than {self.limits.url} bytes.")
+            raise ValueError("the address is too long")
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """Take a header or a trailer. Raise ValueError when they are too large."""
+        self._header_count += 1
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > self.limits.headers or self._header_count > self.limits.count:
+            self._refuse_headers()
+            raise ValueError("the headers are too large")
+        super().on_header(name, value)
+
+    def on_headers_complete(self) -> None:
+        """Answer the request; its body may pause for a while."""
+        self._unparsed = 0
+        self._expect(self.limits.silence)
+        super().on_headers_complete()
+
+    def on_body(self, body: bytes) -> None:
+        """Take a part of the body."""
+        self._unparsed = 0
+        self._expect(self.limits.silence)
+        super().on_body(body)
+
+    def on_message_complete(self) -> None:
+        """The request is whole: from here on it is the engine that takes time."""
+        self._unparsed = 0
+        self._expect(None)
+        super().on_message_complete()
+
+    def send_400_response(self, msg: str) -> None:
+        """Answer what is no HTTP with an error object instead of plain text."""
+        self._refuse(400, "invalid_http", msg)
+
+    def _expect(self, seconds: float | None) -> None:
+        """Close the connection unless something comes in so many seconds; None waits for nothing."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        self._deadline = None if seconds is None else self.loop.call_later(seconds, self._on_late)
+
+    def _on_late(self) -> None:
+        asked: RequestResponseCycle | None = self.cycle
+        if asked is None and not self._unparsed:
+            self.timeout_keep_alive_handler()  # Nothing was asked: there is nothing to answer.
+        else:
+            self._refuse(408, "request_timeout", "The request did not come to its end in time.")
+
+    def _refuse_headers(self) -> None:
+        most = f"{self.limits.headers} bytes or {self.limits.count} lines"
+        self._refuse(431, "headers_too_large", f"The headers hold more than {most}.")
+
+    def _refuse(self, status: int, code: str, message: str) -> None:
+        """Answer with an error object, unless an answer is under way, and close the connection."""
+        if self._refused:
+            return
+        self._refused = True
+        self._expect(None)
+        if self.transport.is_closing():
+            return
+        cycle: RequestResponseCycle | None = self.cycle
+        if cycle is None or not cycle.response_started or cycle.response_complete:
+            body = type(self).refusal(status, code, message)
+            fields = b"content-type: application/json\r\nconnection: close\r\n"
+            length = b"content-length: %d\r\n\r\n" % len(body)
+            self.transport.write(STATUS_LINE[status] + fields + length + body)
+        # Closed at once while more comes in, the answer would be lost in a reset (RFC 9112, section 9.6).
+        if self.transport.can_write_eof():
+            self.transport.write_eof()
+        self._deadline = self.loop.call_later(_LINGER, self.transport.close)
+
+
+def bounded(limits: ConnectionLimits, refusal: Refusal = openai_refusal) -> type[BoundedProtocol]:
+    """Return the protocol with these limits and this form of errors, as uvicorn takes one."""
+    return type("Protocol", (BoundedProtocol,), {"limits": limits, "refusal": staticmethod(refusal)})
