@@ -22,7 +22,7 @@ writer.enqueue("first")
 first = reader.dequeue(timeout=5)
 yields = 0
 try:
-    reader.dequeue(timeout=0.1)
+    reader.dequeue(timeout=1)
 except TimeoutError:
     pass
 waited = yields
