@@ -110,16 +110,8 @@ class _Cut:
     reach: int
     draft_tokens: int
     states: int
-
-    @property
-    def full(self) -> int:
-        """Bytes of a token in a layer that keeps every token."""
-        return token_bytes(self.shape.full, self.kv_cache_dtype, self.tp)
-
-    @property
-    def near(self) -> int:
-        """Bytes of a token in a layer with a window."""
-        return token_bytes(self.shape, self.kv_cache_dtype, self.tp)
+    full: int
+    near: int
 
 
 def vllm_pool(
@@ -153,6 +145,8 @@ def vllm_pool(
         draft_tokens=draft_tokens,
         # Without prefix caching a stream has one state; with it, one more at the last block's end.
         states=(2 if prefix_caching else 1) + draft_tokens,
+        full=token_bytes(shape.full, kv_cache_dtype, tp),
+        near=token_bytes(shape, kv_cache_dtype, tp),
     )
     if hybrid_manager is None:
         hybrid_manager = Layer.CHUNKED not in counts
