@@ -106,6 +106,13 @@ def model_config(shape: str) -> dict[str, Any]:
     }
 
 
+def _non_torch(worker: Any) -> int | None:
+    """Return the bytes beside torch's: 0.26 says them, 0.32 what all of it consumed."""
+    if hasattr(worker, "non_torch_memory"):
+        return int(worker.non_torch_memory)
+    return int(worker.total_consumed) - int(worker.model_runner.model_memory_usage)
+
+
 def measure(start: Start, note: Callable[[Found], None]) -> None:
     """Measure one start in this process; `note` gets each finding. Raises `EndOfMeasurement`."""
     torch = importlib.import_module("torch")
@@ -143,7 +150,7 @@ def measure(start: Start, note: Callable[[Found], None]) -> None:
                 "requested": worker.requested_memory,
                 "weights": int(runner.model_memory_usage),
                 "activations": worker.peak_activation_memory,
-                "non_torch": worker.non_torch_memory,
+                "non_torch": _non_torch(worker),
                 "graphs_estimate": worker.cudagraph_memory_estimate,
                 "available": available,
                 "allocated_after": torch.cuda.memory_allocated(),

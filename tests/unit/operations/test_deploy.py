@@ -230,7 +230,7 @@ def on(hardware: str, preset: str, tmp_path: Path, **fields: Any) -> Rendering:
 
 
 def test_a_start_that_does_not_fit_is_told_so(tmp_path: Path) -> None:
-    too_much = {"context": 262144, "streams": 8}
+    too_much = {"context": 131072, "streams": 16}
     with pytest.raises(HostError) as refused:
         on("rtx-3090", "qwen3.6-27b-q4-24", tmp_path, overrides=too_much)
     assert refused.value.reason is Reason.OUT_OF_MEMORY
