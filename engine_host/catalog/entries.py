@@ -10,7 +10,8 @@ from typing import Any, Generic, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from engine_host.catalog.yaml_file import Document, KeyPath, dotted, read
+from engine_host.catalog.document import Document, KeyPath, dotted
+from engine_host.catalog.yaml_file import read
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine_host.catalog.document import Document, KeyPath, invalid
 from engine_host.catalog.drafts import judge
 from engine_host.catalog.entries import Loaded, check
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
-from engine_host.catalog.yaml_file import Document, KeyPath, dump, invalid, parse
+from engine_host.catalog.yaml_file import dump, parse
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind, PresetVariation

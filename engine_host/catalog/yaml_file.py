@@ -6,42 +6,12 @@ anchors, aliases and tags are refused: a preset from somebody else may not do mo
 
 import io
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from engine_host.core.errors import HostError
-from engine_host.protocol.errors import Reason
+from engine_host.catalog.document import Document, invalid
 
 MAX_BYTES = 1 << 20
-KeyPath = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Document:
-    """The content of a file; `lines` has the line of every key and list item, by its path."""
-
-    text: str
-    data: dict[str, Any]
-    lines: Mapping[KeyPath, int]
-
-    def line(self, path: KeyPath) -> int | None:
-        """The line of a key, or of the nearest one around it that is there."""
-        for end in range(len(path), 0, -1):
-            if (found := self.lines.get(path[:end])) is not None:
-                return found
-        return None
-
-
-def invalid(where: str, line: int | None, key: str, says: str, fix: str = "") -> HostError:
-    """The error for a file that cannot be used; `where` names the file."""
-    place = where if line is None else f"{where}, line {line}"
-    return HostError(
-        Reason.PRESET_INVALID,
-        f"{place}: {f'{key}: ' if key else ''}{says}.",
-        fix=fix or "Correct that line.",
-        evidence={"file": where, "line": line, "key": key, "says": says},
-    )
 
 
 def read(path: Path, where: str) -> Document:
@@ -78,11 +48,3 @@ def dump(data: Mapping[str, Any]) -> str:
     written = io.StringIO()
     round_trip().dump(dict(data), written)
     return written.getvalue()
-
-
-def dotted(path: KeyPath) -> str:
-    """A path as people write it: `settings.vllm.context`, `card.evidence[0].pin`."""
-    text = ""
-    for part in path:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text

@@ -11,7 +11,7 @@ from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from ruamel.yaml.resolver import VersionedResolver
 
-from engine_host.catalog.yaml_file import Document, KeyPath, dotted, invalid
+from engine_host.catalog.document import Document, KeyPath, dotted, invalid
 
 _DEEPEST = 32
 _LONGEST_NUMBER = 20

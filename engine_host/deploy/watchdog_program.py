@@ -62,7 +62,7 @@ def main() -> int:
 
 
 def arguments() -> argparse.Namespace:
-    """What the unit says."""
+    """Return the arguments that the unit gives."""
     parser = argparse.ArgumentParser(description=__doc__)
     for name in ("unit", "address", "health", "path", "body"):
         parser.add_argument(f"--{name}", required=True)
@@ -73,7 +73,7 @@ def arguments() -> argparse.Namespace:
 
 
 def ask(given: argparse.Namespace) -> tuple[bool, str]:
-    """Whether the engine says that it is well and answers the smallest request; if not, why."""
+    """Return True if the engine is well and answers the smallest request; else False and the reason."""
     try:
         with opened(given, given.health, None, _QUICK):
             pass
@@ -147,7 +147,7 @@ def uptime() -> float:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """What the last check saw; nothing when it cannot be read."""
+    """Return the state that the last check saved; empty when it cannot be read."""
     try:
         known = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):

@@ -36,7 +36,7 @@ class LibraryRow:
 
     @property
     def kind(self) -> str:
-        """Whose it is, in words."""
+        """Return the words for its origin."""
         words = {SHIPPED: "shipped", OWN: "own"}.get(self.origin, "draft")
         return f"{words}, draft" if self.draft and words != "draft" else words
 
