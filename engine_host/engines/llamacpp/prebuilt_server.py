@@ -10,6 +10,7 @@ import importlib.metadata
 import os
 import signal
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -251,13 +252,28 @@ def _run(argv: Sequence[str]) -> int:
     return _serve(xllamacpp, params)
 
 
+def _let_the_log_drain(seconds: float = 3.0, quiet: float = 0.3) -> None:
+    """Wait until the log has not grown for a moment: llama.cpp writes it from a thread of its own.
+
+    The reason of a failed start is among those last lines, and leaving at once would lose them.
+    """
+    end = time.monotonic() + seconds
+    size, since = -1, time.monotonic()
+    while time.monotonic() < end and time.monotonic() - since < quiet:
+        now = os.fstat(sys.stderr.fileno()).st_size
+        if now != size:
+            size, since = now, time.monotonic()
+        time.sleep(0.02)
+
+
 def _serve(module: Module, params: Params) -> int:
     # While the model loads no Python runs: the signals' own default ends the process at once.
     _default_signals()
     try:
         server = module.Server(params)
     except RuntimeError as error:
-        print(f"E srv  llama_server: {error}", file=sys.stderr)
+        print(f"E srv  llama_server: {error}", file=sys.stderr, flush=True)
+        _let_the_log_drain()
         return 1
     # The wheel installed handlers of its own; with them a SIGTERM only ends its HTTP server.
     _default_signals()

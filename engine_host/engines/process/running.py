@@ -126,7 +126,7 @@ class RunningEngine:
     async def exit_problem(self) -> Problem:
         """Why the process ended, once its whole log was read."""
         if self._following is not None:
-            await asyncio.wait({self._following}, timeout=2.0)
+            await asyncio.wait({self._following}, timeout=10.0)
         return self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)
 
     def begin_stage(self, name: str, detail: str = "") -> None:
