@@ -407,6 +407,9 @@ async def send_fault(send: Send, fault: faults.EndpointError, request_id: str, f
     headers = list(fault.headers)
     if fault.retry_after is not None:
         headers.append(("retry-after", str(fault.retry_after)))
+    elif fault.status >= 500:
+        # The SDKs of OpenAI and Anthropic try every such answer three times; nothing says that it would help.
+        headers.append(("x-should-retry", "false"))
     if form is faults.Form.ANTHROPIC:
         headers.append(("request-id", request_id))
     await send_json(send, fault.status, fault.encoded(form, request_id), request_id, tuple(headers))

@@ -2,6 +2,7 @@
 
 import functools
 import os
+import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -146,7 +147,7 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
             raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
         if SETTINGS[name].kind == "words":
             values.setdefault(name, [])
-            values[name] = [*cast(list[str], values[name]), value]
+            values[name] = [*cast(list[str], values[name]), *_words(value)]
         elif name in values and str(values[name]) != value:
             flag = SETTINGS[name].option if named.get(name) is not None else "--set"
             raise click.UsageError(
@@ -160,6 +161,16 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     except ValidationError as error:
         first = error.errors()[0]
         raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
+
+
+def _words(value: str) -> list[str]:
+    """Split a flag and its values as a shell would; any other text, such as JSON, is one word."""
+    if not value.startswith("-") or not any(letter.isspace() for letter in value):
+        return [value]
+    try:
+        return shlex.split(value)
+    except ValueError as error:
+        raise click.UsageError(f"--set {value!r} is no list of arguments: {error}.") from error
 
 
 def resolved(model: str) -> str:

@@ -134,7 +134,7 @@ _RULES = (
     ExitRule(
         r"(?:vllm|main\.py)(?: serve)?: error: unrecognized arguments: (?P<flag>.*)",
         Reason.FLAG_UNSUPPORTED,
-        "vLLM {version} does not know the argument {flag}.",
+        "{version} does not know the argument {flag}.",
         "It is another version than the one that the argument is from.",
         "Remove the argument, or choose another environment.",
     ),
@@ -166,7 +166,7 @@ _RULES = (
         r"Model architectures \[(?P<architecture>[^]]*)\] (?:are not supported|failed to be inspected)|"
         r"does not recognize this architecture",
         Reason.MODEL_ARCHITECTURE_UNKNOWN,
-        "vLLM {version} does not run the architecture {architecture}.",
+        "{version} does not run the architecture {architecture}.",
         "The model is newer than this vLLM, or a package that it needs is missing.",
         "Choose another environment or another model.",
     ),

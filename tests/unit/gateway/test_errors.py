@@ -92,6 +92,7 @@ def test_a_missing_model_is_the_only_one(world: Any) -> None:
 def test_no_engine_says_how_to_start_one(world: Any) -> None:
     answer = ask(world, "POST", CHAT, lambda served: served.running.clear(), json=HELLO)
     assert code_of(answer) == (503, "no_engine_runs")
+    assert answer.headers["x-should-retry"] == "false", "SDKs would try three times"
     advice = answer.json()["error"]["message"].rpartition("sndr ")[2].split()[0]
     # The command line's own list of commands: advice that nobody can follow is worse than none.
     assert advice == "run"

@@ -132,6 +132,15 @@ def test_keys(world: Any) -> None:
         assert answer.headers["www-authenticate"] == "Bearer"
 
 
+def test_health_needs_no_key_and_says_nothing_else_without_one(world: Any) -> None:
+    def lock(served: Any) -> None:
+        served.keys = frozenset({"key-a"})
+
+    assert ask(world, "GET", "/health", lock).json() == {"status": "ok"}
+    assert ask(world, "GET", "/health", lock, headers={"x-api-key": "wrong"}).json() == {"status": "ok"}
+    assert "models" in ask(world, "GET", "/health", lock, headers={"x-api-key": "key-a"}).json()
+
+
 @pytest.mark.parametrize("encoding", ["utf-8", "latin-1"])
 def test_a_key_beyond_ascii(world: Any, encoding: str) -> None:
     def lock(served: Any) -> None:
