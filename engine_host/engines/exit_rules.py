@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
+from engine_host.engines.stage_reader import matched_part
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 
@@ -22,7 +23,7 @@ def explain_lines(
     lines: Iterable[str], rules: Sequence[ExitRule], model: str, version: str, code: int | None
 ) -> Problem | None:
     """The end as the first line says it that matches a rule."""
-    for line in lines:
+    for line in map(matched_part, lines):
         for rule in rules:
             if found := re.search(rule.pattern, line):
                 groups = found.groupdict(default="")

@@ -5,6 +5,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+LONGEST_MATCHED = 2000
+"""Characters of a line that patterns see: engines echo grammars and prompts of any length into their logs."""
+
+
+def matched_part(line: str) -> str:
+    """Return the part of a log line that patterns are tried on."""
+    return line[:LONGEST_MATCHED]
+
 
 @dataclass(frozen=True)
 class StageChange:
@@ -29,6 +37,7 @@ class StageReader:
 
     def feed(self, line: str) -> StageChange | None:
         """The stage that this line announces, with the sizes known so far; or new sizes of this one."""
+        line = matched_part(line)
         changed = self.measure(line)
         for name, pattern in self.stages if self.stages[-1][0] not in self._seen else ():
             if name not in self._seen and (found := pattern.search(line)) is not None:

@@ -5,7 +5,7 @@ import signal
 from collections.abc import Sequence
 
 from engine_host.engines.exit_rules import ExitRule, explain_lines
-from engine_host.engines.stage_reader import StageReader
+from engine_host.engines.stage_reader import StageReader, matched_part
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 CONFIGURE = "Configuration"
@@ -75,6 +75,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     server's own tracebacks are of requests that failed earlier, and explain nothing.
     """
     evidence: dict[str, object] = {"exit_code": code}
+    lines = list(map(matched_part, lines))
     below = any(_DEAD.search(line) for line in lines)
     candidates = [line for line in lines if not (below and line.startswith("(APIServer"))]
     texts = (_PREFIX.sub("", line) for line in candidates)
