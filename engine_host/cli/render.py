@@ -195,7 +195,8 @@ def write_down(
         out.result(rendering, rendering.files[0].text.rstrip("\n"))
         more = len(rendering.files) - 1
         if more:
-            out.note(f"\n{more} more files go with it; --output FOLDER writes all of them.")
+            goes = "1 more file goes" if more == 1 else f"{more} more files go"
+            out.note(f"\n{goes} with it; --output FOLDER writes all of them.")
         for finding in rendering.findings:
             for line in finding_lines(finding):
                 out.note(line)

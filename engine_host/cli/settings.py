@@ -15,7 +15,7 @@ from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import Finding
+from engine_host.protocol.plans import Finding, Layer, Setting
 from engine_host.protocol.settings import SettingPage, SettingsChange
 
 _NEGATIVE = re.compile(r"-\d[\d.eE+-]*|-\.\d+")
@@ -42,7 +42,7 @@ def get(out: Output, name: str | None) -> Exit | None:
     """Print all settings with where each comes from, or the value of one."""
     page = _read()
     if name is None:
-        rows = [(entry.name, json.dumps(entry.value), entry.layer.value) for entry in page.settings]
+        rows = [(entry.name, json.dumps(entry.value), _layer(entry)) for entry in page.settings]
         out.result(page, [*table(("setting", "value", "set by"), rows), "", f"File: {page.file}"])
         return None
     for entry in page.settings:
@@ -74,6 +74,11 @@ def _value(text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError:
         return text
+
+
+def _layer(setting: Setting) -> str:
+    """Return the layer of a setting of the program, whose defaults are no engine's."""
+    return "default" if setting.layer is Layer.ENGINE else setting.layer.value
 
 
 def _read() -> SettingPage:
@@ -115,7 +120,7 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
         # What the file held and nothing knows; the error about it advises to take it out so.
         out.result(page, f"{name} is out of {page.file}.")
         return None
-    out.result(now, f"{name} is {json.dumps(now.value)} ({now.layer.value}).")
+    out.result(now, f"{name} is {json.dumps(now.value)} ({_layer(now)}).")
     for warning in page.warnings:
         out.note(f"{warning.severity.value}: {warning.message}")
     return None

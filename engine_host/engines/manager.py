@@ -252,6 +252,7 @@ class EngineManager:
             control.step(3, 4, "Load the model", plan.model_path)
             running.on_stage = lambda name, detail: control.step(3, 4, "Load the model", detail or name)
             await self._healthy_or_refused(running)
+            running.on_stage = lambda _name, _detail: None
             control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
             verified = await running.verify(plan)
             if not running.process.running:

@@ -217,10 +217,11 @@ def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities
     kinds = speculation.split(",")
     missing = [kind for kind in kinds if kind not in server.speculation]
     if missing:
+        offered = [kind for kind in server.speculation if kind != "none"]
         raise HostError(
             Reason.SETTING_INVALID,
             f"The server {server.label} does not know the speculation {missing[0]}.",
-            cause=f"It offers {', '.join(server.speculation) or 'none'}.",
+            cause=f"It offers {', '.join(offered) or 'nothing'}.",
             fix="Choose one that it offers, or switch speculation off.",
             evidence={"setting": "speculation", "asked": kinds, "offered": list(server.speculation)},
         )

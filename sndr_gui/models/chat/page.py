@@ -180,7 +180,7 @@ class ChatModel(QObject):
         return f"Start {demo.name}" if demo is not None else ""
 
     def start_engine(self) -> None:
-        """Start the failed engine again, or the model that bundled."""
+        """Start the failed engine again, or the bundled model."""
         if (failed := self.failed) is not None:
             self.actions.relaunch(failed)
         elif (demo := self.actions.demo_model()) is not None:

@@ -281,7 +281,7 @@ class HomeModel(LiveModel):
             self.stopping.relaunch(engine)
 
     def start_demo(self) -> None:
-        """Start the model that bundled."""
+        """Start the bundled model."""
         if (model := self.actions.demo_model()) is not None:
             self.actions.start_model(model.id)
 

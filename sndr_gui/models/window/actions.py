@@ -50,7 +50,7 @@ class Actions(QObject):
         return name in self._pending
 
     def demo_model(self) -> ModelFile | None:
-        """Return the model that bundled."""
+        """Return the bundled model."""
         page = self._session.state.models
         models = page.models if page else ()
         # It is there as a checkpoint too, which only vLLM runs; the GGUF runs everywhere.

@@ -47,7 +47,7 @@ class Hero(Card):
         set_text(self._state.heading, EMPTY_STATES[mode])
         if mode == "empty" and demo is not None:
             sentence = (
-                f"Start {demo.name}, the small model that bundled ({formats.size(demo.size)}), "
+                f"Start {demo.name}, the small bundled model ({formats.size(demo.size)}), "
                 "to see everything work. It runs on any machine."
             )
         elif mode == "empty":
