@@ -78,9 +78,9 @@ def test_a_preset_is_chosen_with_the_keyboard_moved_with_its_slider_and_started(
     gui.press("Down")
     gui.wait_for_words("Demo model on llama.cpp", 20)
     gui.wait_for_words("sndr launch demo-llamacpp", 20)
-    gui.wait_for("Context, tokens for one stream: 8,192", 20)
+    gui.wait_for("Context: tokens for one stream: 8,192", 20)
     # The middle of the groove, and from there with the keys.
-    gui.click("Context, tokens for one stream: 8,192")
+    gui.click("Context: tokens for one stream: 8,192")
     gui.press("Right", "Right", "Left")
     gui.wait_for_words("sndr launch demo-llamacpp --context ", 20)
     gui.wait_for_words("free", 20)
