@@ -9,6 +9,7 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import IO
 
 from engine_host.engines.process import reaper_main
 
@@ -24,6 +25,7 @@ class Reaper:
         """`mark` is what this host's children carry in their environment, as `SNDR_OWNER`."""
         self._mark = mark
         self._process: subprocess.Popen[bytes] | None = None
+        self._commands: IO[bytes] | None = None
         self._groups: dict[int, tuple[int | None, Path]] = {}
         self._files: list[Path] = []
         self._starts: list[float] = []
@@ -59,11 +61,11 @@ class Reaper:
         """Release everything and end the reaper; for an orderly end of the host."""
         self._unfollow()
         process, self._process = self._process, None
-        if process is None or process.stdin is None:
+        if process is None or self._commands is None:
             return
         with contextlib.suppress(OSError):
-            process.stdin.write(b'{"release": true}\n')
-            process.stdin.close()
+            self._commands.write(b'{"release": true}\n')
+            self._commands.close()
         try:
             process.wait(timeout=5)
         except subprocess.TimeoutExpired:
@@ -75,22 +77,26 @@ class Reaper:
         self._starts = [at for at in self._starts if time.monotonic() - at < _WITHIN] + [time.monotonic()]
         if self._process is not None:
             _log.warning("the reaper (pid %d) was ended from outside; starting another", self._process.pid)
-            if self._process.stdin:
+            if self._commands:
                 with contextlib.suppress(OSError):
-                    self._process.stdin.close()
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-S", str(reaper_main.__file__)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-            cwd="/",
-        )
+                    self._commands.close()
+        # All that it has to know is in the pipe before it lives, should the host be killed in between.
+        reading, writing = os.pipe()
+        self._commands = os.fdopen(writing, "wb")
         self._write({"owner": self._mark})
         for group, (started, socket) in self._groups.items():
             self._write(_watch(group, started, socket))
         for path in self._files:
             self._write({"file": str(path)})
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", str(reaper_main.__file__)],
+            stdin=reading,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            cwd="/",
+        )
+        os.close(reading)
         self._follow(self._process.pid)
 
     def _follow(self, pid: int) -> None:
@@ -129,11 +135,11 @@ class Reaper:
             self._write(command)
 
     def _write(self, command: dict[str, object]) -> None:
-        if self._process is None or self._process.stdin is None:
+        if self._commands is None:
             return
         try:
-            self._process.stdin.write(json.dumps(command).encode() + b"\n")
-            self._process.stdin.flush()
+            self._commands.write(json.dumps(command).encode() + b"\n")
+            self._commands.flush()
         except OSError:
             _log.warning("the reaper does not listen; it is started again at the next change")
 

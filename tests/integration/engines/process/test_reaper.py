@@ -177,10 +177,10 @@ def test_one_that_was_killed_is_replaced_and_learns_everything_anew(
         assert reaper.pid not in {None, first}
         assert "ended from outside" in caplog.text
         # Its stdin closes as it would if the host were killed.
-        process = reaper._process
+        process, commands = reaper._process, reaper._commands
         assert process is not None
-        assert process.stdin is not None
-        process.stdin.close()
+        assert commands is not None
+        commands.close()
         assert one.wait(timeout=10) == -signal.SIGTERM
         assert two.wait(timeout=10) == -signal.SIGTERM
         process.wait(timeout=10)
