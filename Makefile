@@ -8,7 +8,7 @@ PYTHON := .venv/bin/python
 # A display, if there is one: then `run` opens the window.
 DISPLAY_HERE := $(or $(WAYLAND_DISPLAY),$(DISPLAY))
 
-.PHONY: help run test test-fast lint format shots bench gpu-check setup lock install-desktop clean
+.PHONY: help run test test-fast fuzz soak lint format shots bench gpu-check setup lock install-desktop clean
 
 help: ## Say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 26
@@ -24,6 +24,14 @@ test: ## Set up, build the llama.cpp engine, check the code, run every test
 test-fast: ## Run the unit tests and the pages of the window: no engine, a few minutes
 	@packaging/setup.sh test
 	@packaging/test.sh fast
+
+fuzz: ## Send hostile requests and files for as long as asked: [REQUESTS=20000] [MINUTES=1 for each kind of file] [SEED=N]
+	@packaging/setup.sh test
+	@packaging/fuzz.sh $(if $(REQUESTS),--requests $(REQUESTS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(SEED),--seed $(SEED))
+
+soak: ## Hundreds of streams against a fake engine for an hour, or for [MINUTES=5]: nothing grows, nothing is lost
+	@packaging/setup.sh test
+	@packaging/soak.sh $(if $(MINUTES),--minutes $(MINUTES)) $(if $(STREAMS),--streams $(STREAMS))
 
 lint: ## Check style and types only
 	@packaging/setup.sh test

@@ -31,7 +31,7 @@ SETTLE = 5.0
 
 
 # The folders in the order in which they run: what is quick and fails most often is told first.
-FOLDERS = ("unit", "views", "integration", "e2e")
+FOLDERS = ("unit", "views", "hostile", "integration", "e2e")
 # What a test needs: by where its fixtures, and what its module imports, come from.
 NEEDS = {
     "tests.vllm_environment": "vllm",
@@ -57,7 +57,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark each test by its folder and by what it needs, and run the quick folders first."""
     for item in items:
         folder = _folder(item.path)
-        if folder in {"integration", "e2e"}:
+        if folder in {"hostile", "integration", "e2e"}:
             item.add_marker(folder)
             # Under several workers a file stays with one of them: its fixtures are started once.
             item.add_marker(pytest.mark.xdist_group(item.path.as_posix()))
