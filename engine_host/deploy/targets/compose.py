@@ -15,7 +15,7 @@ from engine_host.deploy.targets.parts import (
     health_command,
     labels,
     models_in_home,
-    shared_files,
+    rendering,
 )
 from engine_host.deploy.targets.quoting import bracketed, compose
 from engine_host.deploy.targets.yaml_text import yaml_text
@@ -33,16 +33,13 @@ def render(deployment: Deployment) -> Rendering:
     }
     text = yaml_text([project], (*heading(deployment), _VARIABLES))
     file = RenderedFile(name="compose.yaml", text=text, about="the service")
-    fetch = "./download.sh && " if deployment.downloads else ""
-    return Rendering(
-        target=RenderTarget.COMPOSE,
-        name=deployment.name,
-        title=deployment.title,
-        files=(file, *shared_files(deployment)),
+    return rendering(
+        RenderTarget.COMPOSE,
+        deployment,
+        (file,),
         check="docker compose config --quiet",
-        start=f"{fetch}docker compose up --detach",
+        start="docker compose up --detach",
         stop="docker compose down",
-        findings=deployment.findings,
     )
 
 

@@ -15,15 +15,14 @@ from engine_host.deploy.targets.parts import (
     labels,
     listening,
     models_variable,
+    rendering,
     script_head,
-    shared_files,
 )
 from engine_host.deploy.targets.quoting import continued, shell
 from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
 
 _TEXT = """{head}name={name}
 {listening}{folders}{gpus}
-# Where the engine said what became of each patch stays here, over containers.
 if [ -n "$({tool} ps --all --quiet --filter "name=^{name}\\$")" ]; then
     # It may finish what it answers just now; a removal by force alone would not wait.
     {tool} stop -t {stop_seconds} "$name" >/dev/null
@@ -82,25 +81,22 @@ def _render(deployment: Deployment, target: RenderTarget) -> Rendering:
         stop_seconds=STOP_SECONDS,
     )
     script = RenderedFile(name="start.sh", text=text, executable=True, about="runs the container")
-    fetch = "./download.sh && " if deployment.downloads else ""
-    return Rendering(
-        target=target,
-        name=deployment.name,
-        title=deployment.title,
-        files=(script, *shared_files(deployment)),
+    return rendering(
+        target,
+        deployment,
+        (script,),
         check="bash -n start.sh",
-        start=f"{fetch}./start.sh",
+        start="./start.sh",
         stop=f"{tool} stop {deployment.name}",
-        findings=deployment.findings,
     )
 
 
 def _folders(deployment: Deployment) -> str:
-    folders = [] if deployment.local else ['"$models"']
+    lines = [] if deployment.local else [f"models={models_variable(deployment)}", 'mkdir -p "$models"']
     if deployment.overlay is not None:
-        folders.append('"$here/ledger"')
-    models = "" if deployment.local else f"models={models_variable(deployment)}\n"
-    return f"{models}mkdir -p {' '.join(folders)}\n" if folders else ""
+        lines.append("# Where the engine says what became of each patch stays here, over containers.")
+        lines.append('mkdir -p "$here/ledger"')
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _gpus(deployment: Deployment, target: RenderTarget) -> str:

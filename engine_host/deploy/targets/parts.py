@@ -2,11 +2,12 @@
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from engine_host.deploy.deployment import Deployment
 from engine_host.protocol.catalog import PresetEngine
-from engine_host.protocol.deploy import RenderedFile
+from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.protocol.plans import Finding
 
 SECRETS = "secrets.env"
 OVERLAY = "overlay"
@@ -95,6 +96,30 @@ def models_variable(deployment: Deployment) -> str:
     home = f"$HOME/{models_in_home(deployment)}"
     inner = f"${{HF_HOME:-{home}}}" if not deployment.downloads else home
     return f"${{SNDR_MODELS:-{inner}}}"
+
+
+def rendering(
+    target: RenderTarget,
+    deployment: Deployment,
+    files: Iterable[RenderedFile],
+    *,
+    check: str,
+    start: str,
+    stop: str,
+    findings: Sequence[Finding] = (),
+) -> Rendering:
+    """Return a target's own files with those that all share; what has to be fetched is fetched first."""
+    fetch = f"./{DOWNLOAD} && " if deployment.downloads else ""
+    return Rendering(
+        target=target,
+        name=deployment.name,
+        title=deployment.title,
+        files=(*files, *shared_files(deployment)),
+        check=check,
+        start=f"{fetch}{start}",
+        stop=stop,
+        findings=(*deployment.findings, *findings),
+    )
 
 
 def shared_files(deployment: Deployment) -> Iterator[RenderedFile]:

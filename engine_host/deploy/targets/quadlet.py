@@ -12,25 +12,14 @@ from engine_host.deploy.targets.parts import (
     OVERLAY,
     SECRETS,
     STOP_SECONDS,
-    heading,
     health_command,
     labels,
     models_in_home,
-    shared_files,
 )
-from engine_host.deploy.targets.quoting import bracketed, unit, unit_plain, unit_value
-from engine_host.deploy.targets.units import (
-    QUADLET_FOLDER,
-    SYSTEMD_FOLDER,
-    Section,
-    command_line,
-    folder_of,
-    install_script,
-    unit_text,
-)
-from engine_host.deploy.watchdog import UNITS as WATCHDOG_UNITS
-from engine_host.deploy.watchdog import watchdog_files
-from engine_host.protocol.deploy import RenderedFile, Rendering, RenderTarget
+from engine_host.deploy.targets.quoting import bracketed, unit, unit_value
+from engine_host.deploy.targets.service import RESTARTS, service_rendering
+from engine_host.deploy.targets.units import command_line, folder_of
+from engine_host.protocol.deploy import Rendering, RenderTarget
 from engine_host.protocol.errors import Reason
 
 _GENERATOR = "/usr/lib/systemd/system-generators/podman-system-generator"
@@ -41,60 +30,19 @@ def render(deployment: Deployment) -> Rendering:
 
     Raises HostError(unsupported) for a model whose path has a colon.
     """
-    name = deployment.name
-    sections: list[Section] = [
-        (
-            "Unit",
-            (
-                ("Description", unit_plain(deployment.title, {})),
-                ("StartLimitIntervalSec", "600"),
-                ("StartLimitBurst", "5"),
-            ),
-        ),
-        ("Container", _container(deployment)),
-        (
-            "Service",
-            (
-                ("Restart", "on-failure"),
-                ("RestartSec", "10"),
-                # Podman fetches the image before the service counts as started.
-                ("TimeoutStartSec", "3600"),
-                ("TimeoutStopSec", str(STOP_SECONDS + 30)),
-            ),
-        ),
-        ("Install", (("WantedBy", "default.target"),)),
-    ]
-    container = RenderedFile(
-        name=f"{name}.container", text=unit_text(heading(deployment), sections), about="the container"
+    service = (
+        *RESTARTS,
+        # Podman fetches the image before the service counts as started.
+        ("TimeoutStartSec", "3600"),
+        ("TimeoutStopSec", str(STOP_SECONDS + 30)),
     )
-    others = ["watchdog.py", *(["download.sh"] if deployment.downloads else [])]
-    install = install_script(deployment, QUADLET_FOLDER, [container.name], others)
-    install = _with_watchdog(deployment, install)
-    fetch = "./download.sh && " if deployment.downloads else ""
-    return Rendering(
-        target=RenderTarget.QUADLET,
-        name=name,
-        title=deployment.title,
-        files=(container, *watchdog_files(deployment), install, *shared_files(deployment)),
+    return service_rendering(
+        RenderTarget.QUADLET,
+        deployment,
+        (("Container", _container(deployment)), ("Service", service)),
+        about="the container",
         check=f'QUADLET_UNIT_DIRS="$PWD" {_GENERATOR} --user --dryrun',
-        start=f"{fetch}./install.sh",
-        stop=f"systemctl --user stop {name}.service",
-        findings=deployment.findings,
-    )
-
-
-def _with_watchdog(deployment: Deployment, install: RenderedFile) -> RenderedFile:
-    """The watchdog's units are systemd's own and belong into its folder."""
-    copies = "".join(
-        f'install -D -m 644 "$here/{name}" "$HOME/{SYSTEMD_FOLDER}/{name}"\n'
-        for name in (pattern.format(name=deployment.name) for pattern in WATCHDOG_UNITS)
-    )
-    return install.model_copy(
-        update={
-            "text": install.text.replace(
-                "systemctl --user daemon-reload", f"{copies}systemctl --user daemon-reload"
-            )
-        }
+        stop=f"systemctl --user stop {deployment.name}.service",
     )
 
 

@@ -6,8 +6,8 @@ from engine_host.deploy.targets.parts import (
     heading,
     listening,
     models_variable,
+    rendering,
     script_head,
-    shared_files,
 )
 from engine_host.deploy.targets.quoting import continued, shell
 from engine_host.protocol.catalog import PresetEngine
@@ -189,15 +189,13 @@ def render(deployment: Deployment) -> Rendering:
         restarts=_RESTARTS,
     )
     script = RenderedFile(name="start.sh", text=text, executable=True, about="runs the engine")
-    return Rendering(
-        target=RenderTarget.SHELL,
-        name=deployment.name,
-        title=deployment.title,
-        files=(script, *shared_files(deployment)),
+    return rendering(
+        RenderTarget.SHELL,
+        deployment,
+        (script,),
         check="bash -n start.sh",
-        start="./download.sh && ./start.sh" if deployment.downloads else "./start.sh",
+        start="./start.sh",
         stop="Ctrl+C, or a TERM signal to start.sh",
-        findings=deployment.findings,
     )
 
 

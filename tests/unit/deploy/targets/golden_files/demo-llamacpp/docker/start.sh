@@ -11,7 +11,6 @@ port=${SNDR_PORT:-8000}
 address=${address#[} address=${address%]} at=$address
 case $address in *:*) at="[$address]" ;; esac
 
-# Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(docker ps --all --quiet --filter "name=^sndr-demo-llamacpp\$")" ]; then
     # It may finish what it answers just now; a removal by force alone would not wait.
     docker stop -t 60 "$name" >/dev/null

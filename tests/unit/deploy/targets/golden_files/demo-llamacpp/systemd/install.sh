@@ -4,12 +4,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-units=$HOME/.config/systemd/user
 folder=$HOME/.local/share/sndr/deploy/sndr-demo-llamacpp
-mkdir -p "$units" "$folder" "$HOME/.cache/huggingface"
-install -m 644 "$here/sndr-demo-llamacpp.service" "$units/sndr-demo-llamacpp.service"
-install -m 644 "$here/sndr-demo-llamacpp-watchdog.service" "$units/sndr-demo-llamacpp-watchdog.service"
-install -m 644 "$here/sndr-demo-llamacpp-watchdog.timer" "$units/sndr-demo-llamacpp-watchdog.timer"
+mkdir -p "$folder" "$HOME/.cache/huggingface"
+install -D -m 644 "$here/sndr-demo-llamacpp.service" "$HOME/.config/systemd/user/sndr-demo-llamacpp.service"
+install -D -m 644 "$here/sndr-demo-llamacpp-watchdog.service" "$HOME/.config/systemd/user/sndr-demo-llamacpp-watchdog.service"
+install -D -m 644 "$here/sndr-demo-llamacpp-watchdog.timer" "$HOME/.config/systemd/user/sndr-demo-llamacpp-watchdog.timer"
 install -m 755 "$here/watchdog.py" "$folder/watchdog.py"
 # The values that a person filled in stay.
 [ -f "$folder/secrets.env" ] || install -m 600 "$here/secrets.env" "$folder/secrets.env"

@@ -10,9 +10,9 @@ port=${SNDR_PORT:-8000}
 # Before a port an address of IPv6 stands in brackets, and alone without them.
 address=${address#[} address=${address%]} at=$address
 case $address in *:*) at="[$address]" ;; esac
+# Where the engine says what became of each patch stays here, over containers.
 mkdir -p "$here/ledger"
 
-# Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(podman ps --all --quiet --filter "name=^sndr-demo-vllm\$")" ]; then
     # It may finish what it answers just now; a removal by force alone would not wait.
     podman stop -t 60 "$name" >/dev/null

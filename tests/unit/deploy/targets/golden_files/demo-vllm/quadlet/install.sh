@@ -4,17 +4,16 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-units=$HOME/.config/containers/systemd
 folder=$HOME/.local/share/sndr/deploy/sndr-demo-vllm
-mkdir -p "$units" "$folder" "$HOME/.cache/huggingface"
-install -m 644 "$here/sndr-demo-vllm.container" "$units/sndr-demo-vllm.container"
+mkdir -p "$folder" "$HOME/.cache/huggingface"
+install -D -m 644 "$here/sndr-demo-vllm.container" "$HOME/.config/containers/systemd/sndr-demo-vllm.container"
+install -D -m 644 "$here/sndr-demo-vllm-watchdog.service" "$HOME/.config/systemd/user/sndr-demo-vllm-watchdog.service"
+install -D -m 644 "$here/sndr-demo-vllm-watchdog.timer" "$HOME/.config/systemd/user/sndr-demo-vllm-watchdog.timer"
 install -m 755 "$here/watchdog.py" "$folder/watchdog.py"
 rm -rf "$folder/overlay" && cp -R "$here/overlay" "$folder/overlay"
 mkdir -p "$folder/ledger"
 # The values that a person filled in stay.
 [ -f "$folder/secrets.env" ] || install -m 600 "$here/secrets.env" "$folder/secrets.env"
-install -D -m 644 "$here/sndr-demo-vllm-watchdog.service" "$HOME/.config/systemd/user/sndr-demo-vllm-watchdog.service"
-install -D -m 644 "$here/sndr-demo-vllm-watchdog.timer" "$HOME/.config/systemd/user/sndr-demo-vllm-watchdog.timer"
 systemctl --user daemon-reload
 if [ "${1:-}" != --no-start ]; then
     systemctl --user start sndr-demo-vllm.service

@@ -11,12 +11,13 @@ port=${SNDR_PORT:-8000}
 address=${address#[} address=${address%]} at=$address
 case $address in *:*) at="[$address]" ;; esac
 models=${SNDR_MODELS:-${HF_HOME:-$HOME/.cache/huggingface}}
-mkdir -p "$models" "$here/ledger"
+mkdir -p "$models"
+# Where the engine says what became of each patch stays here, over containers.
+mkdir -p "$here/ledger"
 # SNDR_GPUS names others, by UUID: nvidia-smi -L lists them.
 gpus=1
 [ -z "${SNDR_GPUS:-}" ] || gpus="\"device=$SNDR_GPUS\""
 
-# Where the engine said what became of each patch stays here, over containers.
 if [ -n "$(docker ps --all --quiet --filter "name=^sndr-qwen3-embedding-0-6b\$")" ]; then
     # It may finish what it answers just now; a removal by force alone would not wait.
     docker stop -t 60 "$name" >/dev/null

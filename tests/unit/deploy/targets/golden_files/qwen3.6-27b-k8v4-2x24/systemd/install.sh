@@ -4,12 +4,11 @@ set -euo pipefail
 
 here=$(cd -- "$(dirname -- "${BASH_SOURCE[0]}")" && pwd)
 
-units=$HOME/.config/systemd/user
 folder=$HOME/.local/share/sndr/deploy/sndr-qwen3-6-27b-k8v4-2x24
-mkdir -p "$units" "$folder" "$HOME/.cache/huggingface"
-install -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24.service" "$units/sndr-qwen3-6-27b-k8v4-2x24.service"
-install -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24-watchdog.service" "$units/sndr-qwen3-6-27b-k8v4-2x24-watchdog.service"
-install -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24-watchdog.timer" "$units/sndr-qwen3-6-27b-k8v4-2x24-watchdog.timer"
+mkdir -p "$folder" "$HOME/.cache/huggingface"
+install -D -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24.service" "$HOME/.config/systemd/user/sndr-qwen3-6-27b-k8v4-2x24.service"
+install -D -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24-watchdog.service" "$HOME/.config/systemd/user/sndr-qwen3-6-27b-k8v4-2x24-watchdog.service"
+install -D -m 644 "$here/sndr-qwen3-6-27b-k8v4-2x24-watchdog.timer" "$HOME/.config/systemd/user/sndr-qwen3-6-27b-k8v4-2x24-watchdog.timer"
 install -m 755 "$here/watchdog.py" "$folder/watchdog.py"
 rm -rf "$folder/overlay" && cp -R "$here/overlay" "$folder/overlay"
 mkdir -p "$folder/ledger"
