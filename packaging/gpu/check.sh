@@ -17,8 +17,8 @@ make_environment() {
         { echo "There is neither .venv (make setup) nor .whl/ (packaging/gpu/bundle.sh)." >&2; exit 1; }
     "$base" -m venv --clear --without-pip .gpu-venv
     site=$(.gpu-venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
-    "$base" -m pip install -q --disable-pip-version-check --no-index --no-deps --no-compile --no-cache-dir \
-        --target "$site" .whl/*.whl
+    "$base" -m pip install -q --disable-pip-version-check --no-index --find-links .whl --no-deps --no-compile \
+        --no-cache-dir --require-hashes --target "$site" -r .whl/packages.lock
     # This tree, and behind our own packages what the machine's Python has (NumPy).
     { echo "$PWD"; "$base" -c 'import sysconfig; print(sysconfig.get_path("purelib"))'; } >"$site/zz_machine.pth"
     # pip puts programs into bin/ of the target; uv is looked for beside the Python.

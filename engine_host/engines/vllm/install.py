@@ -153,19 +153,19 @@ async def _packages(request: InstallRequest, python: str, log: IO[str], report: 
     _step(report, 2)
     await _run([_uv(), "venv", "-q", "--clear", "--python", python, str(home)], home.parent, log)
     into = [_uv(), "pip", "install", "--python", str(home / "bin" / "python"), "--no-deps"]
-    into += ["--only-binary", ":all:", *sources.arguments]
+    into += ["--only-binary", ":all:", "--require-hashes", *sources.arguments]
     if pin.packages_first:
         _step(report, 3)
         local = await asyncio.to_thread(
             has_wheel, sources.links, pin.packages_first[0], environment_tags(home)
         )
         index = [] if local else ["--index", TORCH_CPU_INDEX]
-        await _run([*into, *index, *pin.packages_first], home.parent, log)
+        await _run([*into, *index, "-r", str(pin.lock_first)], home.parent, log)
     total = len(re.findall(r"^[a-z0-9][^\s=]*==", pin.lock.read_text(encoding="utf-8"), re.MULTILINE))
     _step(report, 4, f"{total} packages, {pin.download / 2**30:.1f} GiB to download unless they are cached")
     watching = asyncio.create_task(_watch(home, total, report))
     try:
-        await _run([*into, "--require-hashes", "--compile-bytecode", "-r", str(pin.lock)], home.parent, log)
+        await _run([*into, "--compile-bytecode", "-r", str(pin.lock)], home.parent, log)
     finally:
         watching.cancel()
         with contextlib.suppress(asyncio.CancelledError):

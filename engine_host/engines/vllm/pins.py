@@ -37,9 +37,14 @@ class Pin:
         """Every other package, with hashes."""
         return LOCKS / f"{self.id}.lock"
 
+    @property
+    def lock_first(self) -> Path:
+        """The packages that come first, with hashes."""
+        return LOCKS / f"{self.id}.torch.lock"
+
 
 # The first of a build is the current one. torch for the CPU is not on PyPI: PyTorch's own index has it, and
-# a folder of wheels that pip is set up with may have it; neither has a hash that a lock could hold for both.
+# a folder of wheels that pip is set up with may have it. Its lock holds the hash of PyTorch's own file.
 PINS = (
     Pin("0.32.0", "cuda", round(8.0 * _GIB), round(3.7 * _GIB), 12 * _GIB),
     Pin("0.26.0", "cuda", round(7.6 * _GIB), round(3.64 * _GIB), 12 * _GIB),

