@@ -18,7 +18,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
-from engine_host.protocol.engine_settings.table import Overrides, foreign_to
+from engine_host.protocol.engine_settings.table import Overrides, exclusive, foreign_to
 from engine_host.protocol.presets import CatalogFault
 
 # Weights that each engine reads.
@@ -27,8 +27,6 @@ FORMATS = {
     PresetEngine.VLLM: "safetensors",
     PresetEngine.SGLANG: "safetensors",
 }
-# Settings that say the same thing in two ways.
-EXCLUSIVE = (("gpu_memory", "kv_cache_gib"),)
 
 _Check = Callable[[Any, Catalog], Iterable[CatalogFault]]
 
@@ -232,7 +230,7 @@ def _layer(
 
 
 def _settings(one: Loaded[Any], settings: Overrides, path: tuple[str | int, ...]) -> Iterator[CatalogFault]:
-    for first, second in EXCLUSIVE:
+    for first, second in exclusive():
         if getattr(settings, first) is not None and getattr(settings, second) is not None:
             yield one.fault(
                 (*path, second), f"it and {first} say the same thing", f"Give one: {first} or it."

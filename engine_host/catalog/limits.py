@@ -4,8 +4,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.catalog.checks import EXCLUSIVE
 from engine_host.protocol.catalog import Limit
+from engine_host.protocol.engine_settings.table import exclusive
 from engine_host.protocol.plans import Layer
 from engine_host.protocol.presets import ResolvedSetting, SetBy, SettingConflict
 
@@ -33,7 +33,7 @@ def conflicts(
             and (reason := _beyond(setting.value, bound.limit))
         ):
             yield _conflict((setting.name,), setting.by, bound.by, f"but {reason}", bound.limit.because)
-    for first, second in EXCLUSIVE:
+    for first, second in exclusive():
         yield from _excluded(values.get(first), values.get(second))
     parallel = values.get("tensor_parallel")
     if heads is not None and parallel is not None and parallel.value and heads.value % parallel.value:

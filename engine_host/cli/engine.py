@@ -45,7 +45,7 @@ def list_servers(out: Output) -> Exit | None:
         )
         for server in page.servers
     ]
-    lines = table(("", "server", "version", "computes on", "KV types", "state"), rows)
+    lines = table(("next", "server", "version", "computes on", "KV types", "state"), rows)
     if page.comparison is not None:
         lines += ["", *_compared(page.comparison)]
     lines += ["", *_environments(environments)]
@@ -64,7 +64,7 @@ def _environments(page: InstallationPage) -> list[str]:
         )
         for one in page.installations
     ]
-    return table(("vLLM", "disk", "state", ""), rows)
+    return table(("vLLM", "disk", "state", "note"), rows)
 
 
 def _state(one: Installation) -> str:
@@ -205,7 +205,7 @@ def jobs(out: Output) -> Exit | None:
     with connected() as client:
         page = client.call(ops.JOBS)
     rows = [(job.id, job.state.value, job.title, _where(job)) for job in page.jobs]
-    out.result(page, table(("id", "state", "job", ""), rows) if rows else "No jobs.")
+    out.result(page, table(("id", "state", "job", "note"), rows) if rows else "No jobs.")
     return None
 
 

@@ -165,7 +165,7 @@ def _lines(report: FitReport) -> list[str]:
         rows.append(("together", size(device.needed), "", "", f"of {size(device.room)} to be used"))
         if device.taken:
             rows.append(("taken by others", size(device.taken), "", "", ""))
-        lines += table(("part", "bytes", "between", "from", ""), rows)
+        lines += table(("part", "bytes", "between", "from", "note"), rows)
     if report.verdict is not Verdict.CANNOT_RUN:
         lines += [
             "",
@@ -213,7 +213,7 @@ def _kv(report: FitReport) -> list[str]:
         )
         for choice in report.kv_choices
     ]
-    return ["", *table(("KV type", "a token", "longest context", ""), rows)]
+    return ["", *table(("KV type", "a token", "longest context", "verdict"), rows)]
 
 
 def _ceiling(found: Roofline) -> list[str]:

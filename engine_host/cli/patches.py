@@ -61,7 +61,7 @@ def list_patches(out: Output, family: str | None) -> Exit | None:
         (patch.id, patch.switch, patch.family, "+".join(patch.kinds), patch.applies_to.vllm, patch.title)
         for patch in shown
     ]
-    lines = table(("patch", "", "family", "kind", "vLLM", "what it does"), rows)
+    lines = table(("patch", "switch", "family", "kind", "vLLM", "what it does"), rows)
     for fault in page.faults:
         lines.append(f"Not usable: {fault.problem.message}")
     out.result(page.model_copy(update={"patches": tuple(shown)}), lines)
@@ -98,7 +98,7 @@ def check(out: Output, vllm: str | None) -> Exit | None:
         page = hold.client.call(ops.CHECK_PATCHES, PatchQuery(vllm=_meant(vllm)))
     lines = [f"vLLM {page.vllm} ({page.source})", ""]
     lines += table(
-        ("patch", "", "needed by"),
+        ("patch", "verdict", "needed by"),
         [(one.patch, _verdict(one.verdict), ", ".join(one.needed_by)) for one in page.checks],
     )
     for one in page.checks:
@@ -162,7 +162,7 @@ def plan(
     ]
     if planned.left_out:
         rows = [(one.patch, one.reason, one.detail) for one in planned.left_out]
-        lines += ["", *table(("left out", "reason", ""), rows)]
+        lines += ["", *table(("left out", "reason", "because"), rows)]
     out.result(planned, lines)
     return None
 
@@ -290,7 +290,7 @@ def bisect(
         )
         for number, one in enumerate(found.trials, 1)
     ]
-    lines = [*table(("trial", "", "took", "patches", "why"), rows), "", found.sentence]
+    lines = [*table(("trial", "result", "took", "patches", "why"), rows), "", found.sentence]
     if found.engine is not None and not stays:
         lines.append("It ran in a host of this command, and ended with it.")
     if found.command:
@@ -333,7 +333,7 @@ def _live(out: Output, engine: str | None, operation: Operation[Nothing, EngineP
             rank = "" if process.rank is None else f" {process.rank}"
             rows.append((f"{process.role}{rank} {process.pid}", result.patch, result.outcome, ms, text))
     if rows:
-        lines += ["", *table(("process", "patch", "outcome", "took", ""), rows)]
+        lines += ["", *table(("process", "patch", "outcome", "took", "note"), rows)]
     out.result(found, lines)
     return Exit.ENGINE if dead else None
 

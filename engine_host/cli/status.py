@@ -146,7 +146,7 @@ def models(out: Output, scan: bool) -> Exit | None:
     ]
     out.result(
         page,
-        table(("model", "format", "type", "size", "context", "found in", ""), rows)
+        table(("model", "format", "type", "size", "context", "found in", "note"), rows)
         if rows
         else "No models found.",
     )

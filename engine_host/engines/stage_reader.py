@@ -26,7 +26,8 @@ class StageChange:
 class StageReader:
     """Reads the stages of one start; each begins once, and none after the last of the table.
 
-    A pattern may have a group `detail`. `buffers` are bytes by the engine's name for them.
+    A pattern may have a group `detail`, or a group `init`: how long the engine says that its initialisation
+    took, which spans other stages. `buffers` are bytes by the engine's name for them.
     """
 
     stages: ClassVar[Sequence[tuple[str, re.Pattern[str]]]]
@@ -42,7 +43,7 @@ class StageReader:
         for name, pattern in self.stages if self.stages[-1][0] not in self._seen else ():
             if name not in self._seen and (found := pattern.search(line)) is not None:
                 self._seen.append(name)
-                return StageChange(name, found.groupdict().get("detail") or "", dict(self.buffers))
+                return StageChange(name, _said(found), dict(self.buffers))
         if changed and self._seen:
             return StageChange(self._seen[-1], self.detail(), dict(self.buffers))
         return None
@@ -54,3 +55,11 @@ class StageReader:
     def detail(self) -> str:
         """Return the sizes that are known so far, in words."""
         return ""
+
+
+def _said(found: re.Match[str]) -> str:
+    """Return the detail of a stage; beside the stage's own time another one says what it is of."""
+    groups = found.groupdict()
+    if groups.get("init"):
+        return f"engine initialised in {groups['init']}"
+    return groups.get("detail") or ""

@@ -1,14 +1,16 @@
 """The engine that runs now and is replaced by a start: one engine runs at a time."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.launch.resolution import Resolution
+from engine_host.protocol.engine_settings.table import SETTINGS, means_something
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import Finding, LaunchPlan
+from engine_host.protocol.plans import Finding, LaunchPlan, Setting
 
 
 def replaced(running: Sequence[Engine]) -> list[Finding]:
@@ -51,6 +53,7 @@ def changes(
         return ()
     plan: LaunchPlan = running[0].plan
     before = {setting.name: setting.value for setting in plan.settings}
+    after = resolved.values()
     same = plan.engine == engine
     found = [] if plan.preset == preset else [f"preset: {plan.preset or 'none'} → {preset or 'none'}"]
     found += [] if same else [f"engine: {plan.engine} → {engine}"]
@@ -58,7 +61,7 @@ def changes(
         f"{setting.name}: {_in_words(before.get(setting.name))} → {_in_words(setting.value)}"
         for setting in resolved.settings()
         # Another engine has settings of its own; what it lacks did not change.
-        if before.get(setting.name) != setting.value and (same or setting.name in before)
+        if (same or setting.name in before) and _changes(engine, setting, before, after)
     ]
     had = plan.patches.chosen if plan.patches else ()
     gets = patches.chosen if patches else ()
@@ -68,8 +71,19 @@ def changes(
     return (*found, *([f"patches: {' '.join(moved)}"] if moved else ()))
 
 
+def _changes(engine: str, setting: Setting, before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    """Return True where the engine would do something else: two words for one thing are no change."""
+    row, was = SETTINGS.get(setting.name), before.get(setting.name)
+    if row is None:
+        return bool(was != setting.value)
+    meant = any(means_something(setting.name, values) for values in (before, after))
+    return meant and not row.same(engine, row.spelled(was), setting.value)
+
+
 def _in_words(value: object) -> str:
     """A value for people; None leaves it to the engine."""
     if value is None:
         return "auto"
+    if isinstance(value, list | tuple):
+        return " ".join(map(str, value)) or "none"
     return ("no", "yes")[value] if isinstance(value, bool) else str(value)

@@ -74,14 +74,13 @@ def list_presets(
             item.preset.card.status.value,
             item.preset.engine.value,
             _needs(item.preset),
-            "own" if item.origin == "user" else "",
+            "own" if item.origin == "user" else "program",
             item.preset.title,
         )
         for item in shown
     ]
-    lines = (
-        table(("preset", "status", "engine", "needs", "", ""), rows) if rows else ["No preset is like that."]
-    )
+    headings = ("preset", "status", "engine", "needs", "from", "title")
+    lines = table(headings, rows) if rows else ["No preset is like that."]
     lines += fault_lines(page.faults)
     out.result(page.model_copy(update={"presets": shown}), lines)
     return None
@@ -104,7 +103,7 @@ def hardware(out: Output) -> Exit | None:
         )
         for gpu in page.hardware
     ]
-    lines = table(("hardware", "", "SM", "memory", "bandwidth", "arithmetic"), rows)
+    lines = table(("hardware", "GPU", "SM", "memory", "bandwidth", "arithmetic"), rows)
     if page.here is not None:
         known = page.here.hardware or "which is not in the catalogue"
         lines += ["", f"Here: {page.here.count} × {page.here.name} ({known})."]
@@ -362,11 +361,11 @@ def _setting_lines(found: ResolvedPreset) -> list[str]:
             _value(setting.value),
             setting.by.layer.value,
             _place(setting.by),
-            "; ".join(f"over {_value(by.value)} ({by.layer.value})" for by in setting.over),
+            "; ".join(f"{_value(by.value)} ({by.layer.value})" for by in setting.over),
         )
         for setting in found.settings
     ]
-    return table(("setting", "value", "layer", "from", ""), rows)
+    return table(("setting", "value", "layer", "from", "overrides"), rows)
 
 
 def _value(value: object) -> str:

@@ -124,7 +124,7 @@ def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:
         "with drafts, ≤",
         "measured",
         "missing",
-        "",
+        "why",
     )
     return table(headings, rows)
 

@@ -232,7 +232,7 @@ def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
                 if stage.ended_at is not None and stage.name not in printed:
                     printed.add(stage.name)
                     took = duration(stage.ended_at - stage.started_at)
-                    out.note(f"  {stage.name}  {stage.detail + '  ' if stage.detail else ''}{took}")
+                    out.note(f"  {stage.name}  {took}{'  ' + stage.detail if stage.detail else ''}")
                 if out.as_json:
                     out.record(event)
                 continue

@@ -10,7 +10,7 @@ import psutil
 
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.servers import PLAIN_KV_TYPES, ServerCapabilities
-from engine_host.protocol.engine_settings.row import LLAMA_CPP, EngineSetting
+from engine_host.protocol.engine_settings.row import LLAMA_CPP, OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
 
@@ -32,7 +32,6 @@ _OWNED_FLAGS = frozenset(
         "--models-preset", "-cram", "--cache-ram",
     }
 )  # fmt: skip
-_NO_SPECULATION = ("off", "none", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +210,7 @@ def _check_kv_type(name: str, values: Mapping[str, Any], server: ServerCapabilit
 
 
 def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities) -> list[str]:
-    if speculation in _NO_SPECULATION:
+    if speculation == OFF:
         return []
     _need(server, "--spec-type")
     kinds = speculation.split(",")

@@ -12,6 +12,7 @@ from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT
 from engine_host.engines.llamacpp.log import LlamaCppStageReader, explain_exit
 from engine_host.engines.metrics import Metrics, whole
 from engine_host.engines.readiness import READ_SECONDS, Probe
+from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan
@@ -132,7 +133,7 @@ async def verify_ready(
     client: httpx.AsyncClient,
     alias: str,
     *,
-    speculation: str = "off",
+    speculation: str = OFF,
     embeddings: bool = False,
     started_at: float,
 ) -> Verification:
@@ -143,7 +144,7 @@ async def verify_ready(
         _VERIFY_SECONDS,
         embeddings,
         completion={"cache_prompt": False},
-        speculation="" if speculation in {"off", "none"} else speculation,
+        speculation="" if speculation == OFF else speculation,
         must_draft=any(kind.startswith("draft-") for kind in speculation.split(",")),
         # The counter moves when the slot is released, a moment after the answer was sent.
         tries=20,

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
-from engine_host.protocol.engine_settings.row import VLLM, EngineSetting
+from engine_host.protocol.engine_settings.row import OFF, VLLM, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
 
@@ -41,7 +41,6 @@ KV_CACHE_DTYPES = (
     "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
     "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
 )  # fmt: skip
-_NO_PARSER = (None, "off", "none", "")
 # sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
 _LONGEST_SOCKET = 103
 
@@ -128,11 +127,11 @@ def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Seq
         case "speculation":
             config = speculative_config(value, values["draft_tokens"])
             return () if config is None else (row.arguments[VLLM].flag, config)
-        case "tool_parser" | "reasoning_parser" if value in _NO_PARSER or values["embeddings"]:
+        case "tool_parser" | "reasoning_parser" if values["embeddings"]:
             # An embedding has nothing to parse.
             return ()
-        case "tool_parser":
-            return ("--enable-auto-tool-choice", row.arguments[VLLM].flag, value)
+        case "tool_parser" if words := row.arguments[VLLM].written(value):
+            return ("--enable-auto-tool-choice", *words)
         case "extra_arguments":
             return tuple(map(str, value or ()))
     return row.arguments[VLLM].written(value) or ()
@@ -163,7 +162,7 @@ def speculative_config(speculation: str, draft_tokens: int) -> str | None:
 
     `speculation` is `off`, `mtp`, `ngram` or the JSON object itself.
     """
-    if speculation in {"off", "none", ""}:
+    if speculation == OFF:
         return None
     if speculation.startswith("{"):
         return speculation
@@ -178,7 +177,7 @@ def speculation_method(speculation: str) -> str | None:
 
     Raises HostError(setting_invalid) for text that begins like JSON and is none.
     """
-    if speculation in {"off", "none", ""}:
+    if speculation == OFF:
         return None
     if not speculation.startswith("{"):
         return speculation

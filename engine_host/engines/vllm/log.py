@@ -28,7 +28,7 @@ _STAGES = (
     (MEMORY, re.compile(r"Model loading took (?P<detail>\S+ GiB)|Warming up done|torch\.compile took")),
     (GRAPHS, re.compile(r"GPU KV cache size: (?P<detail>[\d,]+ tokens)")),
     (WARM_UP, re.compile(r"CPU KV cache size: (?P<detail>[\d,]+ tokens)")),
-    (SERVING, re.compile(r"init engine \(.*\) took (?P<detail>.+? s)\b")),
+    (SERVING, re.compile(r"init engine \(.*\) took (?P<init>.+? s)\b")),
     (SERVING, re.compile(r"Starting vLLM server on")),
 )
 _GIB = re.compile(

@@ -92,8 +92,6 @@ def _capacity(
 
 
 def _speculation(resolved: Resolution, info: CheckpointInfo, environment: Environment) -> None:
-    if resolved["speculation"] in {"none", ""}:
-        resolved.replace("speculation", "off")
     breaks = breaks_prefix_caching(info, str(resolved["speculation"]), environment.build)
     # A profile means prefix caching in general; only a person means it here.
     meant = resolved.layer("prefix_caching") in {Layer.USER, Layer.OVERRIDE}
@@ -113,9 +111,6 @@ def _parsers(resolved: Resolution, info: CheckpointInfo) -> None:
         reasoning = {"qwen": "qwen3", "deep": "deepseek_r1"}.get(info.model_type[:4])
     why = "the chat template thinks in <think>" if reasoning else "the chat template does not think"
     resolved.set("reasoning_parser", reasoning, Layer.MODEL, why)
-    for name in ("tool_parser", "reasoning_parser"):
-        if resolved[name] in {"none", ""}:
-            resolved.replace(name, "off")
 
 
 def _memory(resolved: Resolution, info: CheckpointInfo, environment: Environment, machine: Machine) -> None:
@@ -151,7 +146,7 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
 def refuse_wrong(requested: Overrides, environment: Environment) -> None:
     """Raise HostError(setting_invalid) for a value that vLLM's build does not know."""
     speculation = requested.speculation
-    if speculation and not speculation.startswith("{") and speculation not in {*_METHODS, "none"}:
+    if speculation and not speculation.startswith("{") and speculation not in _METHODS:
         raise HostError(
             Reason.SETTING_INVALID,
             f"vLLM does not know the speculation {speculation}.",

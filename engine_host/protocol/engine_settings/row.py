@@ -10,6 +10,7 @@ from pydantic.fields import FieldInfo
 
 LLAMA_CPP, VLLM, SGLANG = "llama.cpp", "vllm", "sglang"
 _NAMES = {LLAMA_CPP: "llama.cpp", VLLM: "vLLM"}
+OFF = "off"
 _LARGEST = 10_000_000
 # The least that a form offers above a bound that is no value itself.
 _ABOVE = 0.01
@@ -67,7 +68,9 @@ class EngineSetting:
     `default` is what a start has when no layer says more, and `why` the reason. `build` is the build of vLLM
     for which forms offer it. `kind` is whole, decimal, choice, text or words. A choice offers `choices`, or
     what server and model have. `option` is its named option on the command line, which several settings may
-    share. `more` keeps it below "More settings". The last four follow from the field's name and type.
+    share. `more` keeps it below "More settings". `also_off` are other spellings of `off`, which are read as
+    that. `excludes` is a setting that says the same in another way. `only_with` is a setting that this one
+    is about: while that is off, this means nothing. The last four follow from the field's name and type.
     """
 
     caption: str
@@ -84,6 +87,9 @@ class EngineSetting:
     more: bool = False
     needs_restart: bool = True
     since: str = "0.1.0"
+    also_off: tuple[str, ...] = ()
+    excludes: str = ""
+    only_with: str = ""
     name: str = ""
     kind: str = ""
     low: float = 0
@@ -109,6 +115,20 @@ class EngineSetting:
     def spoken(self) -> str:
         """Its name for screen readers."""
         return f"{self.caption}: {self.help}"
+
+    def spelled(self, value: Any) -> Any:
+        """Return a value in the one spelling that it has inside."""
+        return OFF if isinstance(value, str) and value in self.also_off else value
+
+    def same(self, engine: str, one: Any, other: Any) -> bool:
+        """Return True where two values are the same start of an engine."""
+        if one == other:
+            return True
+        argument = self.arguments.get(engine)
+        if argument is None or not argument.flags:
+            return False
+        words = argument.written(one)
+        return words is not None and words == argument.written(other)
 
     def default_of(self, engine: str) -> Any:
         """Return what a start on an engine has when no layer says more."""

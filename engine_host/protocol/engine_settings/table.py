@@ -8,10 +8,11 @@ catalogue may set, and the engines' arguments, in this order.
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
-from pydantic import Field
+from pydantic import Field, ValidationInfo, field_validator
 
 from engine_host.protocol.base import Command
 from engine_host.protocol.engine_settings.row import (
+    OFF,
     SGLANG,
     VLLM,
     Argument,
@@ -20,7 +21,8 @@ from engine_host.protocol.engine_settings.row import (
     row_of,
 )
 
-_UNASKED = ("off", "auto")
+_UNASKED = (OFF, "auto")
+_ALSO_OFF = ("none", "")
 
 
 class Overrides(Command):
@@ -172,6 +174,7 @@ class Overrides(Command):
             unit="GiB",
             vllm=Argument("--kv-cache-memory-bytes"),
             build="cpu",
+            excludes="gpu_memory",
         ),
     ] = None
     gpu_memory: Annotated[
@@ -240,13 +243,14 @@ class Overrides(Command):
         EngineSetting(
             "Speculation",
             "off; llama.cpp: draft-mtp or an n-gram kind of the server; vLLM: mtp, ngram or JSON",
-            default="off",
+            default=OFF,
             why="measure what it gains on your prompts",
-            llama_cpp=Argument("--spec-type"),
-            vllm=Argument("--speculative-config", ("-sc",)),
-            sglang=Argument(implied=("off",)),
+            llama_cpp=Argument("--spec-type", implied=(OFF,)),
+            vllm=Argument("--speculative-config", ("-sc",), implied=(OFF,)),
+            sglang=Argument(implied=(OFF,)),
             kind="choice",
             option="--speculation",
+            also_off=_ALSO_OFF,
         ),
     ] = None
     draft_tokens: Annotated[
@@ -261,6 +265,7 @@ class Overrides(Command):
             llama_cpp=Argument("--spec-draft-n-max"),
             vllm=Argument(),
             sglang=Argument(),
+            only_with="speculation",
         ),
     ] = None
     gpu_layers: Annotated[
@@ -292,9 +297,10 @@ class Overrides(Command):
         EngineSetting(
             "Tool parser",
             "parser of tool calls",
-            vllm=Argument("--tool-call-parser", ("--enable-auto-tool-choice",)),
+            vllm=Argument("--tool-call-parser", ("--enable-auto-tool-choice",), implied=(OFF,)),
             sglang=Argument("--tool-call-parser", implied=_UNASKED),
             more=True,
+            also_off=_ALSO_OFF,
         ),
     ] = None
     reasoning_parser: Annotated[
@@ -302,9 +308,10 @@ class Overrides(Command):
         EngineSetting(
             "Reasoning parser",
             "parser of reasoning",
-            vllm=Argument("--reasoning-parser"),
+            vllm=Argument("--reasoning-parser", implied=(OFF,)),
             sglang=Argument("--reasoning-parser", implied=_UNASKED),
             more=True,
+            also_off=_ALSO_OFF,
         ),
     ] = None
     embeddings: Annotated[
@@ -332,6 +339,12 @@ class Overrides(Command):
         ),
     ] = ()
 
+    @field_validator("*")
+    @classmethod
+    def _spelled(cls, value: Any, info: ValidationInfo) -> Any:
+        row = SETTINGS.get(info.field_name or "")
+        return value if row is None else row.spelled(value)
+
 
 SETTINGS: dict[str, EngineSetting] = {
     name: row_of(name, info) for name, info in Overrides.model_fields.items()
@@ -353,6 +366,17 @@ def foreign_to(engine: str) -> tuple[str, ...]:
     """Return the settings that mean nothing to an engine; SGLang is told vLLM's, as far as it has words."""
     own = VLLM if engine == SGLANG else engine
     return tuple(name for name, row in SETTINGS.items() if own not in row.arguments)
+
+
+def exclusive() -> Iterator[tuple[str, str]]:
+    """Yield the pairs of settings that say the same in two ways."""
+    return ((row.excludes, name) for name, row in SETTINGS.items() if row.excludes)
+
+
+def means_something(name: str, values: Mapping[str, Any]) -> bool:
+    """Return False for a setting of something that is off among these values."""
+    needed = SETTINGS[name].only_with if name in SETTINGS else ""
+    return not needed or values.get(needed, SETTINGS[needed].default) != OFF
 
 
 def flags_of(engine: str) -> frozenset[str]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean, median
 
+from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Engine, Latency, Readings, Request, RequestState
 from engine_host.protocol.plans import EngineKind
 from sndr_gui.kit import formats
@@ -240,7 +241,7 @@ def latency_source(engine: Engine) -> str:
 
 def speculation(engine: Engine, readings: Readings | None) -> Speculation | None:
     """Return the counts of draft tokens; None where nothing is drafted."""
-    if engine.plan.speculation in ("off", "none", ""):
+    if engine.plan.speculation == OFF:
         return None
     found = readings or Readings(at=0)
     return Speculation(

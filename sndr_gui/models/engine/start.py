@@ -27,8 +27,6 @@ STATE_WORDS = {
     EngineState.FAILED: "Failed",
     EngineState.UNLOADED: "Stopped",
 }
-# The stage in which vLLM says how long it took by its own clock, which began with another stage.
-_SERVING = "Serving"
 STARTING = (EngineState.PREPARING, EngineState.STARTING)
 SERVING = (EngineState.READY, EngineState.BUSY)
 ENDING = (EngineState.DRAINING, EngineState.STOPPING)
@@ -80,15 +78,9 @@ def stage_rows(stages: tuple[StageTime, ...], now: float, failed: bool = False) 
             # The host ends the last stage with the engine; it is the one that did not come to its end.
             state = "failed"
         rows.append(
-            StageRow(stage.name, _detail(stage), formats.duration(max(0.0, end - stage.started_at)), state)
+            StageRow(stage.name, stage.detail, formats.duration(max(0.0, end - stage.started_at)), state)
         )
     return tuple(rows)
-
-
-def _detail(stage: StageTime) -> str:
-    """Return the detail of a stage; a length of time of its own is not the stage's."""
-    is_time = stage.name == _SERVING and stage.detail.endswith(" s")
-    return f"counted by the engine itself: {stage.detail}" if is_time else stage.detail
 
 
 def start_failed(engine: Engine) -> bool:

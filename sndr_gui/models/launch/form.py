@@ -7,13 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.protocol.engine_settings.row import EngineSetting
-from engine_host.protocol.engine_settings.table import Overrides, settings_of
+from engine_host.protocol.engine_settings.row import OFF, EngineSetting
+from engine_host.protocol.engine_settings.table import Overrides, means_something, settings_of
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
 from sndr_gui.models.launch.subject import VLLM, Subject
 
-_OFF = ("off", "none")
 Choice = tuple[str, Any]
 
 
@@ -33,8 +32,7 @@ class Form:
         return tuple(
             entry
             for entry in settings_of(engine)
-            if entry.build in ("", build)
-            and (entry.name != "draft_tokens" or self.values.get("speculation", "off") not in _OFF)
+            if entry.build in ("", build) and means_something(entry.name, self.values)
         )
 
     def given(self, engine: EngineKind, build: str) -> dict[str, Any]:
@@ -64,7 +62,7 @@ def choices_of(entry: EngineSetting, build: str, subject: Subject | None) -> tup
         # Of a build that is not known yet those of GPUs are offered.
         of_build = {"": "cuda"}.get(build, build)
         return tuple((one.label, one.value) for one in entry.choices if one.build in ("", of_build))
-    found: list[Choice] = [("Off", "off")]
+    found: list[Choice] = [("Off", OFF)]
     if subject is not None and subject.drafts:
         found.append(("MTP: by the model itself", "mtp"))
     found.append(("n-gram: drafts from the prompt", "ngram"))

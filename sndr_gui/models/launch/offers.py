@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from engine_host.protocol.engine_settings.row import EngineSetting
+from engine_host.protocol.engine_settings.row import OFF, EngineSetting
+from engine_host.protocol.engine_settings.table import SETTINGS
 from engine_host.protocol.engines import ServerInfo, ServerPage
 from engine_host.protocol.fit import FitReport, KvChoice, Verdict
 from engine_host.protocol.plans import LaunchPlan, ServerChoice
@@ -68,7 +69,7 @@ class Offers:
         elif field.name in ("kv_type_k", "kv_type_v"):
             found = tuple((self._kv_name(kind), kind) for kind in self.kv_types())
         elif field.name == "speculation":
-            found = (("Off", "off"), *((kind, kind) for kind in self.speculation_kinds()))
+            found = (("Off", OFF), *((kind, kind) for kind in self.speculation_kinds()))
         else:
             found = tuple((one.label, one.value) for one in field.choices)
         if field.name in _KV:
@@ -102,5 +103,7 @@ class Offers:
         kinds = server.speculation if server else ()
         has_mtp = self.subject is not None and self.subject.drafts
         return tuple(
-            kind for kind in kinds if kind not in ("off", "none") and (kind != "draft-mtp" or has_mtp)
+            kind
+            for kind in kinds
+            if SETTINGS["speculation"].spelled(kind) != OFF and (kind != "draft-mtp" or has_mtp)
         )

@@ -178,11 +178,18 @@ def test_failed_start_shows_the_engines_problem(host: FakeHost, sndr: Sndr) -> N
             "engine": "engine-1",
             "stage": {"name": "weights", "started_at": 1.0},
         },
+        {
+            "kind": "engine.stage",
+            "seq": 1,
+            "engine": "engine-1",
+            "stage": {"name": "weights", "detail": "of 12 MiB", "started_at": 1.0, "ended_at": 3.0},
+        },
         {"kind": "kind of a newer host", "seq": 2},
         {"kind": "engine.state", "seq": 3, "engine": failed},
     ]
     code, _, err = sndr("run", "demo")
     assert code == 5
+    assert "  weights  2.0 s  of 12 MiB\n" in err, "its own time stands beside its name"
     assert "Error: Does not fit." in err
 
 

@@ -1,6 +1,8 @@
 """Exit codes, problems and tables of the command line."""
 
+import ast
 import json
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -55,6 +57,27 @@ def test_notes_stay_out_of_the_result(capsys: pytest.CaptureFixture[str]) -> Non
 
 def test_table_columns_line_up() -> None:
     assert table(("a", "b"), [("long", "x"), ("", "yy")]) == ["a     b", "long  x", "      yy"]
+
+
+def headings() -> Iterator[tuple[str, list[str]]]:
+    """The headings of every table of the command line, with the place where they stand."""
+    for path in sorted((ROOT / "engine_host" / "cli").rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "table":
+                words = node.args[0]
+            elif isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "headings":
+                words = node.value
+            else:
+                continue
+            if isinstance(words, ast.Tuple):
+                said = [ast.literal_eval(one) for one in words.elts if isinstance(one, ast.Constant)]
+                yield f"{path.name}:{node.lineno}", said
+
+
+def test_every_column_has_a_heading() -> None:
+    found = dict(headings())
+    assert len(found) >= 15
+    assert not {place: said for place, said in found.items() if "" in said}
 
 
 @pytest.mark.parametrize(

@@ -52,6 +52,7 @@ def test_list_shows_the_catalogue_and_what_cannot_be_used(host: FakeHost, sndr: 
     host.answers["GET /v1/patches"] = (200, PAGE)
     code, out, _ = sndr("patches", "list")
     assert code == 0
+    assert out.splitlines()[0].split()[:3] == ["patch", "switch", "family"]
     assert "one" in out
     assert "two" in out
     assert "Not usable: /p/three/patch.toml is wrong at id." in out

@@ -7,7 +7,15 @@ from pathlib import Path
 import pytest
 
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, VLLM, Argument
-from engine_host.protocol.engine_settings.table import SETTINGS, foreign_to, settings_by_option, with_defaults
+from engine_host.protocol.engine_settings.table import (
+    SETTINGS,
+    Overrides,
+    exclusive,
+    foreign_to,
+    means_something,
+    settings_by_option,
+    with_defaults,
+)
 from tests.unit.deploy.samples import catalog
 
 ROOT = Path(__file__).resolve().parents[4]
@@ -38,6 +46,22 @@ def test_every_setting_belongs_to_an_engine_and_options_give_one_type() -> None:
     for rows in settings_by_option().values():
         assert len({(row.kind, row.engines) for row in rows}) == 1
     assert set(foreign_to("sglang")) == set(foreign_to("vllm"))
+
+
+def test_off_has_one_spelling_inside() -> None:
+    given = Overrides(speculation="none", tool_parser="", reasoning_parser="none", dtype="none")
+    assert (given.speculation, given.tool_parser, given.reasoning_parser) == ("off", "off", "off")
+    assert given.dtype == "none", "which is no data type, and is refused as one"
+
+
+def test_rows_name_settings_that_there_are() -> None:
+    assert dict(exclusive()) == {"gpu_memory": "kv_cache_gib"}
+    for name, row in SETTINGS.items():
+        for other in filter(None, (row.excludes, row.only_with)):
+            assert other in SETTINGS, name
+    assert not means_something("draft_tokens", {})
+    assert means_something("draft_tokens", {"speculation": "mtp"})
+    assert means_something("streams", {"speculation": "off"})
 
 
 @pytest.mark.parametrize("engine", [LLAMA_CPP, VLLM])
