@@ -12,9 +12,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from engine_host.core.errors import HostError, defect
+from engine_host.core.sizes import size_text
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
+_LARGEST_BODY = 32 << 20
 _Asked = TypeVar("_Asked", bound=BaseModel)
 
 _STATUS = {
@@ -45,8 +47,17 @@ def refused(problem: Problem, status: int | None = None) -> Response:
 
 async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
     """The request's body. Raises HostError(bad_request) that names the field."""
-    raw = await request.body()
-    return _checked(lambda: kind.model_validate_json(raw or b"{}"))
+    raw = bytearray()
+    async for part in request.stream():
+        raw += part
+        if len(raw) > _LARGEST_BODY:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                f"The request is larger than {size_text(_LARGEST_BODY)}.",
+                fix="Send less at once.",
+                evidence={"field": "body", "limit": _LARGEST_BODY},
+            )
+    return _checked(lambda: kind.model_validate_json(bytes(raw) or b"{}"))
 
 
 def checked_query(

@@ -9,7 +9,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from engine_host.api.answers import refused
 from engine_host.protocol.errors import Problem, Reason
 
-_REMEMBERED = 256
+_REMEMBERED, _REMEMBERED_SIZE = 256, 16 << 20
+"""Answers that are kept, and their bytes together."""
 
 
 class TokenGuard:
@@ -58,8 +59,6 @@ class OnceGuard:
             return
         answer: asyncio.Future[list[Message]] = asyncio.get_running_loop().create_future()
         self._answers[key] = answer
-        while len(self._answers) > _REMEMBERED:
-            self._answers.popitem(last=False)
         messages: list[Message] = []
 
         async def keep(message: Message) -> None:
@@ -75,3 +74,18 @@ class OnceGuard:
             answer.cancel()
             raise
         answer.set_result(messages)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """Forget the oldest answers, never those of commands that are still at work."""
+        done = {key: _size(answer.result()) for key, answer in self._answers.items() if answer.done()}
+        count, size = len(done), sum(done.values())
+        for key, its in done.items():
+            if count <= _REMEMBERED and size <= _REMEMBERED_SIZE:
+                return
+            del self._answers[key]
+            count, size = count - 1, size - its
+
+
+def _size(messages: list[Message]) -> int:
+    return sum(len(message.get("body", b"")) for message in messages)

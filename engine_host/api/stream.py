@@ -22,6 +22,6 @@ def event_stream(events: EventLog, request: Request) -> StreamingResponse:
         yield b": connected\n\n"
         async for event in events.read(after, asked.run):
             name = f"id: {event.seq}\n" if event.seq else ""
-            yield f"{name}data: {event.model_dump_json()}\n\n".encode()
+            yield name.encode() + b"data: " + event.data + b"\n\n"
 
     return StreamingResponse(chunks(), media_type="text/event-stream", headers={"cache-control": "no-store"})

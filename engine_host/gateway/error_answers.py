@@ -1,11 +1,13 @@
 """Errors in the form that the client reads, OpenAI's or Anthropic's: our own and the engine's."""
 
+import itertools
 import json
 import shlex
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from engine_host.core.bounds.cut_text import cut_text
 from engine_host.protocol.errors import Problem, Reason
 
 _TYPES = {
@@ -38,6 +40,7 @@ _ENGINE_CODES = {
     "BadRequestError": "invalid_value",
     _NOT_VALID: "invalid_value",
 }
+_LONGEST_MESSAGE, _LONGEST_CODE, _MOST_FIGURES = 2_000, 100, 20
 # vLLM names what was too long where others have a type of error.
 _TOO_LONG = {"input_tokens", "input_text"}
 _REASONS = {
@@ -111,11 +114,12 @@ class EndpointError(Exception):
         return event + b"data: " + self.encoded(form, request_id) + b"\n\n"
 
     def problem(self) -> Problem:
-        """The same failure as the control protocol tells it; never holds text of the request."""
+        """The same failure as the control protocol tells it: short, and without text of the request."""
+        code = cut_text(self.code, _LONGEST_CODE)
         return Problem(
             reason=self.reason,
-            message=self.message,
-            evidence={**self.extra, "status": self.status, "code": self.code, "source": self.source},
+            message=cut_text(self.message, _LONGEST_MESSAGE),
+            evidence={**self.extra, "status": self.status, "code": code, "source": self.source},
         )
 
 
@@ -138,11 +142,12 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     known = "context_length_exceeded" if error.get("param") in _TOO_LONG else _ENGINE_CODES.get(kind)
     if known is None:
         known = code if isinstance(code, str) and code else kind or f"engine_{status}"
-    extra = {
-        name: value
+    figures = (
+        (name, value)
         for name, value in error.items()
         if name not in {"message", "type", "param", "code", "src"} and isinstance(value, int | float)
-    }
+    )
+    extra = {cut_text(name, _LONGEST_CODE): value for name, value in itertools.islice(figures, _MOST_FIGURES)}
     param = error.get("param")
     message = str(text) if text else f"The engine answered with status {status} and no error object."
     if kind == _NOT_VALID and isinstance(param, str):
@@ -237,7 +242,7 @@ def engine_ended(name: str, *, stopped: bool, message: str | None = None) -> End
         f"The engine of {name} ended before the answer was complete. Its last log lines say why: "
         f"sndr logs {shlex.quote(name)}",
         Reason.ENGINE_CRASHED,
-        extra={"engine_message": message} if message else {},
+        extra={"engine_message": cut_text(message, _LONGEST_MESSAGE)} if message else {},
     )
 
 

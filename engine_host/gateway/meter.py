@@ -25,6 +25,7 @@ _CONTENT_TYPES = {
 _LAST_FRAME = re.compile(
     rb"^data: ?\[DONE\]|^event: ?(?:message_stop|response\.(?:completed|incomplete|failed))", re.MULTILINE
 )
+_LONGEST_FINISH = 100
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
 
 
@@ -152,7 +153,7 @@ def figures_of(found: dict[str, Any]) -> Figures:
         decode_rate=float(rate) if measured and rate is not None else None,
         draft_tokens=_whole(timings.get("draft_n")),
         draft_accepted=_whole(timings.get("draft_n_accepted")),
-        finish=finish if isinstance(finish, str) else None,
+        finish=finish[:_LONGEST_FINISH] if isinstance(finish, str) else None,
         error=error if isinstance(error, str) else None,
     )
 

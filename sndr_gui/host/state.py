@@ -47,7 +47,11 @@ from engine_host.protocol.plans import Finding, Setting
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Sample
 
+# What the host keeps of the past, a window keeps of it too, however long it is open.
 RECENT_REQUESTS = 200
+RECENT_JOBS = 200
+RECENT_ENGINES = 20
+MOST_SERIES = 500
 LIVE_STATES = frozenset(
     {
         EngineState.PREPARING,
@@ -154,7 +158,11 @@ class HostState(QObject):
     def _measure(self, sample: Sample) -> None:
         # The machine and each engine are measured at their own times: a sample holds only a part.
         self.sample = sample
-        self._values.update({name: (sample.at, value) for name, value in sample.values.items()})
+        for name, value in sample.values.items():
+            # The newest at the end: what was not measured for longest goes first.
+            self._values.pop(name, None)
+            self._values[name] = (sample.at, value)
+        _keep_newest(self._values, MOST_SERIES)
 
     def open_requests(self, engine: str) -> int:
         """Count the requests that this engine is answering or has waiting."""
@@ -254,12 +262,17 @@ class HostState(QObject):
             self.engines.pop(engine.id, None)
         else:
             self.engines[engine.id] = engine
+            ended = [one for one in self.engines.values() if one.state not in LIVE_STATES]
+            for old in sorted(ended, key=lambda one: one.created_at)[:-RECENT_ENGINES]:
+                del self.engines[old.id]
         self.engines_changed.emit()
 
     def set_job(self, job: Job) -> None:
         """Take over one job."""
         known = self.jobs.get(job.id)
         self.jobs[job.id] = job
+        for old in [one for one in self.jobs.values() if one.ended][:-RECENT_JOBS]:
+            del self.jobs[old.id]
         self.jobs_changed.emit()
         if job.ended and (known is None or not known.ended):
             self.job_ended.emit(job)
@@ -281,7 +294,9 @@ class HostState(QObject):
 
     def set_applies(self, patches: EnginePatches) -> None:
         """Take over the apply summary of one engine."""
+        self.applies.pop(patches.engine, None)
         self.applies[patches.engine] = patches
+        _keep_newest(self.applies, RECENT_ENGINES)
         self.applied.emit(patches)
 
     def _patch_result(self, event: PatchResultEvent) -> None:
@@ -316,6 +331,10 @@ class HostState(QObject):
     def _request(self, request: Request) -> None:
         self.requests.pop(request.id, None)
         self.requests[request.id] = request
-        while len(self.requests) > RECENT_REQUESTS:
-            self.requests.pop(next(iter(self.requests)))
+        _keep_newest(self.requests, RECENT_REQUESTS)
         self.request_changed.emit(request)
+
+
+def _keep_newest(held: dict[str, Any], most: int) -> None:
+    while len(held) > most:
+        held.pop(next(iter(held)))

@@ -4,12 +4,13 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
 import httpx
 
+from engine_host.core.bounds.cut_text import cut_text
+from engine_host.core.bounds.newest import Newest
 from engine_host.core.errors import HostError
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.process.rates import with_rates
@@ -26,7 +27,8 @@ _READ_IDLE = 30.0
 _SETTLED = 3
 _EXIT_GRACE = 1.0
 # vLLM prints a traceback for each of its processes; the first of them holds the cause.
-_TAIL = 2_000
+_TAIL, _TAIL_SIZE = 2_000, 4 << 20
+_LONGEST = 8_000
 START = "Start process"
 VERIFY = "Verify"
 
@@ -58,7 +60,7 @@ class RunningEngine:
         self._stages = list(engine.stages)
         self._buffers = dict(engine.buffers)
         self._readings: Readings | None = None
-        self._tail: deque[str] = deque(maxlen=_TAIL)
+        self._tail: Newest[str] = Newest(_TAIL, _TAIL_SIZE)
         self._tasks: list[asyncio.Task[None]] = []
         self._following: asyncio.Task[None] | None = None
         self._started = time.time()
@@ -156,7 +158,8 @@ class RunningEngine:
     async def _follow(self) -> None:
         reader = self._adapter.stage_reader()
         async for lines in self.process.lines():
-            self._tail.extend(lines)
+            for line in lines:
+                self._tail.add(cut_text(line, _LONGEST), len(line[:_LONGEST]))
             if shown := [line for line in lines if not self._adapter.is_noise(line)]:
                 self.log(shown)
             for line in lines:

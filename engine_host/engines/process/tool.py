@@ -13,10 +13,12 @@ from typing import IO
 
 import psutil
 
+from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
 TAIL_LINES = 60
+_LONGEST = 8_000
 _GRACE = 2.0
 
 
@@ -99,7 +101,7 @@ async def run_tool(
         assert process.stdout is not None
         async for raw in process.stdout:
             line = raw.decode("utf-8", "replace").rstrip()
-            tail.append(line)
+            tail.append(cut_text(line, _LONGEST))
             log.write(line + "\n")
             on_line(line)
         code = await process.wait()

@@ -16,6 +16,8 @@ from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
 
 KEPT = 10_000
+KEPT_TEXT = 16 << 20
+"""Characters of all lines together."""
 _ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -37,7 +39,8 @@ class LogsModel(QObject):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.lines: deque[LogLine] = deque(maxlen=KEPT)
+        self.lines: deque[LogLine] = deque()
+        self._text = 0
         self.sources: tuple[str, ...] = ()
         self.source = ""
         self.severity = Severity.INFO
@@ -46,7 +49,7 @@ class LogsModel(QObject):
         self._loading = False
         # Whether lines went past that the answer under way may not hold.
         self._missed = False
-        self._late: list[LogLine] = []
+        self._late: deque[LogLine] = deque(maxlen=KEPT)
         self._reveal_failure = False
         self._shown = False
         session.state.logged.connect(self._on_logged)
@@ -70,7 +73,8 @@ class LogsModel(QObject):
             page = await client.call(ops.LOGS, LogQuery(limit=5000))
             known = {(line.source, line.number) for line in page.lines}
             late = [line for line in self._late if (line.source, line.number) not in known]
-            self.lines = deque((*page.lines, *late), maxlen=KEPT)
+            self.lines.clear()
+            self._keep((*page.lines, *late))
             self.loaded = not self._missed
             self._set_sources((*page.sources, *(line.source for line in late)))
             self.reset.emit()
@@ -118,10 +122,19 @@ class LogsModel(QObject):
             return
         if not self.loaded:
             return
-        self.lines.extend(lines)
+        self._keep(lines)
         self._set_sources((*self.sources, *(line.source for line in lines)))
         if shown := [line for line in lines if self.matches(line)]:
             self.appended.emit(shown)
+
+    def _keep(self, lines: Iterable[LogLine]) -> None:
+        if not self.lines:
+            self._text = 0
+        for line in lines:
+            self.lines.append(line)
+            self._text += len(line.text)
+            while len(self.lines) > KEPT or self._text > KEPT_TEXT:
+                self._text -= len(self.lines.popleft().text)
 
     def matches(self, line: LogLine) -> bool:
         """Return True when a line passes the filters."""

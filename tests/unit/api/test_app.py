@@ -7,6 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
+from engine_host.api import answers
 from engine_host.operations.host import PROGRAM
 from engine_host.protocol.base import Version
 from engine_host.protocol.engines import Backend
@@ -98,6 +99,17 @@ def test_a_wrong_body_names_its_field(path: str, content: bytes, field: str) -> 
         assert answer.status_code == 400
         assert problem(answer).reason is Reason.BAD_REQUEST
         assert problem(answer).evidence["field"] == field
+
+    through(work)
+
+
+def test_a_body_without_an_end_is_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(answers, "_LARGEST_BODY", 100_000)
+
+    async def work(door: Door) -> None:
+        answer = await door.client.post("/v1/plans", content=b" " * 100_001)
+        assert answer.status_code == 400
+        assert problem(answer).evidence == {"field": "body", "limit": 100_000}
 
     through(work)
 

@@ -6,6 +6,7 @@ import httpx
 import pytest
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine_host.api import guard
 from engine_host.api.guard import OnceGuard, TokenGuard
 from engine_host.protocol.errors import ErrorAnswer, Reason
 from tests.unit.asynchronous import run, turns
@@ -78,6 +79,26 @@ def test_a_repeated_key_is_answered_and_not_done_again() -> None:
             assert (await asking.post("/a")).text == "part 6"
 
     run(work())
+
+
+def test_answers_are_kept_up_to_a_number_and_to_a_size(monkeypatch: pytest.MonkeyPatch) -> None:
+    async def asked(numbers: list[int]) -> list[str]:
+        commands = Commands()
+        async with client(OnceGuard(commands)) as asking:
+            for number in numbers:
+                await asking.post("/a", headers={"idempotency-key": str(number)})
+            kept = len(commands.done)
+            again = [
+                await asking.post("/a", headers={"idempotency-key": str(number)}) for number in (0, kept - 1)
+            ]
+        return [answer.text for answer in again]
+
+    monkeypatch.setattr(guard, "_REMEMBERED", 5)
+    assert run(asked(list(range(6)))) == ["part 7", "part 6"]
+    monkeypatch.setattr(guard, "_REMEMBERED", 100)
+    assert run(asked(list(range(6)))) == ["part 1", "part 6"]
+    monkeypatch.setattr(guard, "_REMEMBERED_SIZE", 5 * len("part 1"))
+    assert run(asked(list(range(6)))) == ["part 7", "part 6"]
 
 
 def test_reads_and_the_endpoint_are_never_answered_from_memory() -> None:

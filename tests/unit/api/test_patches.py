@@ -9,7 +9,7 @@ import pytest
 
 from engine_host.overlay.patch_catalog import BUILT_IN
 from engine_host.protocol.errors import ErrorAnswer, Reason
-from engine_host.protocol.events import PatchesChangedEvent
+from engine_host.protocol.events import EVENT, PatchesChangedEvent
 from engine_host.protocol.patches import CheckPage, CheckVerdict, PatchDetail, PatchPage
 from tests.unit.api.door import Door, door
 from tests.unit.asynchronous import run
@@ -91,7 +91,7 @@ def test_a_switch_is_saved_told_and_shown() -> None:
         assert door.changed == [("patches.off",)]
         assert page.seq == door.events.seq
         read = door.events.read(after=0)
-        assert isinstance(await anext(read), PatchesChangedEvent)
+        assert isinstance(EVENT.validate_json((await anext(read)).data), PatchesChangedEvent)
         await read.aclose()  # type: ignore[attr-defined]
 
     through(work)

@@ -6,23 +6,34 @@ from collections.abc import AsyncIterator
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from engine_host.core.event_log import EventLog
+from engine_host.core.event_log import EventLog, Told
+from engine_host.protocol.base import Severity
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import (
-    EventBase,
+    EVENT,
+    Event,
     HeartbeatEvent,
     MissedEvent,
     ModelsChangedEvent,
+    NoticeEvent,
     ResetEvent,
 )
 from tests.unit.asynchronous import run, turns
 
 
-async def taken(reader: AsyncIterator[EventBase], count: int) -> list[EventBase]:
-    return [await anext(reader) for _ in range(count)]
+async def one(reader: AsyncIterator[Told]) -> Event:
+    told = await anext(reader)
+    event = EVENT.validate_json(told.data)
+    assert event.seq == told.seq
+    return event
 
 
-async def rest(reader: AsyncIterator[EventBase]) -> list[EventBase]:
-    return [event async for event in reader]
+async def taken(reader: AsyncIterator[Told], count: int) -> list[Event]:
+    return [await one(reader) for _ in range(count)]
+
+
+async def rest(reader: AsyncIterator[Told]) -> list[Event]:
+    return [EVENT.validate_json(told.data) async for told in reader]
 
 
 def filled(count: int, size: int = 100) -> EventLog:
@@ -77,7 +88,7 @@ def test_a_slow_reader_is_told_what_it_missed_and_goes_on() -> None:
     async def work() -> None:
         events = filled(3, size=5)
         reader = events.read(0)
-        assert (await anext(reader)).seq == 1
+        assert (await one(reader)).seq == 1
         for _ in range(10):
             events.publish(ModelsChangedEvent())
         events.close()
@@ -127,12 +138,12 @@ def test_a_reader_hears_of_every_number_exactly_once(size: int, steps: list[str]
         for _ in range(4):
             events.publish(ModelsChangedEvent())
         reader = events.read(after)
-        heard: list[EventBase] = []
+        heard: list[Event] = []
         for step in steps:
             if step == "publish":
                 events.publish(ModelsChangedEvent())
             elif _place(heard, after, events.seq) < events.seq:
-                heard.append(await anext(reader))
+                heard.append(await one(reader))
         events.close()
         heard += await rest(reader)
         place = after
@@ -152,7 +163,80 @@ def test_a_reader_hears_of_every_number_exactly_once(size: int, steps: list[str]
     run(work())
 
 
-def _place(heard: list[EventBase], after: int, latest: int) -> int:
+def notice(text: str, **evidence: object) -> NoticeEvent:
+    problem = Problem(reason=Reason.INTERNAL, message="m", evidence=evidence)
+    return NoticeEvent(key="k", severity=Severity.INFO, text=text, problem=problem)
+
+
+def test_memory_is_bounded_in_bytes_whatever_the_events_hold() -> None:
+    async def work() -> None:
+        events = EventLog(limit=1 << 20)
+        for _ in range(50):
+            events.publish(notice("x" * 100_000))
+        assert events.held <= 1 << 20
+        events.close()
+        assert isinstance((await rest(events.read(0)))[0], ResetEvent)
+        first, *kept = await rest(events.read(events.seq - 5))
+        assert [first.seq, *(event.seq for event in kept)] == [46, 47, 48, 49, 50]
+
+    run(work())
+
+
+def test_what_is_larger_than_all_is_not_kept_and_readers_are_told() -> None:
+    async def work() -> None:
+        events = EventLog(limit=10_000)
+        reader = events.read()
+        waiting = asyncio.create_task(taken(reader, 2))
+        await turns()
+        events.publish(notice("x" * 20_000))
+        events.publish(ModelsChangedEvent())
+        missed, event = await waiting
+        assert isinstance(missed, MissedEvent)
+        assert (missed.first, missed.last, event.seq) == (1, 1, 2)
+        events.close()
+        await rest(reader)
+
+    run(work())
+
+
+def test_huge_texts_are_cut_with_a_mark_that_says_so() -> None:
+    async def work() -> None:
+        events = EventLog()
+        for huge in (300_000, 5_000_000):
+            events.publish(notice("y" * huge, **{"z" * huge: ["ü" * huge] * 2, "n": 7}))
+        many = {str(number): "w" * 3_000 for number in range(900)}
+        events.publish(notice("short", **many))
+        events.close()
+        first, second, third = await rest(events.read(0))
+        assert isinstance(first, NoticeEvent)
+        assert isinstance(second, NoticeEvent)
+        assert isinstance(third, NoticeEvent)
+        assert first.text == "y" * 20_000 + "… [280,000 more characters]"
+        assert second.text.endswith("… [4,980,000 more characters]")
+        assert second.problem is not None
+        assert second.problem.evidence["n"] == 7
+        assert third.problem is not None
+        assert third.problem.evidence["899"] == "w" * 200 + "… [2,800 more characters]"
+        assert third.text == "short"
+        assert events.held < 1 << 20
+
+    run(work())
+
+
+def test_a_name_of_a_file_that_is_no_text_stops_nobody() -> None:
+    async def work() -> None:
+        events = EventLog()
+        events.publish(notice("t", path="/tmp/\udcff"))
+        events.close()
+        (event,) = await rest(events.read(0))
+        assert isinstance(event, NoticeEvent)
+        assert event.problem is not None
+        assert event.problem.evidence["path"] == "/tmp/?"
+
+    run(work())
+
+
+def _place(heard: list[Event], after: int, latest: int) -> int:
     """Return a reader's position; below zero when a reset is sure to come."""
     for event in reversed(heard):
         if isinstance(event, ResetEvent):

@@ -4,6 +4,7 @@ import asyncio
 import logging
 import threading
 import time
+import tracemalloc
 
 import pytest
 
@@ -18,6 +19,10 @@ class Published(list[EventBase]):
 
     def texts(self) -> list[str]:
         return [line.text for event in self if isinstance(event, LogLineEvent) for line in event.lines]
+
+
+def lines_of(events: list[EventBase]) -> list[LogLineEvent]:
+    return [event for event in events if isinstance(event, LogLineEvent)]
 
 
 @pytest.mark.parametrize(
@@ -71,6 +76,42 @@ def test_a_flood_is_published_in_parts_and_only_the_newest_are_kept() -> None:
         assert buffer.tail("a", 2) == ("1198", "1199")
         assert buffer.tail("a", 10_000)[0] == "1100"
         assert buffer.tail("unknown", 5) == ()
+
+    run(work())
+
+
+def test_memory_is_bounded_in_bytes_and_who_floods_gives_way() -> None:
+    async def work() -> None:
+        published = Published()
+        buffer = LogBuffer(published.append, delay=60, limit=1_000_000)
+        buffer.add("host", ["what happened before"])
+        for _ in range(30):
+            buffer.add("flood", ["x" * 9_000_000] * 10)
+        buffer.add("other", ["y" * 300] * 100)
+        assert buffer.held <= 1_000_000
+        assert buffer.tail("host", 5) == ("what happened before",)
+        assert len(buffer.tail("other", 500)) == 100
+        assert buffer.tail("flood", 1) == ("x" * 8_000 + "… [8,992,000 more characters]",)
+        assert buffer.read("flood")[-1].number == 300
+        buffer.close()
+        sizes = [sum(len(line.text) for line in event.lines) for event in lines_of(published)]
+        assert max(sizes) < 200_000, "no event is huge"
+
+    run(work())
+
+
+def test_a_line_takes_little_more_than_its_text() -> None:
+    async def work() -> None:
+        buffer = LogBuffer(lambda _event: None, delay=60)
+        tracemalloc.start()
+        before = tracemalloc.get_traced_memory()[0]
+        for number in range(10_000):
+            buffer.add("a", [f"line {number} of a flood"])
+        buffer._send()
+        taken = tracemalloc.get_traced_memory()[0] - before
+        tracemalloc.stop()
+        assert 0.5 < taken / buffer.held < 1.3, "what is counted is what is held"
+        buffer.close()
 
     run(work())
 

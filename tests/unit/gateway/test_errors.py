@@ -369,3 +369,20 @@ def test_an_answer_within_the_limit_passes(world: Any, scripts: Any) -> None:
             assert (answer.status_code, answer.content) == (200, content)
 
     asyncio.run(go())
+
+
+def test_an_engines_huge_error_reaches_the_client_whole_and_the_log_cut(world: Any, scripts: Any) -> None:
+    figures = {f"figure-{number}" * 50: number for number in range(1000)}
+    error = {"code": 400, "message": "m" * 1_000_000, "type": "t" * 1_000_000, **figures}
+    script = scripts.answers(400, json.dumps({"error": error}).encode())
+
+    async def go() -> None:
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            answer = await client.post(CHAT, json=HELLO)
+            assert answer.json()["error"]["message"] == error["message"]
+            (kept,) = served.gateway.request_log.requests()
+            assert kept.problem is not None
+            assert kept.problem.message == "m" * 2_000 + "… [998,000 more characters]"
+            assert len(kept.model_dump_json()) < 10_000
+
+    asyncio.run(go())

@@ -8,6 +8,7 @@ from engine_host.cli.status import logs
 from engine_host.protocol.base import Severity
 from engine_host.protocol.events import LogLineEvent, MissedEvent
 from engine_host.protocol.logs import LogLine
+from sndr_gui.models.logs.page import KEPT_TEXT
 from sndr_gui.views.logs.page import LogsView
 from tests.views.conftest import Stage
 
@@ -136,3 +137,13 @@ async def test_logs_hold_ten_thousand_lines(stage: Stage) -> None:
     stage.host.publish(LogLineEvent(lines=lines))
     await stage.until(lambda: "line 11999" in page.lines.toPlainText())
     assert page.lines.blockCount() <= 10_000
+
+
+async def test_huge_lines_are_kept_up_to_a_size(stage: Stage) -> None:
+    page = await opened(stage)
+    for number in range(40):
+        many = tuple(line("x" * 8_000, number=number * 100 + one) for one in range(100))
+        stage.state.logged.emit(many)
+    assert sum(len(one.text) for one in page.model.lines) <= KEPT_TEXT
+    assert page.model.lines[-1].number == 3_999
+    assert len(page.model.lines) > 2_000

@@ -1,0 +1,1 @@
+"""Bounds for things from outside: number, size and length."""

@@ -1,0 +1,41 @@
+"""The newest of many things: so many at most, and so much at most of all together."""
+
+from collections import deque
+from collections.abc import Iterator
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class Newest(Generic[T]):
+    """A ring bounded by a number and by a size.
+
+    The oldest goes first; what is larger than all of the ring is not kept.
+    """
+
+    def __init__(self, count: int, size: int) -> None:
+        self._count = count
+        self._size = size
+        self._held: deque[tuple[T, int]] = deque()
+        self.size = 0
+
+    def add(self, item: T, size: int) -> None:
+        """Keep an item of this size."""
+        self._held.append((item, size))
+        self.size += size
+        while self.size > self._size or len(self._held) > self._count:
+            self.drop_oldest()
+
+    def drop_oldest(self) -> None:
+        """Let go of the oldest item. Raises IndexError when there is none."""
+        _, size = self._held.popleft()
+        self.size -= size
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    def __iter__(self) -> Iterator[T]:
+        return (item for item, _ in self._held)
+
+    def __getitem__(self, place: int) -> T:
+        return self._held[place][0]

@@ -1,0 +1,211 @@
+"""A FAKE llama-server: no model, answers as fast as they are read, of any size.
+
+It answers `--version` and `--help` as a llama-server does, and serves on the Unix socket after `--host`. A
+request says in its field `fake` how it wants to be answered: `tokens` frames of `size` letters, `pause`
+seconds between them, an error of `status`, a connection that breaks after `breaks` frames, or `crash`: the
+process ends.
+"""
+
+import asyncio
+import contextlib
+import itertools
+import json
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from typing import Any
+
+import httptools
+
+VERSION = "version: 11549 (0123456)"
+LINES = 20
+"""Lines that a real server writes to its log for a request, at the level that it is started with."""
+_FLAGS = {
+    **dict.fromkeys(("-m, --model", "-a, --alias", "-c, --ctx-size", "-np, --parallel", "-t, --threads")),
+    **dict.fromkeys(
+        ("-tb, --threads-batch", "--port", "--slots", "--metrics", "--jinja", "-cram, --cache-ram")
+    ),
+    **dict.fromkeys(
+        ("--log-verbosity", "--log-colors", "--offline", "-fa, --flash-attn", "-ub, --ubatch-size")
+    ),
+    **dict.fromkeys(("-b, --batch-size", "--embeddings", "--pooling", "--no-kv-unified", "--no-repack")),
+    "--host": "ip address to listen, or bind to an UNIX socket if the address ends with .sock",
+    "-ctk, --cache-type-k": "KV cache data type for K\n  allowed values: f32, f16, bf16, q8_0\n  (default)",
+    "-ctv, --cache-type-v": "KV cache data type for V\n  allowed values: f32, f16, bf16, q8_0\n  (default)",
+    "--spec-type": "one of\n  none,draft-mtp,ngram-simple",
+}
+HELP = "\n".join(f"{name}  N  {text or 'as the real one'}" for name, text in _FLAGS.items())
+
+
+@dataclass
+class _Counts:
+    """The counters that its metrics tell."""
+
+    generated: int = 0
+    prompts: int = 0
+    busy: int = 0
+    requests: int = 0
+
+
+class _Connection(asyncio.Protocol):
+    """One connection; each of ours asks once."""
+
+    def __init__(self, name: str, slots: int, counts: _Counts) -> None:
+        self._name, self._slots, self._counts = name, slots, counts
+        self._parser = httptools.HttpRequestParser(self)
+        self._url = b""
+        self._body = bytearray()
+        self._may_write = asyncio.Event()
+        self._may_write.set()
+        self._task: asyncio.Task[None] | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+
+    def data_received(self, data: bytes) -> None:
+        try:
+            self._parser.feed_data(data)
+        except httptools.HttpParserError:
+            self._transport.abort()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._may_write.set()
+        if self._task is not None:
+            self._task.cancel()
+
+    def pause_writing(self) -> None:
+        self._may_write.clear()
+
+    def resume_writing(self) -> None:
+        self._may_write.set()
+
+    def on_url(self, url: bytes) -> None:
+        self._url += url
+
+    def on_body(self, body: bytes) -> None:
+        self._body += body
+
+    def on_message_complete(self) -> None:
+        path, body = self._url.decode(), bytes(self._body)
+        self._url, self._body = b"", bytearray()
+        self._task = asyncio.get_running_loop().create_task(self._answer(path, body))
+
+    async def _answer(self, path: str, raw: bytes) -> None:
+        if path in {"/health", "/v1/models", "/metrics", "/slots"}:
+            self._say(200, self._look(path))
+            return
+        body = json.loads(raw) if raw else {}
+        how = body.get("fake") or {}
+        if how.get("crash"):
+            print("fatal: the FAKE engine was told to crash", flush=True)
+            os._exit(9)
+        if status := how.get("status"):
+            self._say(
+                status, {"error": {"code": status, "message": "as it was asked to", "type": "fake_error"}}
+            )
+            return
+        counts = self._counts
+        counts.busy += 1
+        counts.requests += 1
+        print(
+            "\n".join(f"0.00.{counts.requests:06} I slot {n}: a line of the log" for n in range(LINES)),
+            flush=True,
+        )
+        try:
+            if path == "/v1/embeddings":
+                self._say(
+                    200, {"object": "list", "data": [{"index": 0, "embedding": [0.5] * 8}], "usage": {}}
+                )
+            elif body.get("stream"):
+                await self._stream(path, how)
+            else:
+                await self._whole(path, how)
+        finally:
+            counts.busy -= 1
+
+    def _look(self, path: str) -> Any:
+        counts = self._counts
+        if path == "/v1/models":
+            return {"object": "list", "data": [{"id": self._name}]}
+        if path == "/slots":
+            return [{"id": n, "n_ctx": 256, "is_processing": n < counts.busy} for n in range(self._slots)]
+        if path == "/metrics":
+            return (
+                f"llamacpp:tokens_predicted_total {counts.generated}\n"
+                f"llamacpp:prompt_tokens_total {counts.prompts}\nllamacpp:requests_deferred 0\n"
+            )
+        return {"status": "ok"}
+
+    def _say(self, status: int, answer: Any) -> None:
+        data = answer.encode() if isinstance(answer, str) else json.dumps(answer).encode()
+        head = f"HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {len(data)}\r\n\r\n"
+        self._transport.write(head.encode() + data)
+
+    async def _whole(self, path: str, how: dict[str, Any]) -> None:
+        tokens = int(how.get("tokens", 8))
+        await asyncio.sleep(float(how.get("pause", 0)) * tokens)
+        text = "x" * int(how.get("size", 4)) * tokens
+        choice: dict[str, Any] = {"index": 0, "finish_reason": "stop"}
+        choice |= {"message": {"role": "assistant", "content": text}} if "chat" in path else {"text": text}
+        self._say(200, {"id": "fake", "object": "fake", "choices": [choice], **self._figures(tokens)})
+
+    async def _stream(self, path: str, how: dict[str, Any]) -> None:
+        tokens, text = int(how.get("tokens", 8)), "x" * int(how.get("size", 4))
+        pause, breaks = float(how.get("pause", 0)), how.get("breaks")
+        part = {"delta": {"content": text}} if "chat" in path else {"text": text}
+        frame = _frame({"id": "fake", "choices": [{"index": 0, "finish_reason": None, **part}]})
+        self._transport.write(
+            b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n"
+        )
+        for number in range(tokens):
+            if number == breaks:
+                self._transport.abort()
+                return
+            self._transport.write(frame)
+            self._counts.generated += 1
+            await self._may_write.wait()
+            if pause:
+                await asyncio.sleep(pause)
+            elif number % 64 == 63:
+                await asyncio.sleep(0)
+        end = {"id": "fake", "choices": [{"index": 0, "finish_reason": "stop", "delta": {}}]}
+        data = _frame({**end, **self._figures(tokens)}) + _chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n"
+        self._transport.write(data)
+
+    def _figures(self, tokens: int) -> dict[str, Any]:
+        self._counts.prompts += 5
+        usage = {"prompt_tokens": 5, "completion_tokens": tokens, "total_tokens": 5 + tokens}
+        return {"usage": usage, "timings": {"predicted_n": tokens, "predicted_per_second": 1000.0}}
+
+
+def _frame(value: dict[str, Any]) -> bytes:
+    return _chunk(b"data: " + json.dumps(value).encode() + b"\n\n")
+
+
+def _chunk(data: bytes) -> bytes:
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
+async def _serve(arguments: list[str]) -> None:
+    given = dict(itertools.pairwise(arguments))
+    socket, name, slots = given["--host"], given["--alias"], int(given["--parallel"])
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    loop.add_signal_handler(signal.SIGTERM, ended.set)
+    counts = _Counts()
+    server = await loop.create_unix_server(lambda: _Connection(name, slots, counts), socket, backlog=1024)
+    print(f"main: FAKE server, listening on {socket}", flush=True)
+    await ended.wait()
+    server.close()
+
+
+if __name__ == "__main__":
+    if "--version" in sys.argv:
+        print(VERSION)
+    elif "--help" in sys.argv:
+        print(HELP)
+    else:
+        with contextlib.suppress(KeyboardInterrupt):
+            asyncio.run(_serve(sys.argv[1:]))
