@@ -13,6 +13,7 @@ from starlette.responses import Response
 
 from engine_host.core.errors import HostError, defect
 from engine_host.core.sizes import size_text
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
@@ -57,17 +58,17 @@ async def checked_body(request: Request, kind: type[_Asked]) -> _Asked:
                 fix="Send less at once.",
                 evidence={"field": "body", "limit": _LARGEST_BODY},
             )
-    return _checked(lambda: kind.model_validate_json(bytes(raw) or b"{}"))
+    return _checked(kind, lambda: kind.model_validate_json(bytes(raw) or b"{}"))
 
 
 def checked_query(
     request: Request, kind: type[_Asked], more: Mapping[str, str] = MappingProxyType({})
 ) -> _Asked:
     """The request's parameters; `more` wins. Raises HostError(bad_request) that names the parameter."""
-    return _checked(lambda: kind.model_validate({**request.query_params, **more}))
+    return _checked(kind, lambda: kind.model_validate({**request.query_params, **more}))
 
 
-def _checked(parse: Callable[[], _Asked]) -> _Asked:
+def _checked(kind: type[_Asked], parse: Callable[[], _Asked]) -> _Asked:
     try:
         return parse()
     except ValidationError as error:
@@ -75,7 +76,7 @@ def _checked(parse: Callable[[], _Asked]) -> _Asked:
         field = ".".join(str(part) for part in first["loc"]) or "body"
         raise HostError(
             Reason.BAD_REQUEST,
-            f"{field}: {first['msg']}.",
+            f"{field}: {refusal(first, kind)}.",
             cause=f"It is {json.dumps(first['input'], default=str)[:200]}.",
             fix="Correct that field.",
             evidence={"field": field, "type": first["type"]},

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.checks import check_one
+from engine_host.catalog.document import Document
 from engine_host.catalog.entries import Loaded, check, fault_of
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.resolve import resolve
@@ -28,6 +29,9 @@ from engine_host.protocol.presets import (
     ResolvedPreset,
 )
 
+# The first key of a file that `sndr presets export` writes.
+EXPORTED = "sndr_preset"
+
 Draft = Loaded[PresetEntry] | Loaded[PresetVariation]
 
 
@@ -37,7 +41,20 @@ def read_draft(text: str, path: Path, file: str) -> Draft | tuple[CatalogFault, 
         document = parse(text, file)
     except HostError as error:
         return (fault_of(error),)
+    if EXPORTED in document.data:
+        return (_exported(document, file),)
     return check(EntryKind.PRESET, document, path, file, EntryOrigin.USER)
+
+
+def _exported(document: Document, file: str) -> CatalogFault:
+    return CatalogFault(
+        severity=Severity.ERROR,
+        file=file,
+        line=document.line((EXPORTED,)),
+        key=EXPORTED,
+        message="it is an exported preset, which holds a preset with all that it needs",
+        fix="Take it in with `sndr presets import FILE`, or with Import on the page Presets; both check it.",
+    )
 
 
 def lint(catalog: Catalog, text: str, path: Path, file: str, saved: str = "") -> PresetLint:

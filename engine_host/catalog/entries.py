@@ -13,6 +13,7 @@ from pydantic import BaseModel, ValidationError
 from engine_host.catalog.document import Document, KeyPath, dotted
 from engine_host.catalog.yaml_file import read
 from engine_host.core.errors import HostError
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import (
     EngineEntry,
@@ -126,7 +127,7 @@ def _faults(
             path = (*path, str(entry["loc"][-1]))
             message, fix = "this key is missing", "Add it."
         else:
-            message, fix = _plain(entry), "Correct it."
+            message, fix = _plain(entry, schema), "Correct it."
         if (path, message) not in seen:
             seen.add((path, message))
             yield CatalogFault(
@@ -148,9 +149,8 @@ def _in_document(loc: tuple[int | str, ...], document: Document) -> KeyPath:
     return path
 
 
-def _plain(entry: Any) -> str:
-    message = str(entry["msg"]).removeprefix("Value error, ").removeprefix("Input ").strip()
-    value = entry["input"]
+def _plain(entry: Any, schema: type[BaseModel]) -> str:
+    message, value = refusal(entry, schema), entry["input"]
     if isinstance(value, dict | list):
         return message
     return f"{message} (it is {json.dumps(value, ensure_ascii=False, default=str)[:80]})"

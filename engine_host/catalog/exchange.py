@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.document import Document, KeyPath, invalid
-from engine_host.catalog.drafts import judge
+from engine_host.catalog.drafts import EXPORTED, judge
 from engine_host.catalog.entries import Loaded, check
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
@@ -17,7 +17,6 @@ from engine_host.protocol.catalog import EntryKind, PresetVariation
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
-FORMAT = "sndr_preset"
 _PARTS = {
     "preset": EntryKind.PRESET,
     "extends": EntryKind.PRESET,
@@ -40,7 +39,7 @@ def export(catalog: Catalog, preset_id: str) -> str:
     """A preset with its model and profile, and with what it extends. Raises HostError(not_found)."""
     preset = catalog.preset(preset_id)
     file = catalog.file(preset_id)
-    parts: dict[str, Any] = {FORMAT: 1, "preset": file.document.data}
+    parts: dict[str, Any] = {EXPORTED: 1, "preset": file.document.data}
     if isinstance(file.entry, PresetVariation):
         parts["extends"] = catalog.presets[file.entry.extends].document.data
     parts["model"] = catalog.models[preset.model].document.data
@@ -104,13 +103,15 @@ def refuse(faults: tuple[CatalogFault, ...]) -> None:
 def _read(text: str, place: Place, new_id: str | None) -> dict[str, Loaded[Any]]:
     where = "the imported file"
     document = parse(text, where)
-    if document.data.get(FORMAT) != 1:
+    if document.data.get(EXPORTED) != 1:
+        plain = EXPORTED not in document.data and "id" in document.data
         raise invalid(
-            where, document.line((FORMAT,)), FORMAT, "it is no exported preset of this format",
-            "Export it with `sndr presets export`.",
+            where, document.line((EXPORTED,)), EXPORTED, "it is no exported preset of this format",
+            "A preset by itself is taken in with `sndr presets save FILE`." if plain
+            else "Export it with `sndr presets export`.",
         )  # fmt: skip
     for key in document.data:
-        if key != FORMAT and key not in _PARTS:
+        if key != EXPORTED and key not in _PARTS:
             raise invalid(where, document.line((key,)), key, "there is no such key", "Remove it.")
     entries: dict[str, Loaded[Any]] = {}
     for part, kind in _PARTS.items():

@@ -15,6 +15,7 @@ from pydantic_core import PydanticSerializationError
 from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.core.visible import visible, visible_json
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Command
 from engine_host.protocol.errors import Fix, Problem, Reason
 
@@ -175,10 +176,11 @@ def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable
         except HostError as error:
             return out.problem(error.problem)
         except ValidationError as error:
-            if error.title not in _names_of(Command):
+            asked = _kinds(Command).get(error.title)
+            if asked is None:
                 raise
             # What was typed makes no request; options check most values before.
-            return out.problem(_not_allowed(error))
+            return out.problem(_not_allowed(error, asked))
         except (UnicodeError, PydanticSerializationError) as error:
             return out.problem(
                 Problem(
@@ -192,16 +194,20 @@ def command(function: Callable[Concatenate[Output, P], Exit | None]) -> Callable
     return run
 
 
-def _names_of(kind: type[BaseModel]) -> set[str]:
-    return {kind.__name__}.union(*(_names_of(one) for one in kind.__subclasses__()))
+def _kinds(kind: type[BaseModel]) -> dict[str, type[BaseModel]]:
+    """Return a type of requests and all below it, by their names."""
+    found: dict[str, type[BaseModel]] = {kind.__name__: kind}
+    for one in kind.__subclasses__():
+        found |= _kinds(one)
+    return found
 
 
-def _not_allowed(error: ValidationError) -> Problem:
+def _not_allowed(error: ValidationError, asked: type[BaseModel]) -> Problem:
     first = error.errors(include_url=False)[0]
     where = ".".join(map(str, first["loc"])) or error.title
     return Problem(
         reason=Reason.BAD_REQUEST,
-        message=f"{where}: {first['msg']} (it is {str(first['input'])[:80]!r}).",
+        message=f"{where} cannot be {str(first['input'])[:80]!r}: {refusal(first, asked)}.",
         fix=Fix(text="Give another value.", command="sndr --help"),
         evidence={"field": where},
     )

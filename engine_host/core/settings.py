@@ -10,8 +10,10 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tomlkit.exceptions import TOMLKitError
 
 from engine_host.core import atomic_file
+from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.loopback import is_loopback
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Layer, ServerChoice, Setting
 
@@ -180,9 +182,9 @@ class SettingsFile:
         key = ".".join(str(part) for part in first["loc"]) or "settings"
         if first["type"] == "extra_forbidden":
             message = f"There is no setting {key} (in {self.path})."
-            advice = f"Remove it. {_known()}"
+            advice = f"Remove it. {_known(key)}"
         else:
-            message = f"{key} in {self.path} is wrong: {_plain(first['msg'])} (it is {first['input']!r})."
+            message = f"{key} in {self.path} is wrong: {refusal(first, Settings)} (it is {first['input']!r})."
             advice = "Change that value, or remove it to have the default."
         name = ".".join(str(part) for part in first["loc"][:2])
         if saved:
@@ -222,24 +224,22 @@ def _refused(name: str, entry: Any) -> HostError:
         return HostError(
             Reason.SETTING_INVALID,
             f"There is no setting {name}.",
-            fix=_known(),
+            fix=_known(name),
             evidence={"key": name},
         )
     return HostError(
         Reason.SETTING_INVALID,
-        f"{name} cannot be {entry['input']!r}: {_plain(entry['msg'])}. Nothing was changed.",
+        f"{name} cannot be {entry['input']!r}: {refusal(entry, Settings)}. Nothing was changed.",
         fix="Give another value.",
         evidence={"key": name, "value": str(entry["input"])[:200]},
     )
 
 
-def _known() -> str:
-    return "Known settings: " + ", ".join(name for name, _ in _flat(Settings())) + "."
-
-
-def _plain(message: str) -> str:
-    """pydantic's sentence in the words of a settings file."""
-    return message[:1].lower() + message[1:].replace("valid tuple", 'list, such as ["a", "b"]')
+def _known(name: str = "") -> str:
+    names = [known for known, _ in _flat(Settings())]
+    near = near_names(name, names, 3) or near_names(name.rpartition(".")[2], names, 3)
+    meant = f"Did you mean {' or '.join(near)}? " if name and near else ""
+    return f"{meant}Known settings: {', '.join(names)}."
 
 
 def _check_reach(host: str, config: Path) -> None:

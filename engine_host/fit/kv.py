@@ -2,9 +2,12 @@
 
 import math
 
+from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.engines.vllm.command import KV_CACHE_DTYPES
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.plans import EngineKind
 
 # ggml: bytes of a block over the elements in it (ggml-common.h).
 GGML_ELEMENT = {
@@ -29,6 +32,21 @@ TURBOQUANT = {
 PER_TOKEN_HEAD = {"int8_per_token_head": 8, "fp8_per_token_head": 8, "int4_per_token_head": 4}
 _ELEMENT = {"float16": 2, "bfloat16": 2, "float32": 4}
 _GGML_PADDING = 256
+
+
+def check_kv_type(engine: EngineKind, kind: str) -> None:
+    """Raise HostError(setting_invalid) for what is no KV type of an engine, with the nearest of them."""
+    known = KV_CACHE_DTYPES if engine is EngineKind.VLLM else tuple(GGML_ELEMENT)
+    if kind in known:
+        return
+    near = near_names(kind, known, 3)
+    meant = f"Did you mean {' or '.join(near)}? " if near else ""
+    raise HostError(
+        Reason.SETTING_INVALID,
+        f"{engine.value} has no KV type {kind}, as far as is known here.",
+        fix=f"{meant}There are {', '.join(known)}.",
+        evidence={"setting": "kv", "asked": kind, "offered": list(known)},
+    )
 
 
 def heads_on_gpu(shape: ModelShape, tp: int) -> int:

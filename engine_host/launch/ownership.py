@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 
 from engine_host.core.errors import HostError
+from engine_host.protocol.catalog import PresetEngine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import EngineKind
 
 
-def foreign_settings(engine: EngineKind, owner: EngineKind, names: Sequence[str]) -> HostError:
+def foreign_settings(engine: EngineKind | PresetEngine, owner: EngineKind, names: Sequence[str]) -> HostError:
     """The refusal of settings that only the other engine knows."""
     listed = ", ".join(names)
     return HostError(

@@ -16,6 +16,7 @@ from engine_host.deploy.targets.render import NATIVE, render
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.pins import PINS
 from engine_host.launch.dependencies import Environment
+from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
@@ -31,11 +32,12 @@ from engine_host.overlay.selection import Switches, select
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import PresetEngine, Task, Variant, WeightFile
 from engine_host.protocol.deploy import Rendering, RenderRequest, RenderTarget
+from engine_host.protocol.engine_settings.table import Overrides, foreign_to
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import Finding, LaunchPlan, Layer, ServerChoice, Setting
+from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, Layer, ServerChoice, Setting
 from engine_host.protocol.presets import ResolvedPreset, ResolvePreset
 
 # A preset that cannot start here for one of these can be written down nevertheless.
@@ -164,6 +166,7 @@ class DeployOperations:
             overrides=launch.overrides,
         )
         resolved, sm = await self.presets.resolved_on(question)
+        _refuse_foreign(resolved, launch.overrides)
         require(resolved)
         patched = None
         if resolved.engine is PresetEngine.VLLM:
@@ -186,6 +189,15 @@ class DeployOperations:
     def _selected(self, resolved: ResolvedPreset, sm: str | None, choice: PatchChoice) -> Patched | None:
         found = select(self.catalogue(), preset_properties(resolved, sm), self.switches(), choice)
         return patched_by(found.chosen, PINS[0].version) if found.chosen else None
+
+
+def _refuse_foreign(resolved: ResolvedPreset, given: Overrides) -> None:
+    """Raise HostError(setting_invalid) for settings that a start on this engine would refuse."""
+    said = given.model_dump(exclude_none=True, exclude_defaults=True)
+    foreign = [name for name in foreign_to(resolved.engine) if name in said]
+    if foreign:
+        other = resolved.engine is PresetEngine.LLAMA_CPP
+        raise foreign_settings(resolved.engine, EngineKind.VLLM if other else EngineKind.LLAMA_CPP, foreign)
 
 
 def on_paper(resolved: ResolvedPreset, source: ModelSource, patched: Patched | None) -> DeploySpec:

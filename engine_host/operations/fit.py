@@ -17,6 +17,7 @@ from engine_host.core.package_data import resources
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.fit.hardware import counted
+from engine_host.fit.kv import check_kv_type
 from engine_host.fit.report import report, start_of
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
@@ -102,7 +103,7 @@ class FitOperations:
             )
         model = await self._model(request)
         cpu, devices = await self._machine(request)
-        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
+        start, version = await self._with_server(request, _start(request, model, devices, cpu=cpu))
         lighter = _lighter(await self._catalog(), model, start)
         return report(request, model, start, self._learnt(start, model, version), lighter)
 
@@ -119,7 +120,7 @@ class FitOperations:
         model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
         refuse_other_engine(resolved, asked, model)
         cpu, devices = await self._machine(request)
-        start, version = await self._with_server(request, start_of(request, model, devices, cpu=cpu))
+        start, version = await self._with_server(request, _start(request, model, devices, cpu=cpu))
         found = report(request, model, start, self._learnt(start, model, version))
         return judged(found.model_copy(update={"preset": preset}), resolved)
 
@@ -424,6 +425,14 @@ def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:
         tensor_parallel=request.tensor_parallel or 1,
         verdict=Verdict.CANNOT_RUN,
     )
+
+
+def _start(request: FitRequest, model: Model, devices: Sequence[Device], *, cpu: bool) -> Start:
+    """The start that a question is about. Raises HostError(setting_invalid) for what is no KV type."""
+    start = start_of(request, model, devices, cpu=cpu)
+    for kind in (start.kv, start.kv_v):
+        check_kv_type(start.engine, kind)
+    return start
 
 
 def request_of(plan: LaunchPlan) -> FitRequest:

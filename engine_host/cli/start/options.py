@@ -13,6 +13,7 @@ from pydantic import ValidationError
 
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice
@@ -141,10 +142,8 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in SETTINGS:
-            if equals and (near := near_names(name, SETTINGS, 3)):
-                raise click.UsageError(f"There is no setting {name}. Did you mean {' or '.join(near)}?")
-            known = ", ".join(sorted(SETTINGS))
-            raise click.UsageError(f"--set takes NAME=VALUE with one of: {known}; not {setting!r}.")
+            said = _unknown(name) if equals else f"--set takes NAME=VALUE; {setting!r} has no =."
+            raise click.UsageError(said)
         if SETTINGS[name].kind == "words":
             values.setdefault(name, [])
             values[name] = [*cast(list[str], values[name]), *_words(value)]
@@ -160,7 +159,21 @@ def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
         return Overrides.model_validate(values)
     except ValidationError as error:
         first = error.errors()[0]
-        raise click.UsageError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}.") from error
+        name = str(first["loc"][0])
+        raise click.UsageError(
+            f"{name} cannot be {first['input']!r}: {refusal(first, Overrides)}."
+        ) from error
+
+
+def _unknown(name: str) -> str:
+    near = near_names(name, SETTINGS, 3)
+    if near:
+        return f"There is no setting {name}. Did you mean {' or '.join(near)}?"
+    flag = f"--{name.replace('_', '-')}"
+    return (
+        f"There is no setting {name}, nor one that is called nearly so. A flag of the engine itself is given "
+        f"with --set extra_arguments='{flag} VALUE'; `sndr run MODEL --dry-run` lists the settings."
+    )
 
 
 def _words(value: str) -> list[str]:

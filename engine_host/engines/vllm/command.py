@@ -41,6 +41,13 @@ KV_CACHE_DTYPES = (
     "turboquant_k8v4", "turboquant_4bit_nc", "turboquant_k3v4_nc", "turboquant_3bit_nc", "ultraquant_4bit",
     "int4_per_token_head", "int8_per_token_head", "fp8_per_token_head", "nvfp4", "nvfp4_4over6",
 )  # fmt: skip
+SPECULATION = (OFF, "mtp", "ngram", "ngram_gpu")
+# vllm/config/speculative.py, SpeculativeMethod, without the names of single models' MTP, which end in _mtp.
+_METHODS = (
+    "custom_class", "dflash", "draft_model", "dspark", "eagle", "eagle3", "extract_hidden_states", "medusa",
+    "mlp_speculator", "mtp", "ngram", "ngram_gpu", "suffix",
+)  # fmt: skip
+_BY_ANOTHER_MODEL = (None, "draft_model", "eagle", "eagle3", "medusa", "mlp_speculator", "dflash")
 # sun_path of Linux has 108 bytes with the closing zero, that of macOS 104.
 _LONGEST_SOCKET = 103
 
@@ -181,29 +188,57 @@ def speculation_method(speculation: str) -> str | None:
         return None
     if not speculation.startswith("{"):
         return speculation
+    return str(_config(speculation).get("method") or "draft_model")
+
+
+def _config(speculation: str) -> dict[str, Any]:
+    """Return the object that a speculation gives. Raises HostError(setting_invalid)."""
     try:
-        config = json.loads(speculation)
-    except ValueError as error:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"speculation is not valid JSON: {error}.",
-            fix="Give off, mtp, ngram, or the object that vLLM's --speculative-config takes.",
-            evidence={"speculation": speculation[:200]},
-        ) from error
-    return str(config.get("method") or "draft_model")
+        config: dict[str, Any] = json.loads(speculation)
+    except (ValueError, RecursionError) as error:
+        raise _no_speculation(f"speculation is not valid JSON: {error}.", speculation) from error
+    return config
+
+
+def check_speculation(speculation: str) -> None:
+    """Raise HostError(setting_invalid) for a speculation that vLLM would refuse."""
+    if not speculation.startswith("{"):
+        if speculation not in SPECULATION:
+            raise _no_speculation(f"vLLM does not know the speculation {speculation}.", speculation)
+        return
+    config = _config(speculation)
+    method, tokens, model = (config.get(key) for key in ("method", "num_speculative_tokens", "model"))
+    if method is not None and method not in _METHODS and not str(method).endswith("_mtp"):
+        raise _no_speculation(f"vLLM does not know the speculation {method}.", speculation, _METHODS)
+    if tokens is not None and (type(tokens) is not int or tokens < 1):
+        message = f"num_speculative_tokens is {json.dumps(tokens)}, and takes a whole number, at least 1."
+        raise _no_speculation(message, speculation)
+    if model is not None and not isinstance(model, str):
+        raise _no_speculation("The model that drafts is named by text.", speculation)
+    if model is None and method in _BY_ANOTHER_MODEL:
+        raise _no_speculation("It names no model that drafts.", speculation)
+
+
+def _no_speculation(message: str, speculation: str, offered: Sequence[str] = SPECULATION) -> HostError:
+    return HostError(
+        Reason.SETTING_INVALID,
+        message,
+        fix=f"Give {', '.join(SPECULATION)}, or the object that vLLM's --speculative-config takes.",
+        evidence={"setting": "speculation", "asked": speculation[:200], "offered": list(offered)},
+    )
 
 
 def drafter_of(speculation: str) -> str | None:
     """The model of its own that drafts: a repository or a path; None when the model drafts for itself."""
     if not speculation.startswith("{"):
         return None
-    found = json.loads(speculation).get("model")
+    found = _config(speculation).get("model")
     return found if isinstance(found, str) and found else None
 
 
 def with_drafter(speculation: str, path: Path) -> str:
     """The same with a folder of this machine as the model that drafts."""
-    return json.dumps(json.loads(speculation) | {"model": str(path)})
+    return json.dumps(_config(speculation) | {"model": str(path)})
 
 
 def refuse_unsafe_kv_cache(kv_cache_dtype: str, build: str) -> None:
@@ -243,7 +278,7 @@ def _check(values: Mapping[str, Any], build: str) -> None:
             fix="Leave batch_invariant off.",
             evidence={"batch_invariant": True, "build": build},
         )
-    speculation_method(values["speculation"])
+    check_speculation(values["speculation"])
     for argument in values["extra_arguments"]:
         name = argument.partition("=")[0]
         if name in owned_flags():

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings, SettingsFile
-from engine_host.engines.vllm.command import speculation_method
+from engine_host.engines.vllm.command import check_speculation, speculation_method
 from engine_host.fit.parts import GIB
 from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
@@ -20,7 +20,6 @@ from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Layer
 
 _CPU_STREAMS = 8
-_METHODS = ("off", "mtp", "ngram", "ngram_gpu")
 # Of a GPU's memory: what vLLM must find free at its start beside its share.
 _GPU_SLACK = 0.02
 # What a template writes around a tool call, and the parser that reads it back.
@@ -145,16 +144,8 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
 
 def refuse_wrong(requested: Overrides, environment: Environment) -> None:
     """Raise HostError(setting_invalid) for a value that vLLM's build does not know."""
-    speculation = requested.speculation
-    if speculation and not speculation.startswith("{") and speculation not in _METHODS:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"vLLM does not know the speculation {speculation}.",
-            fix=f"Give {', '.join(_METHODS)}, or the object that vLLM's --speculative-config takes.",
-            evidence={"setting": "speculation", "asked": speculation, "offered": list(_METHODS)},
-        )
-    if speculation:
-        speculation_method(speculation)
+    if requested.speculation is not None:
+        check_speculation(requested.speculation)
     if requested.gpu_memory is not None and environment.build == "cpu":
         raise HostError(
             Reason.SETTING_INVALID,

@@ -13,6 +13,7 @@ from engine_host.fit.estimate import blocker, estimate, largest_context
 from engine_host.fit.report import start_of
 from engine_host.fit.roofline import expected, roofline
 from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Task
 from engine_host.protocol.engine_settings.table import Overrides
@@ -72,7 +73,7 @@ def overrides_of(asked: FitRequest, engine: PresetEngine, speculation: str | Non
         first = error.errors()[0]
         raise HostError(
             Reason.BAD_REQUEST,
-            f"A preset cannot start with {first['loc'][0]} = {first['input']}: {first['msg']}.",
+            f"A preset cannot start with {first['loc'][0]} = {first['input']}: {refusal(first, Overrides)}.",
             fix="Give another value.",
             evidence={"field": str(first["loc"][0])},
         ) from error

@@ -95,6 +95,26 @@ def test_what_is_not_known_is_refused_with_its_reason(body: dict[str, Any], reas
     run(test())
 
 
+@pytest.mark.parametrize(
+    ("model", "kv", "engine", "near"),
+    [
+        ("qwen3.6-27b", "turboquant_k8v5", "vllm", "turboquant_k8v4"),
+        ("qwen3.6-27b", "q8_0", "vllm", "auto, float16"),
+        ("sndr-demo/q8-0", "q8", "llama.cpp", "q8_0"),
+        ("sndr-demo/q8-0", "fp8", "llama.cpp", "f16"),
+    ],
+)
+def test_an_unknown_kv_type_is_a_wrong_value(model: str, kv: str, engine: str, near: str) -> None:
+    async def test() -> None:
+        async with door() as opened:
+            error = (await refused(opened, model=model, hardware="h200", kv=kv)).error
+            assert error.reason is Reason.SETTING_INVALID
+            assert f"{engine} has no KV type {kv}" in error.message
+            assert near in (error.fix.text if error.fix else "")
+
+    run(test())
+
+
 def test_a_variant_that_is_not_there_names_those_that_are() -> None:
     async def test() -> None:
         async with door() as opened:

@@ -70,6 +70,24 @@ def test_settings_gpus_and_port_are_taken_over() -> None:
     run(test())
 
 
+@pytest.mark.parametrize(
+    ("overrides", "says"),
+    [
+        ({"speculation": "mpt"}, "vLLM does not know the speculation mpt."),
+        ({"speculation": '{"method": "mpt"}'}, "vLLM does not know the speculation mpt."),
+        ({"threads": 4}, "vllm does not know threads."),
+    ],
+)
+def test_what_a_start_would_refuse_is_not_written_down(overrides: dict[str, Any], says: str) -> None:
+    async def test() -> None:
+        async with door() as opened:
+            launch = {"preset": PRESET, "overrides": overrides}
+            error = (await refused(opened, launch=launch, target="docker", hardware="rtx-3090")).error
+            assert (error.reason, error.message) == (Reason.SETTING_INVALID, says)
+
+    run(test())
+
+
 def test_what_contradicts_itself_is_refused() -> None:
     async def test() -> None:
         async with door() as opened:

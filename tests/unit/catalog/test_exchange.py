@@ -128,3 +128,10 @@ def test_a_fault_in_an_imported_file_has_its_line(small: Small, there: Small) ->
         carry_over(text, there)
     lines = text.splitlines()
     assert lines[caught.value.problem.evidence["line"] - 1] == "    contxt: 4096"
+
+
+def test_a_preset_by_itself_is_sent_to_where_it_is_taken(small: Small) -> None:
+    with pytest.raises(HostError) as caught:
+        check_import(small.read(), VARIATION, small.place)
+    assert caught.value.problem.fix is not None
+    assert "sndr presets save" in caught.value.problem.fix.text

@@ -352,7 +352,7 @@ def test_a_list_of_one_is_written_without_brackets_and_doubts_are_said(sndr: Snd
 def test_wrong_setting_is_refused_and_nothing_is_saved(sndr: Sndr, home: Path) -> None:
     code, _, err = sndr("settings", "set", "endpoint.port", "many")
     assert code == 2
-    assert "endpoint.port" in err
+    assert "endpoint.port cannot be 'many': it takes a whole number from 1 to 65535." in err
     assert not (home / "config" / "settings.toml").exists()
 
 
@@ -368,7 +368,7 @@ def test_a_negative_number_is_judged_by_its_setting(sndr: Sndr, number: str) -> 
 
 def test_the_choices_of_a_setting_are_listed_by_their_values(sndr: Sndr) -> None:
     _, _, err = sndr("settings", "set", "engine.server", "frob")
-    assert "'auto', 'built', 'prebuilt' or 'own'" in err
+    assert "it takes auto, built, prebuilt or own" in err
 
 
 @pytest.mark.parametrize("words", [("set", "engine.thread", "3"), ("unset", "engine.thread")])
@@ -377,6 +377,11 @@ def test_an_unknown_setting_is_answered_with_those_there_are(sndr: Sndr, words: 
     assert code == 2
     assert "There is no setting engine.thread." in err
     assert "Known settings: endpoint.host, " in err
+
+
+def test_a_mistyped_setting_is_answered_with_the_near_one(sndr: Sndr) -> None:
+    code, _, err = sndr("settings", "set", "endpoint.prt", "8021")
+    assert (code, "Did you mean endpoint.port" in err) == (2, True)
 
 
 def test_what_only_the_file_knows_can_be_taken_out(sndr: Sndr, home: Path) -> None:

@@ -110,6 +110,11 @@ def test_lints_files_and_the_catalogue(
     assert code == 2
     assert f"error {bad}:6: settings.contxt: there is no such key." in out
     assert "Did you mean context?" in out
+    bad.write_text(asyncio.run(services.export("demo-llamacpp")).text)
+    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=bad.read_text())))
+    assert "sndr presets import" in sndr("presets", "lint", str(bad))[1]
+    bad.write_text(MINE.replace("context", "contxt"))
+    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=bad.read_text())))
     code, out, _ = sndr("presets", "lint", str(bad), "--json")
     assert json.loads(out)["faults"][0]["line"] == 6
     code, _, err = sndr("presets", "lint", str(tmp_path / "gone.yaml"))

@@ -24,3 +24,27 @@ def test_words(given: tuple[str, ...], words: tuple[str, ...]) -> None:
 def test_an_open_quote_is_a_wrong_option() -> None:
     with pytest.raises(click.UsageError, match="no list of arguments"):
         overrides_of(("extra_arguments=--flag 'x",))
+
+
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ("context=abc", "context cannot be 'abc': it takes a whole number, at least 128."),
+        ("gpu_memory=2", "gpu_memory cannot be '2': it takes a number, above 0 and at most 1."),
+        ("eager=perhaps", "eager cannot be 'perhaps': it takes true or false."),
+        ("flash_attention=x", "flash_attention cannot be 'x': it takes auto, on or off."),
+        ("cntext=1", "There is no setting cntext. Did you mean context?"),
+        ("context", "--set takes NAME=VALUE; 'context' has no =."),
+    ],
+)
+def test_a_wrong_setting_is_named_with_what_it_takes(given: str, says: str) -> None:
+    with pytest.raises(click.UsageError) as caught:
+        overrides_of((given,))
+    assert caught.value.message == says
+
+
+def test_what_is_near_no_setting_does_not_list_all() -> None:
+    with pytest.raises(click.UsageError) as caught:
+        overrides_of(("swap_space=4",))
+    assert "--set extra_arguments='--swap-space VALUE'" in caught.value.message
+    assert "batched_tokens" not in caught.value.message

@@ -11,6 +11,7 @@ from engine_host.engines.vllm.command import (
     VllmStart,
     command,
     owned_flags,
+    serve,
     speculation_method,
 )
 from engine_host.protocol.errors import Reason
@@ -154,6 +155,38 @@ def test_broken_speculation_is_refused() -> None:
     with pytest.raises(HostError) as caught:
         build(settings(speculation='{"method": '))
     assert caught.value.reason is Reason.SETTING_INVALID
+
+
+@pytest.mark.parametrize(
+    "speculation",
+    [
+        "draft-mtp",
+        "mpt",
+        '{"method": "mpt"}',
+        '{"method": "mtp", "num_speculative_tokens": 0}',
+        '{"method": "mtp", "num_speculative_tokens": "3"}',
+        '{"method": "draft_model", "num_speculative_tokens": 3}',
+        '{"method": "eagle3", "model": 3}',
+    ],
+)
+def test_a_speculation_that_vllm_would_refuse_is_refused_wherever_it_is_written(speculation: str) -> None:
+    with pytest.raises(HostError) as caught:
+        serve(settings(speculation=speculation), "cuda", (), "/cache", Additions())
+    assert caught.value.reason is Reason.SETTING_INVALID
+    assert caught.value.problem.evidence["setting"] == "speculation"
+
+
+@pytest.mark.parametrize(
+    "speculation",
+    [
+        "off",
+        "ngram_gpu",
+        '{"method": "qwen3_next_mtp", "num_speculative_tokens": 2}',
+        '{"model": "org/draft"}',
+    ],
+)
+def test_a_speculation_that_vllm_knows_is_written(speculation: str) -> None:
+    serve(settings(speculation=speculation), "cuda", (), "/cache", Additions())
 
 
 def test_temporary_files_go_beside_the_socket_where_their_own_sockets_fit() -> None:

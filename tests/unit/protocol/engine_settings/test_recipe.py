@@ -85,7 +85,7 @@ def test_its_bounds_are_checked() -> None:
 
 def test_the_command_line_takes_it_and_names_it() -> None:
     assert value_of(overrides_of(("made_up=3",))) == 3
-    with pytest.raises(click.UsageError, match=r"made_up: .*less than or equal to 9"):
+    with pytest.raises(click.UsageError, match=r"made_up cannot be .10.: .*whole number from 1 to 9"):
         overrides_of(("made_up=10",))
 
     @click.command()
