@@ -23,6 +23,7 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
+from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.main import Window
 
@@ -65,6 +66,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     done = asyncio.Event()
     quit_filter = _QuitFilter(done.set)
     app.installEventFilter(quit_filter)
+    garbage = GarbageCollection(app)
     if sys.platform != "win32":
         for number in (signal.SIGINT, signal.SIGTERM):
             asyncio.get_running_loop().add_signal_handler(number, done.set)
@@ -114,6 +116,7 @@ async def _run(app: QApplication, folders: Folders, file: SettingsFile, say_read
     await connection.close()
     app.removeEventFilter(quit_filter)
     window.deleteLater()
+    garbage.stop()
 
 
 async def _start_early(process: HostProcess) -> None:

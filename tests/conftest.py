@@ -1,5 +1,6 @@
 """Each test has folders of its own, and leaves no process, thread, socket or lock behind."""
 
+import gc
 import os
 import shutil
 import signal
@@ -64,6 +65,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             for marker in sorted(_needs(item)):
                 item.add_marker(marker)
     items.sort(key=lambda item: FOLDERS.index(_folder(item.path)))
+
+
+def pytest_collection_finish() -> None:
+    """Take what importing and collecting made out of the garbage collector, which looks at it in vain."""
+    gc.collect()
+    gc.freeze()
 
 
 def _folder(path: Path) -> str:

@@ -89,6 +89,15 @@ async def opened(folder: Path, connect: bool = True) -> AsyncIterator[Stage]:
         await stage.close()
 
 
+@pytest.fixture(autouse=True, scope="package")
+def garbage() -> Iterator[None]:
+    """Collect garbage in this thread alone, between tests, as the program does (`sndr_gui.kit.garbage`)."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
 @pytest.fixture
 def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
     """The Qt event loop; leaked tasks, timers and unhandled errors fail the test."""
