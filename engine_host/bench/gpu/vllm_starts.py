@@ -92,8 +92,11 @@ def engine_arguments(start: Start, folder: Path) -> dict[str, Any]:
 
 
 def model_config(shape: str) -> dict[str, Any]:
-    """The config.json of a shape as vLLM 0.26 reads it: the text part of Qwen3.5 only inside the whole."""
+    """The config.json of a shape as vLLM reads it: Qwen3.5's text only inside the whole, Gemma 4's alone."""
     text: dict[str, Any] = json.loads((SHAPES / f"{shape}.json").read_text(encoding="utf-8"))
+    if text["model_type"] == "gemma4":
+        # Its towers cannot be left out where there is no processor to ask.
+        return {**text["text_config"], "architectures": ["Gemma4ForCausalLM"], "tie_word_embeddings": True}
     whole = str(text["model_type"]).removesuffix("_text")
     if whole == text["model_type"]:
         return text
