@@ -46,9 +46,8 @@ def findings(preset: PresetEntry, card: Card | None, count: int | None) -> Itera
     if count is None:
         return
     if count < needs.gpus:
-        gpus = "a GPU" if needs.gpus == 1 else f"{needs.gpus} GPUs"
-        there = "there is none" if not count else "there is one" if count == 1 else f"there are {count}"
-        yield _lacking("preset.gpus", preset, needs=needs.gpus, has=count, gpus=gpus, there=there)
+        there = {0: "this machine has none", 1: "there is one"}.get(count, f"there are {count}")
+        yield _lacking("preset.gpus", preset, needs=needs.gpus, has=count, gpus=needs.devices, there=there)
     if card is None or not needs.gpus:
         return
     if needs.vram_gib is not None and card.vram_mib / 1024 < needs.vram_gib * _NOMINAL:

@@ -291,6 +291,33 @@ class Needs(Wire):
     nvlink: bool = False
     known_good: tuple[Id, ...] = ()
 
+    @property
+    def short(self) -> str:
+        """The devices in a column of a table: `2 × 24 GiB`, or `CPU`."""
+        if not self.gpus:
+            return "CPU"
+        return f"{self.gpus}" + (f" × {self.vram_gib:g} GiB" if self.vram_gib else "")
+
+    @property
+    def devices(self) -> str:
+        """The devices in a sentence: `2 GPUs of 24 GiB`, `a GPU`, `a CPU`."""
+        if not self.gpus:
+            return "a CPU"
+        many = "a GPU" if self.gpus == 1 else f"{self.gpus} GPUs"
+        return f"{many} of {self.vram_gib:g} GiB" if self.vram_gib else many
+
+    @property
+    def words(self) -> str:
+        """Everything that is needed, in a line."""
+        parts = (
+            self.devices,
+            f"compute capability {self.sm}" if self.sm else "",
+            f"{', '.join(self.formats)} in its tensor cores" if self.formats else "",
+            f"{self.ram_gib:g} GiB of RAM" if self.ram_gib else "",
+            "NVLink" if self.nvlink else "",
+        )
+        return ", ".join(part for part in parts if part)
+
 
 class NotFor(Wire):
     """A use that a preset must not be put to."""

@@ -13,7 +13,7 @@ from engine_host.cli.start.options import overrides_of
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
-from engine_host.protocol.catalog import Evidence, PresetEngine, PresetEntry, PresetStatus, Workload
+from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Workload
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Layer
@@ -73,7 +73,7 @@ def list_presets(
             item.preset.id,
             item.preset.card.status.value,
             item.preset.engine.value,
-            _needs(item.preset),
+            item.preset.needs.short,
             "own" if item.origin == "user" else "program",
             item.preset.title,
         )
@@ -302,35 +302,13 @@ def _read(file: Path) -> str:
         ) from error
 
 
-def _needs(preset: PresetEntry) -> str:
-    needs = preset.needs
-    if not needs.gpus:
-        return "CPU"
-    memory = "" if needs.vram_gib is None else f" × {needs.vram_gib:g} GiB"
-    return f"{needs.gpus}{memory}"
-
-
-def _needs_in_words(preset: PresetEntry) -> str:
-    """Describe a preset's hardware requirements in a line."""
-    needs = preset.needs
-    if not needs.gpus:
-        return "no GPU" + ("" if needs.ram_gib is None else f", {needs.ram_gib:g} GiB of main memory")
-    memory = "" if needs.vram_gib is None else f" with {needs.vram_gib:g} GiB{' each' * (needs.gpus > 1)}"
-    parts = ["a GPU" + memory if needs.gpus == 1 else f"{needs.gpus} GPUs{memory}"]
-    parts += [f"compute capability {needs.sm} or more"] if needs.sm else []
-    parts += [f"arithmetic in {', '.join(needs.formats)}"] if needs.formats else []
-    parts += ["NVLink"] if needs.nvlink else []
-    parts += [f"{needs.ram_gib:g} GiB of main memory"] if needs.ram_gib is not None else []
-    known = f"; reported to run on {', '.join(needs.known_good)}" if needs.known_good else ""
-    return ", ".join(parts) + known
-
-
 def _card_lines(detail: PresetDetail) -> list[str]:
     preset, model = detail.item.preset, detail.model
     card = preset.card
     lines = [f"{preset.id}: {preset.title}", f"  {preset.summary}"]
     lines.append(f"  {model.title} ({preset.variant}, {size(detail.item.size)}) on {preset.engine.value}")
-    lines.append(f"  needs {_needs_in_words(preset)}")
+    known = f"; reported to run on {', '.join(preset.needs.known_good)}" if preset.needs.known_good else ""
+    lines.append(f"  needs {preset.needs.words}{known}")
     lines.append(f"  status {card.status.value}; for {card.audience}; good for {', '.join(card.good_for)}")
     lines += [f"  caveat: {caveat}" for caveat in card.caveats]
     for entry in card.do_not_use:

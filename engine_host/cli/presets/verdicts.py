@@ -64,7 +64,7 @@ _WORDS = {
     "preset.nvlink": "NVLink",
     "engine.not_started": "a program that starts its engine",
 }
-_WORDS_OF = {"weights": "files", "drafter": "files of its drafter", "engine": "engine"}
+_WORDS_OF = {"weights": "files", "drafter_missing": "files of its drafter", "engine": "engine"}
 
 
 def _to_start(shown: list[PresetVerdict]) -> list[str]:
@@ -91,11 +91,13 @@ def _of_the_machine(finding: Finding) -> bool:
 
 def _missing(one: PresetVerdict, *, elsewhere: bool) -> str:
     """List the missing requirements in words; `elsewhere`: the model here says nothing of another machine."""
-    words = [
-        _WORDS.get(finding.id) or _WORDS_OF.get(finding.id.split(".")[0], finding.id)
-        for finding in one.missing
-    ]
+    words = [word_of(finding.id) or finding.id for finding in one.missing]
     return ", ".join(dict.fromkeys(words)) or ("" if elsewhere or not one.model else "nothing")
+
+
+def word_of(finding: str) -> str:
+    """Return what a finding says is missing, in a word or two; empty where there is none for it."""
+    return _WORDS.get(finding) or _WORDS_OF.get(finding.split(".")[0], "")
 
 
 def _table(found: list[PresetVerdict], *, elsewhere: bool) -> list[str]:

@@ -59,7 +59,7 @@ class PresetVerdictOperations:
         models = await self._list_models()
         here = await self._presets.here(asked.count) if asked.hardware in {None, HERE} else None
         _, processor = await self._fit.devices(FitRequest(cpu=True))
-        _, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
+        without, gpus = await self._fit.devices(FitRequest()) if here is not None else (False, [])
         engines = await self._engines(gpus=bool(here.count)) if here is not None else None
         judged = []
         for preset_id in catalog.ids():
@@ -70,6 +70,9 @@ class PresetVerdictOperations:
             found = await self._one(resolved, devices[: machine.count or 1], models, engines)
             if here is None and not needed:
                 found = _elsewhere(found)
+            elif needed and without:
+                # The figures are of the processor, which the preset is not for.
+                found = found.model_copy(update=_NO_FIGURES)
             judged.append((rank(found, resolved), found))
         return PresetVerdicts(
             hardware=_name(catalog, here, asked),
@@ -131,12 +134,15 @@ class PresetVerdictOperations:
         )
 
 
+_SPEEDS = ("decode", "decode_at_depth", "decode_all_streams", "decode_undrafted")
+_NO_FIGURES = dict.fromkeys(("needed", "room", "largest_context", *_SPEEDS))
+
+
 def _elsewhere(found: PresetVerdict) -> PresetVerdict:
     """A preset for the processor of a machine of which only the GPUs are named."""
-    nothing = {"reason": None, "needed": None, "room": None, "largest_context": None, "decode": None}
     why = "It runs on the processor; how much main memory there is beside these GPUs is not known."
     known = {} if found.verdict is Verdict.CANNOT_RUN else {"verdict": Verdict.UNKNOWN, "why": why}
-    return found.model_copy(update=nothing | known)
+    return found.model_copy(update={"reason": None, **_NO_FIGURES, **known})
 
 
 def _nothing(_preset: PresetEntry) -> None:

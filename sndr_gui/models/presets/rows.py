@@ -63,10 +63,19 @@ class PresetRow:
         words, tone = VERDICTS[self.verdict.verdict]
         # Most of a catalogue is for other machines: that is no alarm.
         quiet = self.verdict.verdict is Verdict.CANNOT_RUN
-        words = words.removesuffix(" here")
+        words = f"needs {lacks}" if quiet and (lacks := self._lacks) else words.removesuffix(" here")
         if self.works and not self.ready:
             return f"{words}, not ready", "muted"
         return words, "muted" if quiet else tone
+
+    @property
+    def _lacks(self) -> str:
+        """The hardware that is lacking, in a column's words; empty where it is none."""
+        missing = {finding.id for finding in self.verdict.missing} if self.verdict is not None else set()
+        needs = self.item.preset.needs
+        if "preset.gpus" in missing:
+            return needs.short
+        return f"SM {needs.sm}" if "preset.sm" in missing else ""
 
     @property
     def works(self) -> bool:

@@ -7,7 +7,7 @@ from functools import partial
 
 from PySide6.QtWidgets import QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
-from engine_host.protocol.catalog import Evidence, NotFor, PresetEntry, Variant
+from engine_host.protocol.catalog import Evidence, NotFor, Variant
 from engine_host.protocol.presets import EntryOrigin, PresetDetail
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -217,7 +217,7 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
     facts = [
         ("For", preset.card.audience),
         ("Good for", ", ".join(workload_words(entry) for entry in preset.card.good_for)),
-        ("Needs", needs_words(preset)),
+        ("Needs", preset.needs.words),
         ("Size", f"{formats.size(item.size)} of weights" if item.size is not None else _NOT_KNOWN),
     ]
     if detail is not None:
@@ -242,17 +242,3 @@ def preset_facts(chosen: PresetRow, detail: PresetDetail | None) -> tuple[tuple[
 
 def _format(variant: Variant) -> str:
     return "GGUF" if variant.format == "gguf" else variant.format
-
-
-def needs_words(preset: PresetEntry) -> str:
-    """Return the least hardware that a preset runs on."""
-    needs = preset.needs
-    gpus = formats.plural(needs.gpus, "GPU") if needs.gpus else "a CPU"
-    parts = [
-        f"{gpus} of {needs.vram_gib:g} GiB" if needs.vram_gib else gpus,
-        f"compute capability {needs.sm}" if needs.sm else "",
-        f"{', '.join(needs.formats)} in its tensor cores" if needs.formats else "",
-        f"{needs.ram_gib:g} GiB of RAM" if needs.ram_gib else "",
-        "NVLink" if needs.nvlink else "",
-    ]
-    return ", ".join(part for part in parts if part)

@@ -122,7 +122,8 @@ def test_resolves_on_hardware() -> None:
         found = await api.ask(
             "POST", "/v1/presets/resolve", ResolvedPreset, preset="qwen3.6-27b-q4-24", hardware="here"
         )
-        assert "It needs a GPU; there is none." in {finding.message for finding in found.findings}
+        said = {finding.message for finding in found.findings}
+        assert "It needs a GPU of 24 GiB; this machine has none." in said
         few = {"preset": "qwen3.6-27b-q4-24", "hardware": "here", "count": 1}
         problem = await api.refused("POST", "/v1/presets/resolve", **few)
         assert problem.message == "This machine has no GPU; a count of 1 was asked for."

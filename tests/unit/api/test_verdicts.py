@@ -81,7 +81,7 @@ def test_what_works_best_comes_first_and_what_cannot_run_says_why() -> None:
         assert page.verdicts[0].preset.startswith("qwen3.6-27b")
         many = of(page, "qwen3.6-35b-a3b-sglang-4xl4")
         assert (many.verdict, many.reason) == (Verdict.CANNOT_RUN, Reason.ENGINE_UNUSABLE)
-        assert many.why == "It needs 4 GPUs; there are 2."
+        assert many.why == "It needs 4 GPUs of 24 GiB; there are 2."
         new = of(page, "qwen3.6-27b-nvfp4-2x32")
         assert (new.verdict, new.reason) == (Verdict.CANNOT_RUN, Reason.UNSUPPORTED)
         assert "compute capability 9.0" in new.why
@@ -203,7 +203,11 @@ def test_on_this_machine_what_is_missing_is_named_with_its_command() -> None:
         )
         assert str(opened.rig.folders.data / "models") in fix.command
         large = of(page, "qwen3.6-27b-q4-24")
-        assert (large.verdict, large.why) == (Verdict.CANNOT_RUN, "It needs a GPU; there is none.")
+        assert (large.needed, large.room, large.largest_context) == (None, None, None), "not of the processor"
+        assert (large.verdict, large.why) == (
+            Verdict.CANNOT_RUN,
+            "It needs a GPU of 24 GiB; this machine has none.",
+        )
 
     through(work)
 

@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from engine_host.cli.presets.verdicts import word_of
+from engine_host.core.findings.presets import PRESETS
 from tests.unit.cli.fake_host import FakeHost
 from tests.unit.cli.test_commands import ENGINE, PLAN, engines
 from tests.unit.cli.test_run import HOST, OTHER, READY, was_started
@@ -181,6 +183,13 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
     assert "1 more do not fit or cannot run" in out
     assert "It needs FP4." in sndr("presets", "verdicts", "--all")[1]
     assert json.loads(sndr("presets", "verdicts", "--json")[1])["verdicts"][2]["preset"] == "never"
+
+
+def test_everything_that_can_be_missing_has_a_word() -> None:
+    missing = [key for key in PRESETS if key.startswith(("preset.", "weights.", "engine."))]
+    words = {key: word_of(key.partition("/")[0]) for key in (*missing, "drafter_missing")}
+    told = {"preset.other_version", "preset.other_weights", "preset.overruled", "preset.unproven"}
+    assert {key for key, word in words.items() if not word} == told, "notes, and nothing that is missing"
 
 
 def test_hardware_is_written_the_same_everywhere(host: FakeHost, sndr: Sndr) -> None:

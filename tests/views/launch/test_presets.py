@@ -121,7 +121,7 @@ async def test_a_card_says_what_to_beware_of_and_links_to_the_better_one(stage: 
     about = visible_text(view.facts)
     for word in (
         "owners of one 24 GB card",
-        "1 GPU of 24 GiB",
+        "a GPU of 24 GiB",
         "Apache-2.0",
         "16 GiB of weights",
         "27B parameters",

@@ -59,11 +59,11 @@ def test_shows_the_card_and_where_settings_are_from(
     for part in ("caveat: ", "not when several people share it", "reported by others", "not measured"):
         assert part in out
     assert "presets/presets/qwen3.6-27b-q4-24.yaml:" in out
-    assert "needs a GPU with 24 GiB" in out
+    assert "needs a GPU of 24 GiB" in out
     assert "reported to run on rtx-3090" in out
     host.answers["GET /v1/presets/demo-llamacpp"] = said(services.detail("demo-llamacpp"))
     _, out, _ = sndr("presets", "show", "demo-llamacpp")
-    assert "needs no GPU, 1 GiB of main memory" in out
+    assert "needs a CPU, 1 GiB of RAM" in out
     assert "measured by the project: " in out
 
 
@@ -91,7 +91,7 @@ def test_what_the_hardware_lacks_is_an_exit_code_too(
     received = ResolvePreset(preset="qwen3.6-27b-q4-24", hardware="here")
     host.answers["POST /v1/presets/resolve"] = said(services.resolve(received))
     code, out, _ = sndr("presets", "resolve", received.preset, "--hardware", "here")
-    assert (code, "Error: It needs a GPU; there is none." in out) == (5, True)
+    assert (code, "Error: It needs a GPU of 24 GiB; this machine has none." in out) == (5, True)
     plain = said(services.resolve(ResolvePreset(preset=received.preset)))
     host.answers["POST /v1/presets/resolve"] = plain
     assert sndr("presets", "resolve", received.preset)[0] == 0

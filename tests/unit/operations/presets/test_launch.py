@@ -246,7 +246,9 @@ def test_too_few_gpus_make_no_plan(bench: Bench) -> None:
     assert bench.refused("qwen3.6-27b-int4-2x24").reason is Reason.ENGINE_UNUSABLE
     bench.gpus = (_card(),)
     problem = bench.refused("qwen3.6-27b-int4-2x24")
-    assert problem.message == "qwen3.6-27b-int4-2x24 cannot run here. It needs 2 GPUs; there is one."
+    assert (
+        problem.message == "qwen3.6-27b-int4-2x24 cannot run here. It needs 2 GPUs of 24 GiB; there is one."
+    )
 
 
 def test_a_gpu_that_nobody_knows_is_checked_by_what_the_driver_tells(bench: Bench) -> None:

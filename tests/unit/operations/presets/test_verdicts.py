@@ -153,7 +153,7 @@ def test_fewer_cards_can_be_asked_for(machine: Machine) -> None:
     page = machine.judge(count=1)
     assert page.hardware == "this machine: 1 × GeForce RTX 3090"
     two = next(one for one in page.verdicts if one.preset == "qwen3.6-27b-int4-2x24")
-    assert (two.verdict, two.why) == (Verdict.CANNOT_RUN, "It needs 2 GPUs; there is one.")
+    assert (two.verdict, two.why) == (Verdict.CANNOT_RUN, "It needs 2 GPUs of 24 GiB; there is one.")
     assert machine.judge(hardware="here", count=1) == page
     with pytest.raises(HostError, match="This machine has 2 GPUs; a count of 8 was asked for"):
         machine.judge(count=8)

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from engine_host.core.findings.table import finding
 from engine_host.protocol.catalog import Evidence, PresetStatus, Workload
 from engine_host.protocol.fit import Verdict
 from sndr_gui.models.fit.device_memory import VERDICTS
@@ -95,6 +96,16 @@ def test_a_preset_for_another_machine_is_no_alarm() -> None:
     assert tones["big-long"] == ("does not fit", "bad")
     assert tones["big-24"] == ("tight, not ready", "muted")
     assert "1 thing missing" in rows()[2].why
+
+
+def test_what_another_machine_would_need_is_said_in_the_list() -> None:
+    row = next(row for row in rows() if row.item.preset.id == "big-24")
+    assert row.verdict is not None
+    lacks = finding("preset.gpus", gpus="2 GPUs of 24 GiB", there="this machine has none")
+    verdict = row.verdict.model_copy(update={"verdict": Verdict.CANNOT_RUN, "missing": (lacks,)})
+    assert replace(row, verdict=verdict).here == (f"needs {row.item.preset.needs.short}", "muted")
+    old = verdict.model_copy(update={"missing": (lacks.model_copy(update={"id": "preset.sm"}),)})
+    assert replace(row, verdict=old).here[0].startswith("needs SM ")
 
 
 def test_every_status_and_workload_has_words() -> None:
