@@ -1,6 +1,6 @@
 """Checks llama.cpp's CUDA build on this machine through the host, and prints a table.
 
-usage: python packaging/gpu/llamacpp.py --folder BUILD/bin [--out FILE] [--small]
+usage: python packaging/gpu/llamacpp.py --folder BUILD/bin [--out FILE] [--small] [--speed]
 
 For the bundled model and random ones of real shapes: decode through host and endpoint beside `llama-bench` of
 the same build in the same run, KV types, flash attention, drafts, a part of the layers on the processor, and
@@ -9,6 +9,7 @@ the memory that the calculator predicted beside the buffers that the server prin
 
 import argparse
 import json
+import socket
 import statistics
 import subprocess
 import tempfile
@@ -16,11 +17,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from host_under_test import HostUnderTest, processes_of
+import httpx
+from host_under_test import HostUnderTest, processes_of, wait_for
 from judge import HEADING, Row, as_json
 
 from engine_host.bench.random_model import QWEN3_06B, Shape, write_random_model
 from engine_host.core.errors import HostError
+from engine_host.engines.llamacpp.command import LOG_LEVEL
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.fit import FitRequest
 from engine_host.protocol.operations import table as ops
@@ -34,6 +37,15 @@ QWEN3_8B = Shape(
     context=40_960,
 )  # fmt: skip
 LEAST_SHARE = 0.98
+# The server without this program: where the distance to llama-bench, which samples nothing, comes from.
+ALONE: dict[str, tuple[list[str], dict[str, Any]]] = {
+    "as it starts by itself": ([], {}),
+    "its log as this program asks for": (["--log-verbosity", LOG_LEVEL], {}),
+    "one sampler, greedy": ([], {"samplers": ["top_k"], "top_k": 1}),
+    "sampling on the GPU": (["--backend-sampling"], {}),
+    "sampling on the GPU, greedy": (["--backend-sampling"], {"samplers": ["top_k"], "top_k": 1}),
+    "one thread": (["--threads", "1"], {}),
+}
 REPEATS = 5
 TOKENS = 128
 PATIENCE = 240.0
@@ -49,6 +61,41 @@ def llama_bench(folder: Path, model: Path, layers: int) -> tuple[float, float]:
     found = json.loads(done.stdout[done.stdout.index("[") :])
     prefill = next(float(one["avg_ts"]) for one in found if one["n_prompt"])
     return prefill, next(float(one["avg_ts"]) for one in found if one["n_gen"])
+
+
+def alone(folder: Path, model: Path, options: list[str], body: dict[str, Any]) -> list[float]:
+    """Return the decode rates of a server that this program did not start, tokens a second."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = int(probe.getsockname()[1])
+    command = [
+        str(folder / "llama-server"), "--model", str(model), "--n-gpu-layers", "99", "--ctx-size", "4096",
+        "--parallel", "1", "--flash-attn", "on", "--host", "127.0.0.1", "--port", str(port), *options,
+    ]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as server:
+        try:
+            url = f"http://127.0.0.1:{port}"
+            with httpx.Client(base_url=url, timeout=PATIENCE, trust_env=False) as client:
+                wait_for(lambda: is_ready(client), "the server alone", PATIENCE)
+                rates = []
+                for number in range(REPEATS + 1):
+                    asked = {
+                        "prompt": f"{number} Once upon a time", "max_tokens": TOKENS, "ignore_eos": True,
+                        "temperature": 0, **body,
+                    }  # fmt: skip
+                    answer = client.post("/v1/completions", json=asked).raise_for_status().json()
+                    rates.append(float(answer["timings"]["predicted_per_second"]))
+        finally:
+            server.terminate()
+    return rates[1:]
+
+
+def is_ready(client: httpx.Client) -> bool:
+    """Return True if the server answers and has loaded its model."""
+    try:
+        return client.get("/health").status_code == httpx.codes.OK
+    except httpx.TransportError:
+        return False
 
 
 def decode_rates(host: HostUnderTest, engine: Engine) -> list[float]:
@@ -118,6 +165,17 @@ class Check:
         )
         yield Row(name, "memory by process", bool(holders), f"{[one.memory for one in holders]} of {memory}")
 
+    def causes(self, name: str, model: Path) -> Iterable[Row]:
+        """The server alone, in a few ways, beside llama-bench in the same minute."""
+        bench = llama_bench(self.folder, model, 99)[1]
+        for what, (options, body) in ALONE.items():
+            rates = alone(self.folder, model, options, body)
+            rate = statistics.median(rates)
+            found = (
+                f"{rate:.1f} tok/s ({min(rates):.1f} to {max(rates):.1f}): {rate / bench:.3f} of {bench:.1f}"
+            )
+            yield Row(name, f"server alone, {what}", None, found)
+
     def fit(self, name: str, model: Path, **settings: Any) -> Iterable[Row]:
         """The memory that was predicted beside what the server printed."""
         names = {"kv_type_k": "kv", "kv_type_v": "kv_v", "flash_attention": None}
@@ -147,6 +205,13 @@ class Check:
             yield Row("demo", f"speculation {kind}", True, f"{rate:.1f} tok/s, acceptance length {length}")
 
 
+def finished(check: Check, out: Path | None) -> int:
+    """Write the rows down; 1 when one failed."""
+    if out:
+        out.write_text(json.dumps(as_json(check.rows), indent=1), encoding="utf-8")
+    return int(any(row.passed is False for row in check.rows))
+
+
 def main() -> int:
     """Run every check; 1 when one failed."""
     parser = argparse.ArgumentParser(
@@ -154,6 +219,7 @@ def main() -> int:
     )
     parser.add_argument("--folder", type=Path, required=True)
     parser.add_argument("--out", type=Path)
+    parser.add_argument("--speed", action="store_true", help="speed and its causes only")
     parser.add_argument("--small", action="store_true", help="leave out the 8B shape")
     asked = parser.parse_args()
     print(HEADING, flush=True)
@@ -166,7 +232,10 @@ def main() -> int:
             )
         for name, model in models.items():
             check.add(name, "speed", lambda name=name, model=model: check.speed(name, model))
+            check.add(name, "causes", lambda name=name, model=model: check.causes(name, model))
         last = list(models)[-1]
+        if asked.speed:
+            return finished(check, asked.out)
         layers = QWEN3_06B.layers if asked.small else QWEN3_8B.layers
         for settings in (
             {"gpu_layers": -1}, {"gpu_layers": layers // 2}, {"gpu_layers": 0},
@@ -177,9 +246,7 @@ def main() -> int:
             given = {"context": 16_384, "streams": 2, "flash_attention": "on", **settings}
             check.add(last, "fit", lambda given=given: check.fit(last, models[last], **given))
         check.add("demo", "drafts", check.drafts)
-    if asked.out:
-        asked.out.write_text(json.dumps(as_json(check.rows), indent=1), encoding="utf-8")
-    return int(any(row.passed is False for row in check.rows))
+        return finished(check, asked.out)
 
 
 if __name__ == "__main__":
