@@ -1,11 +1,15 @@
 """HTTP connections with bounds: headers, the address, time, and how many connections there are.
 
 uvicorn reads headers without an end and never closes a connection that says nothing: 100 MB of headers took
-2 GB, and 1,100 idle connections used up every descriptor of the process.
+2 GB, and 1,100 idle connections used up every descriptor of the process. Nor does it end one whose client
+takes nothing of its answer, which held a slot of the engine for ever.
 """
 
 import asyncio
 import json
+import logging
+import socket
+import struct
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,12 +25,20 @@ from uvicorn.server import ServerState
 
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
+_log = logging.getLogger(__name__)
+
+_AT_ONCE = struct.pack("ii", 1, 0)
 Refusal = Callable[[int, str, str], bytes]
 """Returns the body for a status, a code and a sentence."""
 
 
 _LINGER = 1.0
 """Seconds that a refused client has to read its answer."""
+_LEAST_TAKEN = 32 << 10
+"""Bytes that a client with more of its answer waiting has to take in each span of `stall` seconds.
+
+1 KiB a second is a twentieth of what a slow model writes, and no network that is in use is slower.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,8 @@ class ConnectionLimits:
     """Bounds of a connection: bytes of the address, bytes and number of headers and trailers, seconds.
 
     `head` is how long a request's headers may take, `silence` how long its body may pause. `connections` may
-    be open at once; one more is refused.
+    be open at once; one more is refused. `stall` is how long a client may take next to nothing of an answer
+    that waits for it: half a minute is longer than any hiccup of a network; None is for ever.
     """
 
     url: int = 16 << 10
@@ -42,6 +55,7 @@ class ConnectionLimits:
     count: int = 200
     head: float = 30.0
     silence: float = 60.0
+    stall: float | None = 30.0
     connections: int = 1024
 
 
@@ -78,6 +92,8 @@ class BoundedProtocol(HttpToolsProtocol):
         self._unparsed = 0
         self._refused = False
         self._deadline: asyncio.TimerHandle | None = None
+        self._untaken = 0
+        self._taking: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         """Take the connection, unless there are too many; its first request has to come in time."""
@@ -90,6 +106,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the connection."""
         self._expect(None)
+        self._stop_taking()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -148,6 +165,21 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect(None)
         super().on_message_complete()
 
+    def pause_writing(self) -> None:
+        """More waits than the client takes: it has to take some of it in time."""
+        super().pause_writing()
+        self._watch_taking()
+
+    def resume_writing(self) -> None:
+        """Nearly all that waited was taken."""
+        self._stop_taking()
+        super().resume_writing()
+
+    def on_response_complete(self) -> None:
+        """The answer is written; the rest of it has to be taken in time, also where the connection closes."""
+        super().on_response_complete()
+        self._watch_taking()
+
     def send_400_response(self, msg: str) -> None:
         """Answer what is no HTTP with an error object instead of plain text."""
         self._refuse(400, "invalid_http", msg)
@@ -157,6 +189,28 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._on_late)
+
+    def _watch_taking(self) -> None:
+        """Look after a while whether the client has taken enough of what waits for it now."""
+        self._stop_taking()
+        self._untaken = self.transport.get_write_buffer_size()
+        if self._untaken and self.limits.stall is not None:
+            self._taking = self.loop.call_later(self.limits.stall, self._on_untaken)
+
+    def _stop_taking(self) -> None:
+        if self._taking is not None:
+            self._taking.cancel()
+            self._taking = None
+
+    def _on_untaken(self) -> None:
+        taken = self._untaken - self.transport.get_write_buffer_size()
+        if taken >= min(self._untaken, _LEAST_TAKEN):
+            self._watch_taking()
+            return
+        _log.info("a client took next to nothing of its answer for %g s; it is cut off", self.limits.stall)
+        # A reset: else the system would keep what is unsent, and tell a client of the end behind all of it.
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
+        self.transport.abort()
 
     def _on_late(self) -> None:
         asked: RequestResponseCycle | None = self.cycle
@@ -187,6 +241,7 @@ class BoundedProtocol(HttpToolsProtocol):
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._deadline = self.loop.call_later(_LINGER, self.transport.close)
+        self._watch_taking()
 
 
 def bounded(limits: ConnectionLimits, refusal: Refusal = openai_refusal) -> type[BoundedProtocol]:

@@ -29,7 +29,8 @@ from engine_host.protocol.events import HostStateEvent
 _log = logging.getLogger(__name__)
 _TURN = 30.0
 """Seconds to wait for a host that ends, engines and all, before this one says that there are two."""
-_CONTROL = bounded(ConnectionLimits(), control_refusal)
+# A pager may hold up `sndr logs -f` for an hour; the socket is this user's alone, and no slot depends on it.
+_CONTROL = bounded(ConnectionLimits(stall=None), control_refusal)
 _COURTESY = 10.0
 """Seconds for which a command that is at work may hold up the end."""
 

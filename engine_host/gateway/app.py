@@ -16,6 +16,7 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission
 from engine_host.gateway.access.authentication import check_host, check_key, check_origin, check_preflight
+from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
@@ -62,13 +63,14 @@ _READER = "/apply-template"
 
 @dataclass(frozen=True)
 class Limits:
-    """Bounds of the endpoint: bytes of a request and of a whole answer, waiting requests of an engine;
-    intervals in seconds.
+    """Bounds of the endpoint: bytes of a request, of all requests at a time, and of a whole answer; waiting
+    requests of an engine; intervals in seconds.
 
     `farewell`: seconds that a client has to take the last words of a request that was ended from outside.
     """
 
     body: int = 64 << 20
+    bodies: int = 512 << 20
     answer: int = 64 << 20
     queue: int = 64
     ping: float = 15.0
@@ -98,6 +100,7 @@ class Gateway:
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
+        self._bodies = BodyAllowance(self._limits.bodies)
         self._exchanges: set[Exchange] = set()
         self._closing = False
         self._none_left = asyncio.Event()
@@ -194,8 +197,27 @@ class Gateway:
         return model_entry(find(targets, path.removeprefix(_MODEL_PREFIX)))
 
     async def _ask(self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str) -> _Answer:
-        """Check one request and return the function that answers it."""
-        raw = await read_body(receive, self._limits.body)
+        """Check one request and return the function that answers it; its body is held until then."""
+        held = self._bodies.part()
+        try:
+            answer = await self._checked(path, headers, receive, request_id, held)
+        except BaseException:
+            held.give_back()
+            raise
+
+        async def answer_and_forget(send: Send) -> None:
+            try:
+                await answer(send)
+            finally:
+                held.give_back()
+
+        return answer_and_forget
+
+    async def _checked(
+        self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str, held: BodyPart
+    ) -> _Answer:
+        """Read and check one request, and return the function that answers it."""
+        raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         _POSTS[path](body)
         target = self._target(body.get("model"))

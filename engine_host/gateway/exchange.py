@@ -3,7 +3,8 @@
 All sending to the client happens in one coroutine. Everything that can end the exchange from outside (the
 client leaves, somebody cancels, the program closes) calls `stop`, which breaks the engine's connection and
 frees the slot at once, and lets that coroutine find out why. A client that reads nothing holds it up in a
-send: it has a moment to take the last words, then it is left alone.
+send, but no slot once the engine has sent all; the connection's own deadline ends that. One that is ended
+from outside has a moment to take the last words, then it is left alone.
 """
 
 import asyncio
@@ -150,8 +151,8 @@ class Exchange:
                 await self._whole()
         except faults.EndpointError as fault:
             await self._refuse(fault)
-        except AnswerTooLargeError:
-            await self._refuse(faults.answer_too_large(self._answer_limit))
+        except AnswerTooLargeError as error:
+            await self._refuse(faults.answer_too_large(error.limit))
         except UpstreamLostError:
             await self._broken()
         except Exception:
@@ -206,6 +207,8 @@ class Exchange:
         except UpstreamLostError as error:
             raise faults.engine_unreachable(self._target.name) from error
         self._upstream = upstream
+        # The engine has done its work, and may do the next, however long a client takes to read.
+        upstream.on_complete = lambda: self._admission.release(self._ticket)
         # `stop` may have come while the connection was made, and found nothing to break.
         if self._is_stopped():
             upstream.abort()

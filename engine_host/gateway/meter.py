@@ -6,14 +6,16 @@ are parsed once, after the end. Nothing of the text is kept.
 
 import json
 import re
-from collections import deque
 from dataclasses import dataclass
 from typing import Any
 
+from engine_host.core.bounds.newest import Newest
 from engine_host.core.sse import payloads
 
 _TAIL_PIECES = 8
 """Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
+_TAIL_SIZE = 4 << 20
+"""Bytes of all of them; the last frame of the Responses form holds the whole answer."""
 
 # Frames of the Responses and the Messages form that carry what is written.
 _CONTENT_TYPES = {
@@ -55,11 +57,11 @@ class Meter:
         self.over = False
         """Whether the frame was fed after which no client reads on."""
         self._last_begun = False
-        self._pieces: deque[bytes] = deque(maxlen=_TAIL_PIECES)
+        self._pieces: Newest[bytes] = Newest(_TAIL_PIECES, _TAIL_SIZE)
 
     def feed(self, data: bytes) -> bool:
         """Take one piece of the stream; True when it holds the first content."""
-        self._pieces.append(data)
+        self._pieces.add(data, len(data))
         self._last_begun = self._last_begun or _LAST_FRAME.search(data) is not None
         self.over = self._last_begun and data.endswith(b"\n\n")
         if self.content_seen:

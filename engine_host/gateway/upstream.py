@@ -6,6 +6,7 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 """
 
 import asyncio
+from collections.abc import Callable
 from types import TracebackType
 from typing import Self
 from urllib.parse import urlsplit
@@ -23,7 +24,11 @@ class UpstreamLostError(Exception):
 
 
 class AnswerTooLargeError(UpstreamLostError):
-    """The engine's answer is larger than what is held of one; the engine itself is well."""
+    """The engine's answer is larger than what is held of one, in bytes; the engine itself is well."""
+
+    def __init__(self, limit: int) -> None:
+        super().__init__(f"the answer is larger than {limit} bytes")
+        self.limit = limit
 
 
 class Upstream(asyncio.Protocol):
@@ -46,6 +51,8 @@ class Upstream(asyncio.Protocol):
         self._headers_done = False
         self._lost = False
         self._waiter: asyncio.Future[None] | None = None
+        self.on_complete: Callable[[], None] = lambda: None
+        """Called once, when the engine has sent all of its answer, whoever has read it."""
 
     @classmethod
     async def open(cls, target: Target, method: str, path: str, body: bytes = b"") -> Self:
@@ -143,7 +150,7 @@ class Upstream(asyncio.Protocol):
             size += len(part)
             if size > limit:
                 self.abort()
-                raise AnswerTooLargeError(f"the answer is larger than {limit} bytes")
+                raise AnswerTooLargeError(limit)
         return b"".join(parts)
 
     def _take(self) -> bytes:
@@ -195,7 +202,7 @@ class Upstream(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Note the end; an answer without a length ends with its connection."""
         if self._headers_done and not self.complete and exc is None and self._ends_with_connection():
-            self.complete = True
+            self._completed()
         self._lost = True
         self._wake()
 
@@ -220,7 +227,11 @@ class Upstream(asyncio.Protocol):
 
     def on_message_complete(self) -> None:
         """The answer is whole."""
+        self._completed()
+
+    def _completed(self) -> None:
         self.complete = True
+        self.on_complete()
 
 
 async def fetch(target: Target, method: str, path: str, body: bytes = b"") -> tuple[int, bytes]:

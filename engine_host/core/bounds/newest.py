@@ -31,6 +31,11 @@ class Newest(Generic[T]):
         _, size = self._held.popleft()
         self.size -= size
 
+    def clear(self) -> None:
+        """Let go of all."""
+        self._held.clear()
+        self.size = 0
+
     def __len__(self) -> int:
         return len(self._held)
 

@@ -5,8 +5,12 @@ from typing import Any
 
 from starlette.types import Receive
 
+from engine_host.gateway.access.body_allowance import BodyPart
 from engine_host.gateway.error_answers import EndpointError, invalid
 
+_MOST_VALUES = 1_000_000
+"""A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
+_BEFORE_VALUES = (b",", b"[", b"{")
 _NUMBER = (int, float)
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "model": ((str,), "a text"),
@@ -33,8 +37,11 @@ class ClientGoneError(Exception):
     """The client closed its connection before its request was complete."""
 
 
-async def read_body(receive: Receive, limit: int) -> bytes:
-    """The whole body; raises EndpointError 413 above `limit` bytes and ClientGoneError."""
+async def read_body(receive: Receive, limit: int, held: BodyPart) -> bytes:
+    """The whole body, taken from what all may hold.
+
+    Raises EndpointError 413 above `limit` bytes, EndpointError 429, and ClientGoneError.
+    """
     parts: list[bytes] = []
     size = 0
     while True:
@@ -45,13 +52,16 @@ async def read_body(receive: Receive, limit: int) -> bytes:
         size += len(part)
         if size > limit:
             raise EndpointError(413, "request_too_large", f"The request is larger than {limit} bytes.")
+        held.take(len(part))
         parts.append(part)
         if not message.get("more_body", False):
             return b"".join(parts)
 
 
 def parse_body(raw: bytes) -> dict[str, Any]:
-    """The JSON object in a body; raises EndpointError 400 that says where the JSON breaks."""
+    """The JSON object in a body; raises EndpointError 400 that says where it breaks, 413 for too much."""
+    if sum(map(raw.count, _BEFORE_VALUES)) > _MOST_VALUES:
+        raise EndpointError(413, "request_too_large", f"The request holds more than {_MOST_VALUES} values.")
     try:
         # Python's own reading of bytes guesses UTF-16 too, and lets encoded surrogates pass.
         text = raw.decode("utf-8-sig")

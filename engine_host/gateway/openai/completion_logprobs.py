@@ -8,6 +8,8 @@ import json
 from collections import defaultdict
 from typing import Any
 
+from engine_host.gateway.openai.frames import WholeFrames
+
 
 class CompletionLogprobs:
     """Brings one answer, whole or streamed, into that form; `top` is how many were asked for.
@@ -17,7 +19,7 @@ class CompletionLogprobs:
 
     def __init__(self, top: int) -> None:
         self._top = top
-        self._rest = b""
+        self._frames = WholeFrames()
         self._lengths: dict[int, int] = defaultdict(int)
 
     def convert(self, body: bytes) -> bytes:
@@ -26,13 +28,12 @@ class CompletionLogprobs:
 
     def feed(self, data: bytes) -> bytes:
         """The whole frames in what has come of a stream so far."""
-        *frames, self._rest = (self._rest + data).split(b"\n\n")
+        frames = self._frames.feed(data).split(b"\n\n")[:-1]
         return b"".join(self._frame(frame) + b"\n\n" for frame in frames)
 
     def end(self) -> bytes:
         """Return the bytes after the last whole frame."""
-        rest, self._rest = self._rest, b""
-        return rest
+        return self._frames.end()
 
     def _frame(self, frame: bytes) -> bytes:
         if b'"logprobs"' not in frame or not frame.startswith(b"data:"):

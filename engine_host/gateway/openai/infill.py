@@ -11,6 +11,7 @@ from typing import Any
 from engine_host.core.sse import payloads
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.meter import Figures, figures_of
+from engine_host.gateway.openai.frames import WholeFrames
 
 _DROPPED = {"suffix", "prompt", "model", "stream_options", "best_of", "echo", "n", "user", "logprobs"}
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
@@ -73,15 +74,14 @@ class InfillAnswer:
             "model": model,
         }
         self._include_usage = include_usage
-        self._rest = b""
+        self._lines = WholeFrames(b"\n")
         self._last: dict[str, Any] = {}
         self._error: str | None = None
         self.content_seen = False
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """The frames for these bytes of the engine's stream, and whether they hold the first content."""
-        *convert, self._rest = (self._rest + data).split(b"\n")
-        frames = [self._frame(payload) for payload in payloads(b"\n".join(convert))]
+        frames = [self._frame(payload) for payload in payloads(self._lines.feed(data))]
         first = not self.content_seen and any(seen for _, seen in frames)
         self.content_seen = self.content_seen or first
         return b"".join(frame for frame, _ in frames), first

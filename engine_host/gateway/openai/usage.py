@@ -7,6 +7,8 @@ clients that did not ask for it read `choices[0]` of every frame.
 import json
 from typing import Any
 
+from engine_host.gateway.openai.frames import WholeFrames
+
 _NO_CHOICES = b'"choices":[]'
 
 
@@ -27,13 +29,11 @@ class UsageFilter:
     """Takes the frame with the figures out of a stream; every other byte passes as it is."""
 
     def __init__(self) -> None:
-        self._rest = b""
+        self._frames = WholeFrames()
 
     def feed(self, data: bytes) -> bytes:
         """The whole frames in what has come so far, but for the one with the figures."""
-        data = self._rest + data
-        end = data.rfind(b"\n\n")
-        whole, self._rest = (data[: end + 2], data[end + 2 :]) if end >= 0 else (b"", data)
+        whole = self._frames.feed(data)
         if _NO_CHOICES not in whole:
             return whole
         frames = whole.split(b"\n\n")
@@ -41,8 +41,7 @@ class UsageFilter:
 
     def end(self) -> bytes:
         """Return the bytes after the last whole frame."""
-        rest, self._rest = self._rest, b""
-        return rest
+        return self._frames.end()
 
 
 def _is_usage(frame: bytes) -> bool:

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import json
 import os
+import socket
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.protocol.engines import RequestState
@@ -186,7 +188,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
 
     @asynccontextmanager
     async def make(
-        script: Script = two_words, *, slots: int = 2, limits: Limits | None = None
+        script: Script = two_words, *, slots: int = 2, limits: Limits | None = None, stall: float = 30.0
     ) -> AsyncIterator[World]:
         engine = FakeEngine(str(home / "engine.sock"), script)
         server = await asyncio.start_unix_server(engine.handle, engine.socket)
@@ -201,7 +203,10 @@ def world(home: Path) -> Iterator[WorldMaker]:
             on_activity=lambda engine_id, active: served.activity.append((engine_id, active)),
         )
         bound = bind_endpoint("127.0.0.1", 0)
-        endpoint = HttpServer(served.gateway.app, bound.socket, name="endpoint")
+        # The system's own buffers would take some MB of an answer.
+        bound.socket.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, 16_384)
+        protocol = bounded(ConnectionLimits(stall=stall))
+        endpoint = HttpServer(served.gateway.app, bound.socket, name="endpoint", protocol=protocol)
         await endpoint.started()
         served.url = f"http://127.0.0.1:{bound.port}"
         try:

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import select
 import socket
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
 
 import httpx
+import pytest
 
 from engine_host.gateway import Limits
 from engine_host.protocol.engines import RequestState
@@ -53,18 +55,52 @@ class Flood:
                 await asyncio.sleep(0.3)
 
 
+class Finished:
+    """A script that writes all of a long answer to the client `stuck`, and has then done its work."""
+
+    def __init__(self, scripts: Any, size: int) -> None:
+        self._scripts = scripts
+        self._size = size
+        self.done = asyncio.Event()
+
+    async def __call__(self, engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        """Write so many bytes in frames of 16 KiB, streamed or whole; or two words."""
+        if body.get("user") != "stuck":
+            await self._scripts.two_words(engine, body, writer)
+            return
+        text = "x" * (16 << 10)
+        if not body["stream"]:
+            await self._scripts.answers(200, b'{"text": "' + b"x" * self._size + b'"}')(engine, body, writer)
+        else:
+            writer.write(self._scripts.stream_head)
+            for _ in range(self._size >> 14):
+                writer.write(self._scripts.chunk(text))
+                await writer.drain()
+            writer.write(self._scripts.http_chunk(b"data: [DONE]\n\n") + b"0\r\n\r\n")
+        await writer.drain()
+        self.done.set()
+
+    async def stands_still(self) -> None:
+        """Wait until the engine has written all."""
+        async with asyncio.timeout(PATIENCE):
+            await self.done.wait()
+
+
 @contextlib.asynccontextmanager
-async def stuck_client(url: str, flood: Flood) -> AsyncIterator[None]:
-    """A client of the endpoint that asks for a stream and reads none of it, once nothing more fits."""
+async def stuck_client(
+    url: str, script: Flood | Finished, *, stream: bool = True, close: bool = False
+) -> AsyncIterator[socket.socket]:
+    """A client of the endpoint that asks for an answer and reads none of it, once nothing more fits."""
     parts = urlsplit(url)
-    content = httpx.Request("POST", url, json={**BODY, "user": "stuck"}).content
-    head = f"POST {CHAT} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(content)}\r\n\r\n"
+    content = httpx.Request("POST", url, json={**BODY, "user": "stuck", "stream": stream}).content
+    head = f"POST {CHAT} HTTP/1.1\r\nHost: {parts.netloc}\r\nContent-Length: {len(content)}\r\n"
+    head += "Connection: close\r\n\r\n" if close else "\r\n"
     with socket.socket() as client:
         client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8192)
         client.connect((parts.hostname, parts.port))
         client.sendall(head.encode() + content)
-        await flood.stands_still()
-        yield
+        await script.stands_still()
+        yield client
 
 
 def test_cancelling_a_request_whose_client_reads_nothing_frees_its_slot(world: Any, scripts: Any) -> None:
@@ -137,5 +173,93 @@ def test_nothing_new_is_taken_while_the_host_closes(world: Any) -> None:
             assert (answer.status_code, answer.json()["error"]["code"]) == (503, "draining")
             assert int(answer.headers["retry-after"]) > 0
             assert served.engine.received == []
+
+    asyncio.run(go())
+
+
+async def cut_off(client: socket.socket) -> bytes:
+    """Wait, without reading, until the endpoint has given the client up; what there was to read."""
+    poll = select.poll()
+    poll.register(client, select.POLLHUP | select.POLLERR | select.POLLRDHUP)
+    async with asyncio.timeout(PATIENCE):
+        while not poll.poll(0):  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    read = b""
+    with contextlib.suppress(ConnectionResetError):
+        while part := client.recv(1 << 16):
+            read += part
+    return read
+
+
+def test_the_slot_is_free_once_the_engine_has_finished_whoever_reads(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        # More than the system's buffers take, and less than is held for a client.
+        script = Finished(scripts, 512 << 10)
+        async with (
+            world(script, slots=1) as served,
+            httpx.AsyncClient(base_url=served.url, timeout=PATIENCE) as client,
+            stuck_client(served.url, script),
+        ):
+            served.engine.go.set()
+            await until(lambda: served.gateway.request_log.active("e1") == 0)
+            assert [one.state for one in served.gateway.request_log.requests()] == [RequestState.DECODE]
+            assert (await client.post(CHAT, json={**BODY, "stream": False})).status_code == 200
+            assert served.activity[-1] == ("e1", 0)
+            assert await served.gateway.drain("e1", PATIENCE) is True
+
+    asyncio.run(go())
+
+
+def test_a_client_that_reads_nothing_is_cut_off_and_the_engine_with_it(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        flood = Flood(scripts)
+        async with (
+            world(flood, slots=1, stall=0.5) as served,
+            stuck_client(served.url, flood) as stuck,
+        ):
+            read = await cut_off(stuck)
+            assert len(read) < 1 << 20
+            await until(lambda: served.engine.active == 0)
+            (request,) = served.gateway.request_log.requests()
+            assert request.state is RequestState.CANCELLED
+            assert served.gateway.request_log.active("e1") == 0
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("close", [False, True], ids=["keep-alive", "close"])
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
+def test_a_finished_answer_that_nobody_reads_does_not_wait_for_ever(
+    world: Any, scripts: Any, stream: bool, close: bool
+) -> None:
+    async def go() -> None:
+        script = Finished(scripts, 400 << 10)
+        async with (
+            world(script, slots=1, stall=0.5) as served,
+            stuck_client(served.url, script, stream=stream, close=close) as stuck,
+        ):
+            await until(lambda: served.gateway.request_log.active("e1") == 0)
+            assert len(await cut_off(stuck)) < 300 << 10
+            await until(lambda: served.gateway.request_log.live() == ())
+
+    asyncio.run(go())
+
+
+def test_a_slow_reader_gets_all_of_its_answer(world: Any, scripts: Any) -> None:
+    async def go() -> None:
+        script = Finished(scripts, 1 << 20)
+        async with (
+            world(script, slots=1, stall=0.4) as served,
+            stuck_client(served.url, script, close=True) as slow,
+        ):
+            slow.setblocking(False)
+            loop, read = asyncio.get_running_loop(), b""
+            async with asyncio.timeout(PATIENCE):
+                while part := await loop.sock_recv(slow, 48 << 10):
+                    read += part
+                    await asyncio.sleep(0.05)
+            assert read.endswith(b"data: [DONE]\n\n\r\n0\r\n\r\n")
+            assert read.count(b"x" * (16 << 10)) == 64
+            assert [one.state for one in served.gateway.request_log.requests()] == [RequestState.DONE]
 
     asyncio.run(go())

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from engine_host.gateway import Limits, Target
 from engine_host.gateway.error_answers import engine_fault
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.errors import Reason
+from tests.unit.asynchronous import until
 from tests.unit.gateway.asking import CHAT, HELLO, ask, code_of
 
 
@@ -129,8 +131,6 @@ def test_embeddings_and_infill_need_an_engine_that_can(world: Any) -> None:
 
 
 def test_a_request_that_is_too_large(world: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    from engine_host.gateway import Limits
-
     async def go() -> None:
         async with (
             world(limits=Limits(body=1000)) as served,
@@ -138,6 +138,38 @@ def test_a_request_that_is_too_large(world: Any, monkeypatch: pytest.MonkeyPatch
         ):
             answer = await client.post(CHAT, content=b" " * 2000)
             assert code_of(answer) == (413, "request_too_large")
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize("part", [b"[],", b"{},", b"1,"])
+def test_a_request_of_too_many_values_is_refused_before_they_are_read(world: Any, part: bytes) -> None:
+    body = b'{"model": "m", "messages": [' + part * 1_100_000 + b"1]}"
+    began = time.monotonic()
+    answer = ask(world, "POST", CHAT, content=body)
+    assert code_of(answer) == (413, "request_too_large")
+    assert time.monotonic() - began < 5
+
+
+def test_all_bodies_together_are_bounded_and_given_back(world: Any) -> None:
+    async def go() -> None:
+        async with (
+            world(limits=Limits(bodies=10_000), slots=2) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
+        ):
+            large = {**HELLO, "user": "x" * 6_000}
+            first = asyncio.create_task(client.post(CHAT, json=large))
+            await until(lambda: served.engine.active)
+            refused = await client.post(CHAT, json=large)
+            assert code_of(refused) == (429, "too_many_bytes")
+            assert refused.headers["retry-after"] == "5"
+            assert (await client.post(CHAT, content=b"x" * 20_000)).status_code == 429
+            assert code_of(await client.post(CHAT, content=b"{" * 3_000)) == (400, "invalid_json")
+            served.engine.go.set()
+            assert (await first).status_code == 200
+            for _ in range(3):
+                assert (await client.post(CHAT, json=large)).status_code == 200
+            assert served.gateway._bodies.held == 0
 
     asyncio.run(go())
 
