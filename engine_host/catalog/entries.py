@@ -5,6 +5,7 @@ import hashlib
 import json
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
@@ -28,6 +29,8 @@ from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 Entry = EngineEntry | HardwareEntry | ModelEntry | ProfileEntry | PresetEntry | PresetVariation
 E = TypeVar("E", bound=BaseModel)
+# So many faults of one file are told; who reads them begins with the first.
+_MOST_FAULTS = 100
 
 _TYPES: dict[EntryKind, type[Entry]] = {
     EntryKind.ENGINE: EngineEntry,
@@ -119,7 +122,8 @@ def _faults(
     error: ValidationError, schema: type[BaseModel], document: Document, file: str
 ) -> Iterator[CatalogFault]:
     seen: set[tuple[KeyPath, str]] = set()
-    for entry in error.errors(include_url=False):
+    entries = error.errors(include_url=False)
+    for entry in entries[:_MOST_FAULTS]:
         path = _in_document(entry["loc"], document)
         if entry["type"] == "extra_forbidden":
             message, fix = "there is no such key", _nearest(entry["loc"], schema)
@@ -138,6 +142,9 @@ def _faults(
                 message=message,
                 fix=fix,
             )
+    if (more := len(entries) - _MOST_FAULTS) > 0:
+        message = f"{more:,} more places are wrong"
+        yield CatalogFault(severity=Severity.ERROR, file=file, message=message, fix="Begin with the first.")
 
 
 def _in_document(loc: tuple[int | str, ...], document: Document) -> KeyPath:
@@ -156,8 +163,14 @@ def _plain(entry: Any, schema: type[BaseModel]) -> str:
     return f"{message} (it is {json.dumps(value, ensure_ascii=False, default=str)[:80]})"
 
 
+@cache
+def _schema(kind: type[BaseModel]) -> dict[str, Any]:
+    """The JSON schema of a kind of entries: making it takes longer than reading a file."""
+    return kind.model_json_schema()
+
+
 def _nearest(loc: tuple[int | str, ...], schema: type[BaseModel]) -> str:
-    known = _known_keys(loc[:-1], schema.model_json_schema())
+    known = _known_keys(loc[:-1], _schema(schema))
     close = difflib.get_close_matches(str(loc[-1]), known, n=1)
     if close:
         return f"Did you mean {close[0]}?"

@@ -14,6 +14,8 @@ from ruamel.yaml.resolver import VersionedResolver
 from engine_host.catalog.document import Document, KeyPath, dotted, invalid
 
 _DEEPEST = 32
+# Ten times as many as an exported preset has with all that it needs.
+_MOST_NODES = 20_000
 _LONGEST_NUMBER = 20
 _TAG = "tag:yaml.org,2002:"
 # Fewer than YAML 1.2 has: `0x10`, `.inf` and dates are words.
@@ -71,10 +73,15 @@ class _Resolver(VersionedResolver):  # type: ignore[misc]
 
 
 class _Composer(Composer):  # type: ignore[misc]
-    """Refuses what would make a file more than values."""
+    """Refuses what would make a file more than values, and more values than any such file has."""
+
+    _nodes = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         event = self.parser.peek_event()
+        self._nodes += 1
+        if self._nodes > _MOST_NODES:
+            raise ComposerError(None, None, "it holds more values than any such file", event.start_mark)
         if isinstance(event, AliasEvent) or event.anchor is not None:
             raise ComposerError(None, None, "anchors and aliases are not allowed", event.start_mark)
         if event.ctag is not None:

@@ -49,6 +49,7 @@ from engine_host.operations.patches.of_engines import (
 from engine_host.operations.patches.plan import PatchPlans
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.launch import PresetLaunches
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
@@ -240,6 +241,7 @@ class Host:
             self.fit,
             hub,
             catalogue,
+            OwnPresetOperations(catalogue),
             checks,
             PresetVerdictOperations(
                 catalogue,

@@ -1,17 +1,15 @@
 """A check that a preset's files are byte for byte those of the catalogue: hashed by a job, remembered."""
 
 import asyncio
-import errno
 import hashlib
 import json
-import os
-import stat
 import threading
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
+from engine_host.core.bounds.regular_file import open_regular
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
@@ -167,15 +165,6 @@ def _checked(
     except OSError as error:
         return known.model_copy(update={"problem": str(error.strerror or error)})
     return known.model_copy(update={"sha256": digest.hexdigest()})
-
-
-def open_regular(path: Path) -> BinaryIO:
-    """Open a file for reading. Raise OSError for a FIFO or a device, which could be waited for for ever."""
-    opened = os.fdopen(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)), "rb")
-    if not stat.S_ISREG(os.fstat(opened.fileno()).st_mode):
-        opened.close()
-        raise OSError(errno.EINVAL, "it is no regular file", str(path))
-    return opened
 
 
 def _mark(path: Path) -> list[int]:

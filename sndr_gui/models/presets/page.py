@@ -35,7 +35,7 @@ from sndr_gui.models.presets.drafts import Drafts
 from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.library import ALL, OWN, SHIPPED, LibraryRow, library_columns
 
-_LARGEST_FILE = 1 << 20
+_LARGEST_FILE = 1 << 18
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,7 @@ from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
@@ -212,6 +213,7 @@ async def door() -> AsyncIterator[Door]:
             fits,
             hub,
             catalogue,
+            OwnPresetOperations(catalogue),
             PresetVerifyOperations(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),
             PresetVerdictOperations(
                 catalogue,

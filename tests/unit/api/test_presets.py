@@ -1,5 +1,7 @@
 """The catalogue over the control API, with the files that ship."""
 
+import asyncio
+import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import Any, TypeVar
@@ -370,5 +372,34 @@ def test_a_lint_tells_what_a_text_says_even_where_it_cannot_be_used() -> None:
         assert found.data is not None
         assert found.data["settings"] == {"context": "many"}
         assert (await api.ask("POST", "/v1/presets/lint", PresetLint, text="[")).data is None
+
+    through(work)
+
+
+def test_others_are_answered_while_a_large_file_is_read() -> None:
+    async def work(api: Api) -> None:
+        text = (await api.ask("GET", "/v1/presets/demo-llamacpp/export", ExportedPreset)).text
+        lines = "".join(f"  k{number}: 1\n" for number in range(6000))
+        text = text.replace("\nmodel:\n", f"\n{lines}model:\n", 1)
+        reading = asyncio.create_task(api.refused("POST", "/v1/presets/import", text=text, id="mine"))
+        waits = []
+        while not reading.done():
+            began = time.monotonic()
+            await api.door.client.get("/v1/version")
+            waits.append(time.monotonic() - began)
+            await asyncio.sleep(0.02)
+        assert (await reading).reason is Reason.PRESET_INVALID
+        assert len(waits) > 5
+        assert max(waits) < 0.5
+
+    through(work)
+
+
+def test_many_changes_of_a_large_text_are_refused() -> None:
+    async def work(api: Api) -> None:
+        text = "a: 1\n" + "# x\n" * 50_000
+        changes = [{"path": ["b"], "value": number} for number in range(20)]
+        refused = await api.refused("POST", "/v1/presets/edit", text=text, changes=changes)
+        assert (refused.reason, refused.evidence["field"]) == (Reason.BAD_REQUEST, "changes")
 
     through(work)

@@ -16,6 +16,7 @@ from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.performs import functions
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.base import Command, Query, Wire
 from engine_host.protocol.errors import Action, Reason
 from engine_host.protocol.operations import table as ops
@@ -164,7 +165,7 @@ def test_what_the_real_catalogue_answers_arrives_whole(
     )
     path = {"id": preset} if preset else {}
     given = [*path.values(), *([asked] if asked else [])]
-    said = asyncio.run(functions((services,))[operation.name](*given))
+    said = asyncio.run(functions((services, OwnPresetOperations(services)))[operation.name](*given))
     with fake_host(home) as host:
         place = f"{operation.method} {operation.path_for(path)}"
         host.answers[place] = (200, said.model_dump(mode="json"))

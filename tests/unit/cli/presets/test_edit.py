@@ -13,6 +13,7 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.presets import EditPreset, LintPreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
 
@@ -27,6 +28,8 @@ def served(host: FakeHost, tmp_path: Path) -> PresetOperations:
         presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
     )
 
+    own = OwnPresetOperations(services)
+
     def said(answer: Any) -> tuple[int, Any]:
         try:
             return 200, asyncio.run(answer).model_dump(mode="json")
@@ -36,13 +39,13 @@ def served(host: FakeHost, tmp_path: Path) -> PresetOperations:
     def received() -> Any:
         return host.received[-1][2]
 
-    host.answers["POST /v1/presets/edit"] = lambda: said(services.edit(EditPreset.model_validate(received())))
-    host.answers["POST /v1/presets/lint"] = lambda: said(services.lint(LintPreset.model_validate(received())))
+    host.answers["POST /v1/presets/edit"] = lambda: said(own.edit(EditPreset.model_validate(received())))
+    host.answers["POST /v1/presets/lint"] = lambda: said(own.lint(LintPreset.model_validate(received())))
     host.answers["PUT /v1/presets/mine"] = lambda: said(
-        services.save("mine", SavePreset.model_validate(received()))
+        own.save("mine", SavePreset.model_validate(received()))
     )
-    host.answers["GET /v1/presets/mine/file"] = lambda: said(services.file("mine"))
-    host.answers["GET /v1/presets/demo-llamacpp/file"] = lambda: said(services.file("demo-llamacpp"))
+    host.answers["GET /v1/presets/mine/file"] = lambda: said(own.file("mine"))
+    host.answers["GET /v1/presets/demo-llamacpp/file"] = lambda: said(own.file("demo-llamacpp"))
     return services
 
 

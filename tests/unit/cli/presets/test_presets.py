@@ -12,6 +12,7 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
 
@@ -25,6 +26,12 @@ def services(tmp_path: Path) -> PresetOperations:
     return PresetOperations(
         presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
     )
+
+
+@pytest.fixture
+def own(services: PresetOperations) -> OwnPresetOperations:
+    """The person's own presets in that folder."""
+    return OwnPresetOperations(services)
 
 
 def said(answer: Any) -> tuple[int, Any]:
@@ -98,23 +105,23 @@ def test_what_the_hardware_lacks_is_an_exit_code_too(
 
 
 def test_lints_files_and_the_catalogue(
-    host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path
+    host: FakeHost, sndr: Sndr, services: PresetOperations, own: OwnPresetOperations, tmp_path: Path
 ) -> None:
     good, bad = tmp_path / "good.yaml", tmp_path / "bad.yaml"
     good.write_text(MINE)
     bad.write_text(MINE.replace("context", "contxt"))
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=good.read_text())))
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=good.read_text())))
     assert sndr("presets", "lint", str(good))[:2] == (0, "Nothing is wrong in 1 preset.\n")
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=bad.read_text())))
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=bad.read_text())))
     code, out, _ = sndr("presets", "lint", str(bad))
     assert code == 2
     assert f"error {bad}:6: settings.contxt: there is no such key." in out
     assert "Did you mean context?" in out
-    bad.write_text(asyncio.run(services.export("demo-llamacpp")).text)
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=bad.read_text())))
+    bad.write_text(asyncio.run(own.export("demo-llamacpp")).text)
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=bad.read_text())))
     assert "sndr presets import" in sndr("presets", "lint", str(bad))[1]
     bad.write_text(MINE.replace("context", "contxt"))
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=bad.read_text())))
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=bad.read_text())))
     code, out, _ = sndr("presets", "lint", str(bad), "--json")
     assert json.loads(out)["faults"][0]["line"] == 6
     code, _, err = sndr("presets", "lint", str(tmp_path / "gone.yaml"))
@@ -127,8 +134,8 @@ def test_lints_files_and_the_catalogue(
     assert sndr("presets", "lint")[0] == 0
 
 
-def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path) -> None:
-    host.answers["GET /v1/presets/demo-vllm/export"] = said(services.export("demo-vllm"))
+def test_exports_and_imports(host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path) -> None:
+    host.answers["GET /v1/presets/demo-vllm/export"] = said(own.export("demo-vllm"))
     file = tmp_path / "demo.yaml"
     assert sndr("presets", "export", "demo-vllm", "-o", str(file))[0] == 0
     code, _, err = sndr("presets", "export", "demo-vllm", "-o", str(file))
@@ -139,28 +146,28 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, services: PresetOperati
     assert sndr("presets", "export", "demo-vllm", "-o", str(file), "--replace")[0] == 0
     code, out, _ = sndr("presets", "export", "demo-vllm")
     assert out == file.read_text()
-    taken = services.take_in(ImportPreset(text=out, id="mine"))
+    taken = own.take_in(ImportPreset(text=out, id="mine"))
     host.answers["POST /v1/presets/import"] = said(taken)
     code, out, _ = sndr("presets", "import", str(file), "--as", "mine")
     assert (code, out.startswith("mine: wrote ")) == (0, True)
     assert host.received[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
 
 
-def test_saves_what_is_right(host: FakeHost, sndr: Sndr, services: PresetOperations, tmp_path: Path) -> None:
+def test_saves_what_is_right(host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path) -> None:
     file = tmp_path / "any-name.yaml"
     file.write_text(MINE.replace("context", "contxt"))
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=file.read_text())))
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=file.read_text())))
     code, out, _ = sndr("presets", "save", str(file))
     assert (code, out.startswith(f"error {file}:6: settings.contxt")) == (2, True)
     file.write_text(MINE)
-    host.answers["POST /v1/presets/lint"] = said(services.lint(LintPreset(text=MINE)))
-    host.answers["PUT /v1/presets/mine"] = said(services.save("mine", SavePreset(text=MINE)))
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=MINE)))
+    host.answers["PUT /v1/presets/mine"] = said(own.save("mine", SavePreset(text=MINE)))
     code, out, _ = sndr("presets", "save", str(file))
     assert (code, out.startswith("mine is saved (")) == (0, True)
     assert host.received[-1][2] == {"text": MINE, "digest": None}
     assert sndr("presets", "save", str(file), "--replace")[0] == 0
     assert host.received[-1][2]["digest"] is None
-    host.answers["GET /v1/presets/mine/file"] = said(services.file("mine"))
+    host.answers["GET /v1/presets/mine/file"] = said(own.file("mine"))
     assert sndr("presets", "save", str(file), "--replace")[0] == 0
     assert host.received[-1][2]["digest"]
 

@@ -18,6 +18,7 @@ from engine_host.core.store import Store
 from engine_host.launch.resolution import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.launch import PresetLaunches
+from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engine_settings.table import Overrides
@@ -88,6 +89,7 @@ class Bench:
         settings = SettingsFile(home / "settings.toml")
         self.events = EventLog()
         self.services = PresetOperations(presets, self.own, settings, self.events, lambda: self.gpus)
+        self.changes = OwnPresetOperations(self.services)
         self.store = Store(home / "store.sqlite")
         self.jobs = JobRunner(self.events.publish, self.store)
         self.checks = PresetVerifyOperations(
@@ -288,9 +290,9 @@ def test_a_model_is_no_preset_and_the_error_says_how_to_start_it(bench: Bench) -
 def test_an_edited_file_of_the_preset_changes_its_mark(bench: Bench) -> None:
     bench.tiny()
     before = bench.start("tiny-cpu").mark
-    saved = run(bench.services.file("tiny-cpu"))
+    saved = run(bench.changes.file("tiny-cpu"))
     text = saved.text.replace("A test.", "Another test.")
-    run(bench.services.save("tiny-cpu", SavePreset(text=text, digest=saved.digest)))
+    run(bench.changes.save("tiny-cpu", SavePreset(text=text, digest=saved.digest)))
     assert bench.start("tiny-cpu").mark != before
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from engine_host.operations.presets.verify import open_regular
+from engine_host.core.bounds.regular_file import open_regular
 
 
 def test_a_regular_file_is_read(tmp_path: Path) -> None:
