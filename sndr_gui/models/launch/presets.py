@@ -190,6 +190,11 @@ class LaunchPresets(QObject):
         return len(self._all)
 
     @property
+    def fitting(self) -> list[PresetRow]:
+        """Return those that fit on this machine, whatever the list is narrowed to, the best first."""
+        return [row for row in self._all if row.works]
+
+    @property
     def best(self) -> PresetRow | None:
         """Of those that are shown, the one that will work best here; None while that is not known."""
         rows = self.rows.shown if self.verdicts is not None else ()

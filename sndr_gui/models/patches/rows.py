@@ -79,7 +79,7 @@ def columns() -> list[Column[PatchRow]]:
         return "muted"
 
     return [
-        Column("ID", lambda row: row.patch.id, tone=muted, tip=lambda row: row.patch.id),
+        Column("ID", lambda row: row.patch.id, tone=muted, tip=lambda row: row.patch.title),
         Column("Patch", lambda row: row.patch.title, tip=lambda row: row.patch.problem),
         Column("Family", lambda row: row.patch.family, tone=muted),
         Column("Kind", lambda row: row.kinds, tone=muted),

@@ -176,6 +176,8 @@ class Actions(QObject):
             return
         self._pending.add(name)
         self.problem = None
+        # Tried again: why it failed before no longer holds.
+        self._session.notices.withdraw(name)
         self.changed.emit()
 
         def done() -> None:

@@ -2,18 +2,23 @@
 
 import shlex
 
+from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QCheckBox, QFrame, QGridLayout, QHBoxLayout, QVBoxLayout, QWidget
 
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.fixes import LaunchFixes
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.patches import PatchLine, summary
+from sndr_gui.models.launch.settings import SettingRow
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, badge, set_text, set_tone, text
 from sndr_gui.views.widgets.layout import clear, column, row
 from sndr_gui.views.widgets.problems import Findings, ProblemBox
+
+# Below this the reasons would leave no room for the values.
+_WITH_REASONS = 400
 
 
 class PlanCard(Card):
@@ -29,15 +34,8 @@ class PlanCard(Card):
         self._changes = text("", "muted", wrap=True)
         self._argv = CopyField(what="engine command line", wraps=True)
         self._caption = text("Engine command line", "muted")
-        self._settings = QFrame()
-        self._grid = QGridLayout(self._settings)
-        self._grid.setContentsMargins(0, 0, 0, 0)
-        self._grid.setHorizontalSpacing(12)
-        self._grid.setVerticalSpacing(6)
-        self._grid.setColumnStretch(1, 2)
-        self._grid.setColumnStretch(3, 3)
-        self._shown: object = None
-        for part in (self.problem, self.findings, self._changes, self.patches, self._settings):
+        self.settings = SettingsGrid()
+        for part in (self.problem, self.findings, self._changes, self.patches, self.settings):
             self.body.addWidget(part)
         self.body.addWidget(self._caption)
         self.body.addWidget(self._argv)
@@ -60,25 +58,59 @@ class PlanCard(Card):
         self.patches.refresh()
         for part in (self._argv, self._caption):
             part.setVisible(plan is not None)
-        self._settings.setVisible(bool(rows))
+        self.settings.setVisible(bool(rows))
         self.findings.show_findings(plan.findings if plan else ())
         changes = plan.changes if plan else ()
         set_text(self._changes, "Changes to the running engine: " + "; ".join(changes) if changes else "")
         self._changes.setVisible(bool(changes))
         if plan is not None:
             self._argv.set_content(shlex.join(plan.argv))
+        self.settings.show_rows(rows)
+
+
+class SettingsGrid(QFrame):
+    """Every setting with its value, its layer and the reason; the reason gives way where there is no room."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._grid = QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(12)
+        self._grid.setVerticalSpacing(6)
+        self._grid.setColumnStretch(1, 2)
+        self._shown: object = None
+        self._reasons: list[ElidedLabel] = []
+        self._arrange()
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        roomy = self.width() >= _WITH_REASONS
+        self._grid.setColumnStretch(3, 3 if roomy else 0)
+        for reason in self._reasons:
+            reason.setVisible(roomy)
+
+    def show_rows(self, rows: tuple[SettingRow, ...]) -> None:
+        """Show these settings."""
         if rows == self._shown:
             return
         self._shown = rows
         clear(self._grid)
+        self._reasons = []
         for place, entry in enumerate(rows):
             value = ElidedLabel(entry.value)
             value.setToolTip(plain_tooltip(entry.value))
-            why = ElidedLabel(entry.why, "muted")
+            reason = ElidedLabel(entry.why, "muted")
+            reason.hide()
             layer = badge(entry.layer)
+            layer.setToolTip(plain_tooltip(f"Set by: {entry.layer}\n{entry.why}".strip()))
             set_tone(layer, "accent" if entry.layer in ("override", "user") else "")
-            for number, label in enumerate((text(entry.name, "muted"), value, layer, why)):
+            for number, label in enumerate((text(entry.name, "muted"), value, layer, reason)):
                 self._grid.addWidget(label, place, number)
+            self._reasons.append(reason)
+        self._arrange()
 
 
 class PatchesOfStart(QWidget):

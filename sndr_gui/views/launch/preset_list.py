@@ -92,7 +92,7 @@ class PresetList(QWidget):
         self.here = QCheckBox("Fits here")
         self.here.setToolTip("Only presets that fit on this machine, or nearly")
         self.here.toggled.connect(self._on_here)
-        self.table = Table(model.rows, "List of presets", 0, {1: 120, 2: 74})  # type: ignore[arg-type]
+        self.table = Table(model.rows, "List of presets", 0, {1: 136, 2: 74})  # type: ignore[arg-type]
         self._lines = _TwoLines(self.table, model)
         self.table.setItemDelegateForColumn(0, self._lines)
         self.table.verticalHeader().setDefaultSectionSize(_ROW)

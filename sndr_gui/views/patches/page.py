@@ -115,13 +115,17 @@ class PatchesView(Page):
         self._hide_columns()
 
     def _hide_columns(self) -> None:
-        # Beside the pane of a patch there is room for the columns that tell patches apart.
+        # Beside the pane of a patch there is room for names alone; the pane has the title.
         small = self.width() < 900
-        beside = self.model.patch is not None and not small and self.width() < 1300
-        for place, hidden in ((2, beside or small), (3, beside or small), (4, beside or small)):
-            self.table.setColumnHidden(place, hidden)
-        roomy = self.model.patch is None or self.width() >= 1300
-        self.table.setColumnWidth(0, 220 if roomy else 130 if small else 180)
+        pane = not self.pane_area.isHidden()
+        beside = pane and not small and self.width() < 1300
+        for place in (2, 3, 4):
+            self.table.setColumnHidden(place, beside or small)
+        for place in (1, 6):
+            self.table.setColumnHidden(place, beside)
+        self.table.stretch(0 if beside else 1)
+        if not beside:
+            self.table.setColumnWidth(0, 130 if small and pane else 220)
         for box in self.choices.values():
             box.setFixedWidth(128 if small else 150)
         way = Qt.Orientation.Vertical if small else Qt.Orientation.Horizontal

@@ -53,12 +53,16 @@ def _setting_columns() -> tuple[Column[ResolvedSetting], ...]:
     return (
         Column("Setting", lambda one: one.name.replace("_", " ")),
         Column("Value", lambda one: shown(one.value) or "—", tip=lambda one: shown(one.value)),
-        Column("Layer", lambda one: one.by.layer.value, tone=lambda _one: "muted"),
+        Column("Layer", _layer, tone=lambda _one: "muted", tip=_layer),
         Column(
             "Set in", lambda one: place_of(one.by), tone=lambda _one: "muted", tip=lambda one: one.by.file
         ),
         Column("Overrides", _over, tone=lambda _one: "muted", tip=_over),
     )
+
+
+def _layer(one: ResolvedSetting) -> str:
+    return one.by.layer.value
 
 
 def _over(one: ResolvedSetting) -> str:
@@ -193,7 +197,7 @@ class PresetEditorPane(QWidget):
         self.setting_rows: RowsModel[ResolvedSetting] = RowsModel(
             _setting_columns(), lambda one: one.name, self
         )
-        self.settings = Table(self.setting_rows, "Resolved settings", 4, {0: 150, 1: 170, 2: 110, 3: 210})  # type: ignore[arg-type]
+        self.settings = Table(self.setting_rows, "Resolved settings", 4, {0: 140, 1: 170, 2: 130, 3: 210})  # type: ignore[arg-type]
         for table in (self.faults, self.settings):
             table.verticalHeader().setDefaultSectionSize(30)
         self.faults.setWordWrap(True)
@@ -219,6 +223,7 @@ class PresetEditorPane(QWidget):
         self._form_side.setVisible(not narrow or self.sides.place == 0)
         self._yaml_side.setVisible(not narrow or self.sides.place == 1)
         self.settings.setColumnHidden(4, narrow)
+        self.settings.stretch(3 if narrow else 4)
 
     # What is shown.
 

@@ -58,13 +58,24 @@ class Table(QTableView):
         header.setHighlightSections(False)
         header.setSectionsClickable(True)
         header.setSectionResizeMode(QHeaderView.ResizeMode.Interactive)
-        header.setSectionResizeMode(stretch, QHeaderView.ResizeMode.Stretch)
         header.setMinimumSectionSize(40)
+        self._stretched = -1
+        self.stretch(stretch)
         header.sectionClicked.connect(self._on_header)
         for number, width in widths.items():
             self.setColumnWidth(number, width)
         self.selectionModel().selectionChanged.connect(self._on_selection)
         theme.notifier.changed.connect(self.viewport().update)
+
+    def stretch(self, column: int) -> None:
+        """Let another column have the room that the others leave."""
+        if column == self._stretched:
+            return
+        header = self.horizontalHeader()
+        if self._stretched >= 0:
+            header.setSectionResizeMode(self._stretched, QHeaderView.ResizeMode.Interactive)
+        header.setSectionResizeMode(column, QHeaderView.ResizeMode.Stretch)
+        self._stretched = column
 
     def _on_header(self, section: int) -> None:
         header = self.horizontalHeader()

@@ -47,23 +47,25 @@ def _servers(context: PageContext) -> list[Entry]:
 
 
 def _presets_to_start(context: PageContext) -> list[Entry]:
-    rows = [row for row in context.launch.presets.rows.shown if row.works]
-    return [
-        Entry(
-            f"Start {row.item.preset.title}",
-            "preset",
-            partial(context.actions.start_preset, row.item.preset.id),
-            f"launch run preset {row.item.preset.id}",
-        )
-        for row in rows
-    ]
+    """Return the presets that can be started now, and a way to those that lack a download or an engine."""
+    found = []
+    for row in context.launch.presets.fitting:
+        preset = row.item.preset
+        words = f"launch run preset {preset.id}"
+        if row.ready:
+            start = partial(context.actions.start_preset, preset.id)
+            found.append(Entry(f"Start {preset.title}", "preset", start, words))
+        else:
+            show = partial(context.show_preset, preset.id)
+            found.append(Entry(f"Show {preset.title}", "preset, not ready", show, f"start {words}"))
+    return found
 
 
 def _models_to_start(context: PageContext) -> list[Entry]:
     page = context.session.state.models
     found = []
     for model in page.models if page else ():
-        if model.problem is None:
+        if model.problem is None and (model.format == "GGUF" or context.installations.resolve("")):
             # Files of one name differ in their format, and those of one format in their quantization.
             kind = " ".join(part for part in (model.format, model.quantization, "model") if part)
             run = partial(context.actions.start_model, model.id)

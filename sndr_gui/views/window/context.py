@@ -52,6 +52,11 @@ class PageContext(QObject):
         """Go to Launch."""
         self.go("launch")
 
+    def show_preset(self, preset: str) -> None:
+        """Go to Launch, to a preset."""
+        self.go("launch")
+        self.launch.select_preset(preset)
+
     def open_patches(self, pid: int | None = None) -> None:
         """Go to Patches, to those of one process where it is given."""
         self.go("patches")

@@ -10,6 +10,16 @@ from sndr_gui.views.widgets.labels import SEVERITY_ICONS, IconLabel, text
 
 _SECONDS = {"info": 6, "warning": 12, "error": 30}
 WIDTH = 400
+# Longer texts lie on the page that they are about, and are opened by whoever wants the rest.
+_BRIEF = 160
+
+
+def brief(said: str) -> str:
+    """Return the first sentences of a text that are short enough together."""
+    if len(said) <= _BRIEF:
+        return said
+    end = max(said.rfind(stop, 0, _BRIEF) for stop in (". ", "! ", "? ")) + 1
+    return said[:end] if end else said[: _BRIEF - 1].rpartition(" ")[0] + " …"
 
 
 class Toast(QFrame):
@@ -17,9 +27,11 @@ class Toast(QFrame):
 
     Signals:
         closed: it was read, or its time is over
+        opened: all of its text is shown, which takes more room
     """
 
     closed = Signal()
+    opened = Signal()
 
     def __init__(self, notice: Notice, parent: QWidget) -> None:
         super().__init__(parent)
@@ -28,12 +40,17 @@ class Toast(QFrame):
         self.notice = notice
         said = formats.strip_backticks(notice.text)
         self.setAccessibleName(said)
-        sentence = text(said, wrap=True)
+        self.sentence = text(brief(said), wrap=True)
+        self._said = said
+        self.more = button("More", self._on_more, kind="flat", hint="Show all of it")
+        self.more.setAccessibleName("Show all of this notice")
+        self.more.setVisible(self.sentence.text() != said)
         line = QHBoxLayout(self)
         line.setContentsMargins(14, 10, 8, 10)
         line.setSpacing(10)
         line.addWidget(IconLabel(*SEVERITY_ICONS[notice.severity], 18))
-        line.addWidget(sentence, 1)
+        line.addWidget(self.sentence, 1)
+        line.addWidget(self.more)
         if notice.action_text and notice.action is not None:
             action = button(notice.action_text, notice.action)
             action.clicked.connect(self.closed)
@@ -44,6 +61,13 @@ class Toast(QFrame):
         self._end.setInterval(1000 * _SECONDS[notice.severity])
         self._end.timeout.connect(self.closed)
         self._end.start()
+
+    def _on_more(self) -> None:
+        self.sentence.setText(self._said)
+        self.more.hide()
+        self.updateGeometry()
+        self._end.start()
+        self.opened.emit()
 
     def event(self, event: QEvent) -> bool:
         if event.type() == QEvent.Type.Enter:
@@ -78,6 +102,7 @@ class Toasts(QWidget):
         self._toasts[notice.key] = toast
         self._body.addWidget(toast)
         toast.closed.connect(self._on_closed)
+        toast.opened.connect(self._place)
         while len(self._toasts) > 4:
             self.withdraw(next(iter(self._toasts)))
         self.show()
@@ -108,6 +133,9 @@ class Toasts(QWidget):
         window = self.parentWidget()
         if window is None or not self._toasts:
             return
+        # What changed within a notice is told to the layouts around it only when events are handled.
+        self._body.invalidate()
+        self._body.activate()
         height = self._body.heightForWidth(WIDTH) if self._body.hasHeightForWidth() else 0
         self.resize(WIDTH, max(height, self.sizeHint().height()))
         # Below the page's header: at the lower edge it would lie on the composer and its button.

@@ -193,6 +193,7 @@ async def test_palette_finds_and_runs(stage: Stage, qtbot: QtBot) -> None:
 
 
 async def test_palette_tells_models_of_one_name_apart(stage: Stage, qtbot: QtBot) -> None:
+    await stage.until(lambda: stage.pages.installations.page is not None)
     models = stage.host.models.models
     twins = (models[0], models[0].model_copy(update={"id": "twin", "format": "safetensors"}))
     stage.state.models = stage.host.models.model_copy(update={"models": twins})
