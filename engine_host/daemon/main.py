@@ -23,6 +23,7 @@ from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
 from engine_host.daemon.http_server import HttpServer
+from engine_host.daemon.memory import MemoryKeeper, trimmer
 from engine_host.daemon.run_lock import RunLock
 from engine_host.protocol.events import HostStateEvent
 
@@ -102,7 +103,7 @@ async def _run(
         control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
-            async with _owner_watch(options.owner_stdin, host, done.set):
+            async with _owner_watch(options.owner_stdin, host, done.set), _memory_kept():
                 _announce(options, host)
                 await done.wait()
                 control.refuse_new()
@@ -137,6 +138,17 @@ def _announce(options: ServeOptions, host: Host) -> None:
     with contextlib.suppress(OSError):
         sys.stdout.write(json.dumps(line) + "\n")
         sys.stdout.flush()
+
+
+@contextlib.asynccontextmanager
+async def _memory_kept() -> AsyncIterator[None]:
+    """Give back what floods leave behind."""
+    task = asyncio.create_task(MemoryKeeper(trimmer()).keep(), name="memory")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
 
 
 @contextlib.asynccontextmanager
