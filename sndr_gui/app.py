@@ -23,6 +23,7 @@ from sndr_gui.host.notices import Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
+from sndr_gui.kit.core_dumps import refuse_core_dumps
 from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.main import Window
@@ -47,6 +48,7 @@ def main(arguments: list[str]) -> int:
     """Run the window until it is closed; the exit code."""
     import qasync
 
+    refuse_core_dumps()
     app = QApplication([sys.argv[0], *arguments])
     app.setQuitOnLastWindowClosed(False)
     app.setApplicationName("sndr")

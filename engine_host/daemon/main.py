@@ -19,6 +19,7 @@ from engine_host.core.log_buffer import LogBuffer, LogBufferHandler
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon.active_clients import ActiveClients
+from engine_host.daemon.core_dumps import refuse_core_dumps
 from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
@@ -62,6 +63,7 @@ async def serve(options: ServeOptions) -> int:
     # Nothing that the host or an engine writes is for other people of this machine.
     umask = os.umask(0o077)
     raise_limit()
+    refuse_core_dumps()
     try:
         return await _claimed(options, folders)
     finally:

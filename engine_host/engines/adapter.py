@@ -6,6 +6,7 @@ from typing import Protocol
 import httpx
 
 from engine_host.engines.readiness import READ_SECONDS
+from engine_host.engines.served_lines import ServedLines
 from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
@@ -26,6 +27,10 @@ class Adapter(Protocol):
     @property
     def stops_by_leader(self) -> bool:
         """True if only its first process is signalled to end, because it ends the others in order."""
+
+    @property
+    def served_lines(self) -> ServedLines:
+        """The lines of its log that are written down once requests may come."""
 
     def stage_reader(self) -> StageReader:
         """A reader for one start."""

@@ -18,6 +18,7 @@ from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.adapter import Adapter
+from engine_host.engines.process.log_pipe import remove_log
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.running import START, RunningEngine
 from engine_host.engines.process.saved_engine import RememberedEngine
@@ -188,7 +189,8 @@ class EngineManager:
             engine = remembered.engine
             # The host before may have had another run folder.
             self._sockets[engine.id] = remembered.socket
-            process = remembered.process(self._log_file(engine.id))
+            served = self._adapters[engine.engine].served_lines
+            process = remembered.process(self._log_file(engine.id), served)
             if process is None:
                 self._forget(engine)
                 continue
@@ -216,6 +218,7 @@ class EngineManager:
             await running.wait_until_healthy(30.0)
             if not running.process.running:
                 raise HostError.from_problem(await running.exit_problem())
+            await running.process.withhold_requests()
         except HostError as error:
             if engine_id in self._running:
                 # A process that does not answer would hold its memory where nobody can stop it.
@@ -255,6 +258,7 @@ class EngineManager:
             running.on_stage = lambda _name, _detail: None
             control.step(4, 4, "Verify", "one token, the model's id, the speculation counters")
             verified = await running.verify(plan)
+            await running.process.withhold_requests()
             if not running.process.running:
                 raise HostError.from_problem(await running.exit_problem())
             self._change(engine_id, state=EngineState.READY, ready_at=time.time(), verified=verified)
@@ -347,6 +351,7 @@ class EngineManager:
             self._log_file(engine_id),
             keep=plan.keep,
             without=self._adapters[plan.engine].stripped_environment,
+            served=self._adapters[plan.engine].served_lines,
         )
         if not plan.keep:
             self._reaper.watch(process.pid, Path(self.socket(self._engines[engine_id])))
@@ -479,7 +484,7 @@ class EngineManager:
         for old in ended[_KEPT_ENDED:]:
             del self._engines[old.id]
             self._log_buffer.forget(old.id)
-            self._log_file(old.id).unlink(missing_ok=True)
+            remove_log(self._log_file(old.id))
         return engine
 
     def _prune_logs(self) -> None:
@@ -487,7 +492,7 @@ class EngineManager:
         logs = sorted((self._folders.logs / "engines").glob("*.log"), key=lambda log: log.stat().st_mtime)
         for log in logs[:-_KEPT_ENDED]:
             if log.stem not in self._engines:
-                log.unlink(missing_ok=True)
+                remove_log(log)
 
     def _log_file(self, engine_id: str) -> Path:
         return self._folders.logs / "engines" / f"{engine_id}.log"

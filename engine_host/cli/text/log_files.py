@@ -1,5 +1,6 @@
 """Log lines from the files on disk: of engines of earlier hosts, and of everything when no host runs."""
 
+import itertools
 from collections import deque
 from pathlib import Path
 
@@ -42,15 +43,19 @@ def lines_of_files(folders: Folders, source: str | None, level: str, count: int)
 
 def _tail(source: str, path: Path, level: Severity, count: int) -> list[LogLine]:
     kept: deque[LogLine] = deque(maxlen=count)
-    try:
-        at = path.stat().st_mtime
-        with path.open(encoding="utf-8", errors="replace") as file:
-            for number, text in enumerate(file, 1):
-                severity = severity_of(text)
-                if _RANK[severity] >= _RANK[level]:
-                    kept.append(
-                        LogLine(source=source, number=number, at=at, severity=severity, text=text.rstrip())
-                    )
-    except OSError:
-        return []
+    numbers = itertools.count(1)
+    # A full file is put aside, and its lines go on in another one.
+    for part in (path.with_name(f"{path.name}.1"), path):
+        try:
+            at = part.stat().st_mtime
+            with part.open(encoding="utf-8", errors="replace") as file:
+                for text in file:
+                    number, severity = next(numbers), severity_of(text)
+                    if _RANK[severity] >= _RANK[level]:
+                        line = LogLine(
+                            source=source, number=number, at=at, severity=severity, text=text.rstrip()
+                        )
+                        kept.append(line)
+        except OSError:
+            continue
     return list(kept)

@@ -18,8 +18,8 @@ from engine_host.protocol.errors import Fix, Reason
 MAX_SOCKET_PATH = 103
 MAX_EMBEDDING_BATCH = 8_192
 # From this level on llama-server prints the sizes of its buffers, which the window shows beside the
-# estimate; at its default, 3, it keeps them to itself. The price is some twenty lines a request; no text of
-# a prompt is among them.
+# estimate; at its default, 3, it keeps them to itself. The price is some twenty lines a request; what of it
+# may be written down is in `served_lines`.
 LOG_LEVEL = "4"
 # Variables by which llama-server takes arguments: one left over in the user's shell would change a start
 # behind the plan's back.

@@ -107,7 +107,8 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str
             fix=Fix(text="Choose a smaller context, fewer streams or a smaller model."),
             evidence=evidence,
         )
-    last = next((line.strip() for line in reversed(lines) if " E " in line or "error" in line.lower()), "")
+    errors = (line.strip() for line in reversed(lines) if " E " in line or "error" in line.lower())
+    last = next((line for line in errors if "[withheld:" not in line), "")
     ended = "was ended" if code is not None and code < 0 else "ended"
     how = f" by signal {-code}" if code is not None and code < 0 else f" with code {code}"
     return Problem(

@@ -10,6 +10,7 @@ from engine_host.engines import readiness
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT
 from engine_host.engines.llamacpp.log import LlamaCppStageReader, explain_exit
+from engine_host.engines.llamacpp.served_lines import LLAMA_CPP_LINES
 from engine_host.engines.metrics import Metrics, whole
 from engine_host.engines.readiness import READ_SECONDS, Probe
 from engine_host.protocol.engine_settings.row import OFF
@@ -27,6 +28,7 @@ class LlamaCppAdapter(Adapter):
     name = "llama.cpp"
     stripped_environment = STRIPPED_ENVIRONMENT
     stops_by_leader = False
+    served_lines = LLAMA_CPP_LINES
 
     def stage_reader(self) -> LlamaCppStageReader:
         """A reader for one start."""

@@ -67,6 +67,7 @@ async def _until_healthy(
     end = time.monotonic() + timeout
     while not await adapter.healthy(client):
         if not process.running:
+            await process.log_written()
             text = await asyncio.to_thread(process.log.read_text, encoding="utf-8", errors="replace")
             lines = text.splitlines()[-200:]
             raise HostError.from_problem(

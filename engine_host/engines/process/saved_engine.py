@@ -5,6 +5,7 @@ from pathlib import Path
 from pydantic import BaseModel
 
 from engine_host.engines.process.spawn import EngineProcess, ProcessRecord
+from engine_host.engines.served_lines import ServedLines
 from engine_host.protocol.engines import Engine
 
 
@@ -19,6 +20,6 @@ class RememberedEngine(BaseModel):
     born: str
     socket: str = ""
 
-    def process(self, log: Path) -> EngineProcess | None:
+    def process(self, log: Path, served: ServedLines) -> EngineProcess | None:
         """Its process, which writes to this log; None when it has ended."""
-        return EngineProcess.adopt(ProcessRecord(self.pid, self.born), log)
+        return EngineProcess.adopt(ProcessRecord(self.pid, self.born), log, served)

@@ -8,17 +8,19 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
 
 import psutil
 
-from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
 from engine_host.engines.process import owned_exec, reaper_main
+from engine_host.engines.process.log_pipe import LogPipe
+from engine_host.engines.process.log_reader import CHUNK, LogReader
 from engine_host.engines.process.reaper_main import start_ticks
+from engine_host.engines.served_lines import NO_LINES, ServedLines
 from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)
@@ -26,8 +28,9 @@ _POLL = 0.05
 _SECOND_TERM = 0.5
 # How long trackers of shared memory may clean up after the others.
 _TRACKERS = 3.0
-_LONGEST_LINE = 1 << 18
-_LARGEST_LOG = 64 << 20
+# How often a look is taken at the writer of the log, and how long it may take to the last line.
+_LOOK = 0.5
+_LAST_LINES = 3.0
 
 
 @dataclass(frozen=True)
@@ -41,11 +44,15 @@ class ProcessRecord:
 class EngineProcess:
     """A process that we started, or one of an earlier run of the host that we found again."""
 
-    def __init__(self, record: ProcessRecord, log: Path, child: subprocess.Popen[bytes] | None) -> None:
+    def __init__(
+        self, record: ProcessRecord, log: Path, pipe: LogPipe | None, child: subprocess.Popen[bytes] | None
+    ) -> None:
         self.record = record
         self.log = log
+        self._pipe = pipe
         self._child = child
         self._ended = asyncio.Event()
+        self._ended_at = self._looked = time.monotonic()
         self._watch = asyncio.create_task(self._wait_for_end(), name=f"watch-{record.pid}")
 
     @classmethod
@@ -57,18 +64,16 @@ class EngineProcess:
         *,
         keep: bool,
         without: tuple[str, ...] = (),
+        served: ServedLines = NO_LINES,
     ) -> "EngineProcess":
-        """Start a process whose output goes to the log file, so that it is there whoever dies.
+        """Start a process whose output is written to the log file, whoever else dies.
 
-        It inherits our environment less the variables whose names begin with one of `without`.
+        It inherits our environment less the variables whose names begin with one of `without`. Once requests
+        may come, `served` are the lines that are written down.
 
         Raises HostError(engine_start_failed), HostError(disk_full), HostError(not_writable).
         """
-        try:
-            log.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            output = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-        except OSError as error:
-            raise atomic_file.saving_failed(log, error) from error
+        pipe = LogPipe.create(log, served)
         owner = 0 if keep else os.getpid()
         if keep:
             without = (*without, reaper_main.OWNER_VARIABLE)
@@ -78,28 +83,32 @@ class EngineProcess:
             child = subprocess.Popen(
                 command,
                 stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=output,
+                stdout=pipe.writing,
+                stderr=pipe.writing,
                 env={**inherited, **environment},
                 start_new_session=True,
                 cwd="/",
             )
         except OSError as error:
+            pipe.close()
             raise HostError(
                 Reason.ENGINE_START_FAILED,
                 f"The engine could not be started: {error.strerror}.",
                 evidence={"argv": list(argv), "errno": error.errno},
             ) from error
-        finally:
-            os.close(output)
-        return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, child)
+        return cls(ProcessRecord(child.pid, _born(child.pid) or ""), log, pipe, child)
 
     @classmethod
-    def adopt(cls, record: ProcessRecord, log: Path) -> "EngineProcess | None":
+    def adopt(
+        cls, record: ProcessRecord, log: Path, served: ServedLines = NO_LINES
+    ) -> "EngineProcess | None":
         """The process of an earlier run, or None when it is gone or its number belongs to another now."""
         if not record.born or _born(record.pid) != record.born:
             return None
-        return cls(record, log, None)
+        pipe = LogPipe.of_engine(log, served, record.pid)
+        if pipe is None:
+            _log.warning("pid %d writes its log itself: texts of requests may be in %s", record.pid, log)
+        return cls(record, log, pipe, None)
 
     @property
     def pid(self) -> int:
@@ -158,6 +167,14 @@ class EngineProcess:
                 total += member.memory_info().rss
         return total or None
 
+    async def withhold_requests(self) -> None:
+        """From here on requests may come: of what is printed only known lines are written down.
+
+        Raises HostError(not_writable).
+        """
+        if self._pipe is not None and self.running:
+            await self._pipe.withhold(self.pid)
+
     async def lines(self) -> AsyncIterator[list[str]]:
         """Batches of whole new lines of the log, until the process has ended and all was read.
 
@@ -167,23 +184,23 @@ class EngineProcess:
         """
         rest = b""
         try:
-            file = self.log.open("rb")
+            log = LogReader(self.log)
         except OSError as error:
             _log.warning("the log %s cannot be followed: %s", self.log, error.strerror)
             await self._ended.wait()
             return
-        with file:
-            skips = self._child is None and os.fstat(file.fileno()).st_size > 2 * _LONGEST_LINE
+        with contextlib.closing(log):
+            skips = self._child is None and log.size > 2 * CHUNK
             while True:
-                ended = not self.running
-                chunk = file.read(_LONGEST_LINE)
+                complete = self._log_is_complete()
+                chunk = log.read()
                 if chunk:
                     *whole, rest = (rest + chunk).split(b"\n")
-                    if len(rest) >= _LONGEST_LINE:
+                    if len(rest) >= CHUNK:
                         whole, rest = [*whole, rest], b""
                     lines = [line.decode("utf-8", "replace").rstrip("\r") for line in whole]
                     if skips:
-                        left_out = len(rest) + _to_last_lines(file)
+                        left_out = len(rest) + log.skip_to_last_lines()
                         lines.append(f"[{left_out} bytes are left out here; the whole log is {self.log}]")
                         skips, rest = False, b""
                     if lines:
@@ -191,24 +208,40 @@ class EngineProcess:
                         # A long log has the next batch at once; whoever else waits has a turn before it.
                         await asyncio.sleep(0)
                     continue
-                if ended:
+                if complete:
                     break
-                if file.tell() > _LARGEST_LOG:
-                    # The engine appends, so it goes on at the start of the emptied file. A line written
-                    # in this very moment is lost; a disk filled by years of lines would be worse.
-                    os.truncate(self.log, 0)
-                    file.seek(0)
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(_POLL):
-                        await self._ended.wait()
+                        await (self._ended.wait() if self.running else asyncio.sleep(_POLL))
         if rest:
             yield [rest.decode("utf-8", "replace")]
+
+    async def log_written(self) -> None:
+        """Wait until the log of a process that ended is complete."""
+        while not self._log_is_complete():  # noqa: ASYNC110
+            await asyncio.sleep(_POLL)
+
+    def _log_is_complete(self) -> bool:
+        """Return True when nothing more will be written; until then see to it that somebody writes."""
+        now = time.monotonic()
+        if self.running:
+            if self._pipe is not None and now - self._looked >= _LOOK:
+                self._looked = now
+                self._pipe.ensure()
+            return False
+        # A child of it that went elsewhere may hold the pipe for ever.
+        late = now - self._ended_at > _LAST_LINES
+        return late or self._pipe is None or not self._pipe.written_by_somebody()
 
     async def release(self) -> None:
         """Stop watching; the process itself goes on."""
         self._watch.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await self._watch
+        if not self.running:
+            await self.log_written()
+        if self._pipe is not None:
+            self._pipe.close()
 
     def _signal(self, number: signal.Signals, *, leader_only: bool) -> None:
         if self.running:
@@ -236,21 +269,13 @@ class EngineProcess:
                 await asyncio.sleep(_POLL)
             if self._child is not None:
                 self._child.wait()
+            self._ended_at = time.monotonic()
             self._ended.set()
+            if self._pipe is not None:
+                self._pipe.engine_ended()
         finally:
             if descriptor >= 0:
                 os.close(descriptor)
-
-
-def _to_last_lines(file: BinaryIO) -> int:
-    """Go on to the lines at the end of a log, at most `_LONGEST_LINE` bytes; gives the bytes passed over."""
-    before = file.tell()
-    start = max(before, os.fstat(file.fileno()).st_size - _LONGEST_LINE)
-    # One byte earlier: a line that begins exactly there is whole.
-    file.seek(start - 1)
-    if not file.readline(_LONGEST_LINE).endswith(b"\n"):
-        file.seek(start)
-    return file.tell() - before
 
 
 def _born(pid: int) -> str | None:

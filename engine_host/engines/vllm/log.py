@@ -81,7 +81,8 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     texts = (_PREFIX.sub("", line) for line in candidates)
     if (problem := explain_lines(texts, _RULES, model, version, code)) is not None:
         return problem
-    own_message = next((own for line in candidates if (own := _own_error(line))), None)
+    own_messages = [own for line in candidates if (own := _own_error(line))]
+    own_message = next((own for own in own_messages if "[withheld:" not in own), None)
     if code is not None and code < 0:
         name = signal.Signals(-code).name
         killed = code == -signal.SIGKILL
@@ -94,6 +95,8 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
         )
     if own_message is None and (lost := _lost_process(lines)) is not None:
         return lost.model_copy(update={"evidence": {**evidence, **lost.evidence}})
+    if own_message is None and own_messages:
+        own_message = f"{own_messages[0].partition(':')[0]} (its text may hold a request and was not kept)"
     return Problem(
         reason=Reason.ENGINE_CRASHED,
         message=f"vLLM ended{'' if code is None else f' with code {code}'}."

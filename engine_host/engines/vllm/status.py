@@ -9,6 +9,7 @@ from engine_host.engines.readiness import READ_SECONDS, Probe, verify_ready
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT, speculation_method
 from engine_host.engines.vllm.log import VllmStageReader, explain_exit
 from engine_host.engines.vllm.metrics import PREFIX, readings
+from engine_host.engines.vllm.served_lines import VLLM_LINES
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan
@@ -26,6 +27,7 @@ class VllmAdapter(Adapter):
     stripped_environment = STRIPPED_ENVIRONMENT
     # The API server ends its children in order; a signal to all of them at once turns that into a crash.
     stops_by_leader = True
+    served_lines = VLLM_LINES
 
     def stage_reader(self) -> VllmStageReader:
         """A reader for one start."""

@@ -17,6 +17,7 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
+from tests.integration.privacy.canary import WORD, ask_everything, found_below
 from tests.vllm_environment import vllm_venv
 
 # Three processes import torch one after the other, on two cores that others use too.
@@ -260,6 +261,18 @@ def test_a_plan_made_meanwhile_says_what_it_replaces(served: Served) -> None:
     plan = served.host.client.call(ops.PLAN, again)
     assert "context: 2048 → 1024" in plan.changes
     assert plan.findings[0].id == "replaces"
+
+
+def test_it_writes_down_no_word_of_a_request(served: Served) -> None:
+    said = ask_everything(served.host.port, "sndr-demo")
+    assert {said["prompt"], said["stream of an answer"], said["responses"], said["messages"]} == {200}
+    assert said["schema with a reference"] == 400
+    log = served.host.folders.logs / "engines" / f"{served.engine.id}.log"
+    assert "withheld:" in log.read_text(encoding="utf-8", errors="replace")
+    assert found_below(WORD, served.home) == []
+    caches = (path for path in served.host.folders.cache.rglob("*") if path.is_file())
+    written = [path for path in caches if path.stat().st_mtime >= served.engine.created_at]
+    assert [path for path in written if WORD.lower().encode() in path.read_bytes().lower()] == []
 
 
 def test_it_stops_and_leaves_nothing(served: Served) -> None:

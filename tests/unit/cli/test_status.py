@@ -91,7 +91,8 @@ def write_logs(home: Path) -> None:
     assert logs.is_relative_to(home)
     (logs / "engines").mkdir(parents=True)
     (logs / "host.log").write_text("INFO began\nERROR it broke\n", encoding="utf-8")
-    (logs / "engines" / "engine-3.log").write_text("loading\nCUDA error\n", encoding="utf-8")
+    (logs / "engines" / "engine-3.log.1").write_text("loading\n", encoding="utf-8")
+    (logs / "engines" / "engine-3.log").write_text("CUDA error\n", encoding="utf-8")
 
 
 def test_without_a_host_the_files_are_read(home: Path, sndr: Sndr) -> None:

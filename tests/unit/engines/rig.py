@@ -18,6 +18,7 @@ from engine_host.engines.adapter import Adapter
 from engine_host.engines.manager import EngineManager
 from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.served_lines import ServedLines
 from engine_host.engines.stage_reader import StageChange, StageReader
 from engine_host.protocol.engines import Engine, EngineState, Readings, Verification
 from engine_host.protocol.errors import Problem, Reason
@@ -44,6 +45,7 @@ class FakeAdapter(Adapter):
     name = "fake"
     stripped_environment: tuple[str, ...] = ()
     stops_by_leader: bool = False
+    served_lines = ServedLines(templates=("stage Serve", "fatal: the fake engine was told to crash"))
 
     def __init__(self) -> None:
         self.defect: Exception | None = None

@@ -356,19 +356,3 @@ def test_leaves_no_descriptor_open(home: Path) -> None:
         assert count() == before
 
     run(work())
-
-
-def test_a_log_that_grows_too_large_is_emptied_and_followed_on(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("engine_host.engines.process.spawn._LARGEST_LOG", 1000)
-    script = "for i in $(seq 200); do echo line $i; done; sleep 0.3; echo after"
-
-    async def act() -> None:
-        process = EngineProcess.start(["/bin/sh", "-c", script], {}, home / "long.log", keep=False)
-        lines = [line async for batch in process.lines() for line in batch]
-        await process.release()
-        assert lines == [*(f"line {number}" for number in range(1, 201)), "after"]
-        assert (home / "long.log").stat().st_size < 100
-
-    run(act())

@@ -110,3 +110,11 @@ def test_ends_without_a_word() -> None:
     assert explain_exit(None, [], "m", "s").reason is Reason.ENGINE_CRASHED
     problem = explain_exit(3, ["0.1 E something odd happened"], "m", "s")
     assert "something odd" in problem.message
+
+
+def test_a_line_whose_text_was_withheld_explains_nothing() -> None:
+    lines = [
+        "0.1.1.1 E llama_decode: failed to decode, ret = -3",
+        "0.1.1.2 E srv  send_error: [withheld: 9 bytes]",
+    ]
+    assert "failed to decode" in explain_exit(1, lines, "m", "s").message

@@ -139,3 +139,15 @@ def test_a_process_of_vllm_that_was_killed_is_named() -> None:
 def test_what_a_process_said_before_it_died_wins() -> None:
     problem = explain_exit(0, ["ValueError: a b", "X.EngineDeadError: EngineCore encountered"], "m", "0.32")
     assert "ValueError: a b" in problem.message
+
+
+def test_an_error_whose_text_was_withheld_does_not_hide_what_is_known() -> None:
+    error = "(EngineCore pid=7) ERROR 11-22 19:19:49 [core.py:1512] RuntimeError: [withheld: 9 bytes]"
+    dead = (
+        "(EngineCore pid=7) ERROR 11-22 19:19:49 [multiproc_executor.py:315] Worker proc VllmWorker-0 died "
+        "unexpectedly (exit code: -9), shutting down executor."
+    )
+    problem = explain_exit(0, [dead, error], "m", "0.32")
+    assert problem.message == "vLLM's worker VllmWorker-0 ended without a word, and vLLM with it."
+    alone = explain_exit(1, [error], "m", "0.32")
+    assert "RuntimeError (its text may hold a request" in alone.message

@@ -1,0 +1,73 @@
+"""Prompts and answers are not written to disk: a marked word in every place of a request, then a search.
+
+vLLM's part is in `tests/integration/host/test_vllm.py`, which has one at work.
+"""
+
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engines import EngineState
+from engine_host.protocol.operations import table as ops
+from tests.integration.engines.conftest import built_folder
+from tests.integration.host.conftest import RunningHost, alive, wait_for
+from tests.integration.host_process import sndr
+from tests.integration.privacy.canary import WORD, ask_everything, found_below
+
+__all__ = ["built_folder"]
+SMALL = Overrides(context=1024, streams=2)
+
+
+@pytest.fixture
+def host() -> Iterator[RunningHost]:
+    """A host that says all that it has to say."""
+    assert sndr("settings", "set", "host.log_level", "debug").code == 0
+    running = RunningHost().connect()
+    yield running
+    running.end(signal.SIGKILL if running.process.poll() is None else signal.SIGTERM)
+    wait_for(lambda: not (running.folders.run / "control.sock").exists(), "the reaper's work", 10)
+
+
+def core_limit(pid: int) -> str:
+    """The bytes of a core dump that a process may leave."""
+    lines = Path(f"/proc/{pid}/limits").read_text(encoding="ascii").splitlines()
+    return next(line for line in lines if line.startswith("Max core file size")).split()[4]
+
+
+@pytest.mark.parametrize("server", ["prebuilt", "built"])
+def test_llama_cpp_writes_down_no_word_of_a_request(
+    server: str, host: RunningHost, home: Path, request: pytest.FixtureRequest
+) -> None:
+    if server == "built":
+        path = request.getfixturevalue("built_folder") / "bin" / "llama-server"
+        assert sndr("settings", "set", "engine.own_server", str(path)).code == 0
+        assert sndr("settings", "set", "engine.server", "own").code == 0
+    engine = host.start(overrides=SMALL)
+    assert engine.pid is not None
+    said = ask_everything(host.port, engine.name)
+    assert {said["prompt"], said["grammar"], said["stream of an answer"]} == {200}
+    assert said["refused grammar"] == said["schema with a reference"] == 400
+    assert host.engine(engine.id).state in {EngineState.READY, EngineState.BUSY}
+
+    # While it runs: what lies beside its socket too; and the log says that something was left out.
+    assert found_below(WORD, home) == []
+    log = host.folders.logs / "engines" / f"{engine.id}.log"
+    text = log.read_text(encoding="utf-8", errors="replace")
+    assert "withheld:" in text
+    assert "prompt eval time" in text, "what was measured is written"
+    assert "withheld:" not in text.partition("listening on")[0], "a start is written whole"
+    assert [core_limit(pid) for pid in (engine.pid, host.process.pid)] in ([["1", "1"], ["0", "0"]])
+
+    # Its end by a crash, and the host's: what is said and saved then holds nothing either.
+    os.kill(engine.pid, signal.SIGABRT)
+    ended = host.until(engine.id, EngineState.FAILED)
+    assert ended.problem is not None
+    assert WORD.lower() not in host.client.call(ops.ENGINES).model_dump_json().lower()
+    host.end(signal.SIGKILL)
+    wait_for(lambda: not alive(engine.pid or 0), "the engine's end", 10)
+    assert found_below(WORD, home) == []
+    assert not [name for name in os.listdir("/") if name.startswith("core")]
