@@ -172,7 +172,7 @@ async def _run(client: httpx.AsyncClient, model: str, prompt: str, tokens: int) 
             if not answer.is_success:
                 text = (await answer.aread()).decode("utf-8", "replace")
                 raise _failed(f"It answered {answer.status_code}.", {"answer": text[:500]})
-            async for message in async_messages(answer.aiter_lines()):
+            async for message in async_messages(answer.aiter_bytes()):
                 if not message.data or message.data == DONE:
                     continue
                 now = time.perf_counter()

@@ -1,13 +1,12 @@
 """`sndr fit`: what a model needs on a machine, whether it fits, and what to change."""
 
-from pathlib import Path
-
 import click
 
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import resolved
+from engine_host.core.outside import files
 from engine_host.protocol.fit import (
     KV_TOKENS,
     FitGpu,
@@ -139,7 +138,7 @@ def _name(model: str | None) -> str | None:
     """The model as the host finds it; None where the preset says which."""
     if model is None:
         return None
-    path = Path(model).expanduser()
+    path = files.expanded(model)
     return str(path.absolute()) if path.suffix in {".json", ".gguf"} and path.is_file() else resolved(model)
 
 

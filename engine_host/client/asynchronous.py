@@ -5,22 +5,22 @@ import contextlib
 from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any, overload
 
-from pydantic import ValidationError
-
 from engine_host.client import failures
 from engine_host.client.exchange import (
     NOTHING,
     PAUSE,
     Sent,
     answer_of,
+    event_of,
     query_of,
     request_of,
     request_of_action,
 )
 from engine_host.core import sse
+from engine_host.core.outside import answers
 from engine_host.protocol.base import Command, Query, Version
 from engine_host.protocol.errors import Action
-from engine_host.protocol.events import EVENT, Event, EventQuery
+from engine_host.protocol.events import Event, EventQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
 
@@ -83,9 +83,8 @@ class AsyncControlClient:
         stream = self._stream("GET", ops.EVENTS.path, query=query, silence=_SILENCE)
         async with contextlib.aclosing(stream) as messages:  # type: ignore[type-var]
             async for message in messages:
-                if message.data:
-                    with contextlib.suppress(ValidationError):
-                        yield EVENT.validate_json(message.data)
+                if message.data and (event := event_of(message.data)) is not None:
+                    yield event
 
     async def chat(self, body: Mapping[str, Any]) -> AsyncIterator[sse.SseMessage]:
         """The raw messages of a streamed chat completion. Raises HostError."""
@@ -101,21 +100,24 @@ class AsyncControlClient:
         for last in range(1, sent.tries + 1):
             self._check_open()
             try:
-                response = await self._http.request(
+                async with self._http.stream(
                     sent.method,
                     sent.path,
                     params=dict(sent.query),
                     content=sent.content,
                     headers=sent.headers,
                     timeout=timeout,
-                )
+                ) as response:
+                    content = await answers.read(response, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:
                     raise failures.of_transport(error, self._socket) from error
+            except answers.AnswerError as error:
+                raise failures.unreadable(error) from error
             else:
                 if response.is_success:
-                    return response.content
-                raise failures.of_answer(response.content, response.status_code)
+                    return content
+                raise failures.of_answer(content, response.status_code)
             await asyncio.sleep(PAUSE)
         raise AssertionError("unreachable")
 
@@ -135,13 +137,17 @@ class AsyncControlClient:
         try:
             async with self._http.stream(method, path, params=query, json=body, timeout=timeout) as response:
                 if not response.is_success:
-                    raise failures.of_answer(await response.aread(), response.status_code)
-                lines = sse.async_messages(response.aiter_lines())
-                async with contextlib.aclosing(lines) as messages:  # type: ignore[type-var]
+                    content = await answers.read(response, failures.MOST)
+                    raise failures.of_answer(content, response.status_code)
+                answers.check_plain(response)
+                pieces = sse.async_messages(response.aiter_bytes())
+                async with contextlib.aclosing(pieces) as messages:  # type: ignore[type-var]
                     async for message in messages:
                         yield message
         except httpx.RequestError as error:
             raise failures.of_transport(error, self._socket) from error
+        except (answers.AnswerError, sse.StreamError) as error:
+            raise failures.unreadable(error) from error
 
     def _check_open(self) -> None:
         # A client that lost its host is closed, also between two tries of what is under way.

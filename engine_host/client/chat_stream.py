@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from engine_host.client import failures
+from engine_host.client import chat_chunk, failures
 from engine_host.client.sync import chunks
 from engine_host.core.errors import HostError
+from engine_host.core.outside import answers
 from engine_host.core.rates import decode_rate
 from engine_host.core.sizes import duration
 from engine_host.protocol.errors import Fix, Reason
@@ -50,27 +51,25 @@ def collect(stream: Iterable[dict[str, Any]], show: Callable[[str], None] | None
     told = False
     try:
         for chunk in stream:
-            if timings := chunk.get("timings"):
+            counted = chat_chunk.counts(chunk)
+            if counted.timed:
                 # The engine's own clock: ours would measure how its text was bundled on the way.
-                answer.decode_rate = timings.get("predicted_per_second")
-                told = True
-            if usage := chunk.get("usage"):
-                answer.prompt_tokens = usage.get("prompt_tokens")
-                answer.generated_tokens = usage.get("completion_tokens")
-            for choice in chunk.get("choices") or ():
-                delta = choice.get("delta") or {}
-                text = delta.get("content") or choice.get("text") or ""
-                reasoning = delta.get("reasoning_content") or ""
-                calls = delta.get("tool_calls") or ()
-                if text or reasoning or calls:
+                answer.decode_rate, told = counted.rate, True
+            if chunk.get("usage"):
+                answer.prompt_tokens = counted.prompt_tokens
+                answer.generated_tokens = counted.generated_tokens
+            for delta in chat_chunk.deltas(chunk):
+                if delta.text or delta.reasoning or delta.calls:
                     last = time.monotonic()
                     first = first or last
-                answer.text += text
-                answer.reasoning += reasoning
-                answer.tool_calls.extend(calls)
-                answer.finish = choice.get("finish_reason") or answer.finish
-                if text and show is not None:
-                    show(text)
+                answer.text += delta.text
+                answer.reasoning += delta.reasoning
+                answer.tool_calls.extend(map(dict, delta.calls))
+                answer.finish = delta.finish or answer.finish
+                if delta.text and show is not None:
+                    show(delta.text)
+            if len(answer.text) + len(answer.reasoning) > chat_chunk.MOST_TEXT:
+                raise chat_chunk.too_long()
     except KeyboardInterrupt:
         answer.interrupted = True
     if first is not None and last is not None:
@@ -103,7 +102,9 @@ def ask(
     }
     if max_tokens is not None:
         body["max_tokens"] = max_tokens
-    headers = [] if key is None else [(b"x-api-key", key.encode())]
+    headers = [(b"accept-encoding", b"identity")]
+    if key is not None:
+        headers.append((b"x-api-key", key.encode()))
     began = time.monotonic()
     try:
         with (
@@ -113,8 +114,11 @@ def ask(
             ) as response,
         ):
             if not response.is_success:
-                raise failures.of_answer(response.read(), response.status_code)
-            return collect(_checked(chunks(response.iter_lines())), show, began)
+                raise failures.of_answer(answers.read_now(response, failures.MOST), response.status_code)
+            answers.check_plain(response)
+            return collect(_checked(chunks(response.iter_bytes())), show, began)
+    except answers.AnswerError as error:
+        raise failures.unreadable(error) from error
     except httpx.TransportError as error:
         raise HostError(
             Reason.HOST_GONE,

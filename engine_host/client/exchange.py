@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from pydantic import ValidationError
-
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.protocol.base import Command, Query
 from engine_host.protocol.errors import Action, Reason
+from engine_host.protocol.events import EVENT, Event
 from engine_host.protocol.operations.definition import Answer, Nothing, Operation
 
 PAUSE = 0.2
@@ -59,11 +59,21 @@ def query_of(asked: Query) -> dict[str, Any]:
     return asked.model_dump(mode="json", exclude_defaults=True)
 
 
+def event_of(data: str) -> Event | None:
+    """Read an event; None for a kind that this version does not know, and for what is none."""
+    try:
+        json_text.refuse_huge(data)
+        return EVENT.validate_json(data)
+    except ValueError:
+        return None
+
+
 def answer_of(operation: Operation[Any, Answer], content: bytes) -> Answer:
     """Read an answer. Raises HostError(internal) for one that is not of its type."""
     try:
+        json_text.refuse_huge(content)
         return operation.answer.model_validate_json(content)
-    except ValidationError as error:
+    except ValueError as error:
         raise HostError(
             Reason.INTERNAL,
             f"The engine host's answer to {operation.name} could not be read.",

@@ -1,17 +1,20 @@
 """The HostError for each way in which a host does not answer."""
 
-import json
 from typing import TYPE_CHECKING, Any
 
 from pydantic import ValidationError
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.protocol.base import PROTOCOL_MAJOR, Version
 from engine_host.protocol.errors import ErrorAnswer, Fix, Reason
 
 if TYPE_CHECKING:
     import httpx
 
+MOST = 64 << 20
+"""Bytes that one answer of a host may have; the largest of ours, lines of a log, have some MB."""
+_LONGEST_MESSAGE = 4000
 _REASONS = {reason.value: reason for reason in Reason}
 _BY_STATUS = {400: Reason.BAD_REQUEST, 401: Reason.UNAUTHORIZED, 404: Reason.NOT_FOUND}
 
@@ -48,6 +51,15 @@ def of_transport(error: "httpx.RequestError", socket: str) -> HostError:
     return gone(cause=f"It ended ({type(error).__name__}).")
 
 
+def unreadable(error: ValueError) -> HostError:
+    """The answer, or the stream, is none of a host."""
+    return HostError(
+        Reason.INTERNAL,
+        f"The engine host's answer could not be read: {error}.",
+        cause="Another program listens there, or the host and this program are of different versions.",
+    )
+
+
 def of_answer(content: bytes, status: int) -> HostError:
     """The error in an answer: the control API's own, OpenAI's form, or a plain sentence."""
     try:
@@ -55,8 +67,8 @@ def of_answer(content: bytes, status: int) -> HostError:
     except ValidationError:
         pass
     try:
-        said: Any = json.loads(content)["error"]
-    except (ValueError, KeyError, TypeError):
+        said: Any = json_text.parse_object(content)["error"]
+    except (ValueError, KeyError):
         return HostError(
             Reason.INTERNAL,
             f"The engine host answered with HTTP status {status}.",
@@ -68,10 +80,11 @@ def of_answer(content: bytes, status: int) -> HostError:
 def of_openai(said: object, status: int) -> HostError:
     """An error in OpenAI's form, as an answer or a stream carries it."""
     named = said if isinstance(said, dict) else {"message": said}
-    code = next((one for one in (named.get("code"), named.get("type")) if one in _REASONS), "")
-    reason = _REASONS.get(str(code)) or _BY_STATUS.get(status, Reason.INTERNAL)
+    said_codes = [one for one in (named.get("code"), named.get("type")) if isinstance(one, str)]
+    code = next((one for one in said_codes if one in _REASONS), "")
+    reason = _REASONS.get(code) or _BY_STATUS.get(status, Reason.INTERNAL)
     message = str(named.get("message") or f"The engine host answered with HTTP status {status}.")
-    return HostError(reason, message, evidence={"status": status})
+    return HostError(reason, message[:_LONGEST_MESSAGE], evidence={"status": status})
 
 
 def check_version(version: Version, program: str = "this program") -> Version:

@@ -1,26 +1,24 @@
 """A client of the control API for the command line: synchronous, over the local socket."""
 
-import json
 import os
 import socket
 import sys
 import time
-from collections.abc import Callable, Generator, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, overload
 
-from pydantic import ValidationError
-
 from engine_host import __version__
 from engine_host.client import failures
-from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, query_of, request_of
+from engine_host.client.exchange import NOTHING, PAUSE, Sent, answer_of, event_of, query_of, request_of
 from engine_host.core import sse
 from engine_host.core.errors import HostError
+from engine_host.core.outside import answers, json_text
 from engine_host.core.paths import Folders
 from engine_host.protocol.base import CALLER, Command, Query, Version
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.events import EVENT, Event, EventQuery
+from engine_host.protocol.events import Event, EventQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Answer, Asked, Nothing, Operation
 
@@ -126,7 +124,7 @@ class ControlClient:
         """
         query = query_of(EventQuery(after=after, run=run_id))
         with self._streaming("GET", ops.EVENTS.path, query=query, silence=_SILENCE) as answer:
-            for message in sse.messages(answer.iter_lines()):
+            for message in sse.messages(answer.iter_bytes()):
                 if message.data:
                     yield message.data
         raise HostError(Reason.HOST_GONE, "The engine host has ended.")
@@ -134,10 +132,8 @@ class ControlClient:
     def events(self, after: int | None = None, run_id: str | None = None) -> Iterator[Event]:
         """The events themselves; a kind that this version does not know is left out."""
         for line in self.event_lines(after, run_id):
-            try:
-                yield EVENT.validate_json(line)
-            except ValidationError:
-                continue
+            if (event := event_of(line)) is not None:
+                yield event
 
     def stream(self, path: str, body: dict[str, Any]) -> Generator[dict[str, Any]]:
         """The chunks of a streamed answer of the public endpoint, asked through this socket.
@@ -145,7 +141,7 @@ class ControlClient:
         Raises HostError, with the endpoint's own message where it sent one.
         """
         with self._streaming("POST", path, body=body, silence=None) as answer:
-            yield from chunks(answer.iter_lines())
+            yield from chunks(answer.iter_bytes())
 
     def _send(self, sent: Sent) -> bytes:
         import httpx
@@ -153,21 +149,24 @@ class ControlClient:
         timeout = httpx.Timeout(max(sent.seconds, _ANSWER), connect=_CONNECT)
         for last in range(1, sent.tries + 1):
             try:
-                answer = self._connected().request(
+                with self._connected().stream(
                     sent.method,
                     sent.path,
                     params=dict(sent.query),
                     content=sent.content,
                     headers=sent.headers,
                     timeout=timeout,
-                )
+                ) as answer:
+                    content = answers.read_now(answer, failures.MOST)
             except httpx.RequestError as error:
                 if last == sent.tries:
                     raise failures.of_transport(error, str(self.folders.socket)) from error
+            except answers.AnswerError as error:
+                raise failures.unreadable(error) from error
             else:
                 if answer.is_success:
-                    return answer.content
-                raise failures.of_answer(answer.content, answer.status_code)
+                    return content
+                raise failures.of_answer(content, answer.status_code)
             time.sleep(PAUSE)
         raise AssertionError("unreachable")
 
@@ -187,10 +186,13 @@ class ControlClient:
         try:
             with self._connected().stream(method, path, params=query, json=body, timeout=timeout) as answer:
                 if not answer.is_success:
-                    raise failures.of_answer(answer.read(), answer.status_code)
+                    raise failures.of_answer(answers.read_now(answer, failures.MOST), answer.status_code)
+                answers.check_plain(answer)
                 yield answer
         except httpx.RequestError as error:
             raise failures.of_transport(error, str(self.folders.socket)) from error
+        except (answers.AnswerError, sse.StreamError) as error:
+            raise failures.unreadable(error) from error
 
     def _connected(self) -> "httpx.Client":
         if self._http is None:
@@ -245,17 +247,20 @@ def wait_for_host(
         time.sleep(0.02)
 
 
-def chunks(lines: Iterator[str]) -> Iterator[dict[str, Any]]:
+def chunks(parts: Iterable[bytes]) -> Iterator[dict[str, Any]]:
     """The JSON chunks of an OpenAI stream, up to its `[DONE]`.
 
-    Raises HostError when the stream carries an error instead of a chunk.
+    Raises HostError when the stream carries an error instead of a chunk, or what is no chunk.
     """
-    for message in sse.messages(lines):
-        if message.data == sse.DONE:
-            return
-        if not message.data:
-            continue
-        chunk = json.loads(message.data)
-        if "error" in chunk:
-            raise failures.of_answer(message.data.encode(), 500)
-        yield chunk
+    try:
+        for message in sse.messages(parts):
+            if message.data == sse.DONE:
+                return
+            if not message.data:
+                continue
+            chunk = json_text.parse_object(message.data)
+            if "error" in chunk:
+                raise failures.of_answer(message.data.encode(), 500)
+            yield chunk
+    except ValueError as error:
+        raise failures.unreadable(error) from error

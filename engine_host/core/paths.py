@@ -14,11 +14,14 @@ from typing import TYPE_CHECKING
 
 import platformdirs
 
+from engine_host.core.outside import files
+
 if TYPE_CHECKING:
     from engine_host.protocol.errors import Problem
 
 # sun_path holds 108 bytes on Linux and 104 on macOS; an engine's socket adds 24 to the run folder.
 _LONGEST_RUN_FOLDER = 76
+_LONGEST_CLAIM = 4096
 
 
 @dataclass(frozen=True)
@@ -74,9 +77,9 @@ class Folders:
         It may be out of date: only its socket tells that the host still runs.
         """
         try:
-            note = json.loads(self.data_lock.read_bytes())
+            note = json.loads(files.read(self.data_lock, _LONGEST_CLAIM))
             return LockOwner(int(note["pid"]), str(note["machine"]), replace(self, run=Path(note["run"])))
-        except (OSError, ValueError, KeyError, TypeError):
+        except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError):
             return None
 
     def elsewhere(self) -> "Folders | None":
@@ -94,7 +97,7 @@ class Folders:
         """The folders for this user and environment."""
         env = os.environ if environment is None else environment
         if home := env.get("SNDR_HOME"):
-            base = Path(home).expanduser().absolute()
+            base = files.expanded(home).absolute()
             config, data, cache, run = base / "config", base / "data", base / "cache", base / "run"
         else:
             config = platformdirs.user_config_path("sndr", appauthor=False)
@@ -102,7 +105,7 @@ class Folders:
             cache = platformdirs.user_cache_path("sndr", appauthor=False)
             run = _run_folder(env)
         if moved := env.get("SNDR_CACHE"):
-            cache = Path(moved).expanduser().absolute()
+            cache = files.expanded(moved).absolute()
         return cls(config, data, cache, _short_enough(run))
 
     def make_run_folder(self) -> None:

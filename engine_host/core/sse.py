@@ -1,10 +1,19 @@
-"""Server-sent events, read line by line; the one reader of event streams and of OpenAI's."""
+"""Server-sent events, read piece by piece; the one reader of event streams and of OpenAI's.
+
+Lines end with a line feed alone: JSON may hold other signs that end a line elsewhere, such as U+2028.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
 DONE = "[DONE]"
 """The data that ends an OpenAI stream."""
+LONGEST = 32 << 20
+"""Bytes that one message may have: an event with the lines of a log is the longest of ours, with some MB."""
+
+
+class StreamError(ValueError):
+    """A stream that cannot be read on."""
 
 
 @dataclass(frozen=True)
@@ -19,17 +28,37 @@ class SseMessage:
 
 @dataclass
 class Reader:
-    """Puts messages together from lines."""
+    """Puts messages together from the bytes of a stream."""
 
+    longest: int = LONGEST
+    _rest: list[bytes] = field(default_factory=list)
+    _held: int = 0
     _data: list[str] = field(default_factory=list)
     _id: str = ""
     _event: str = ""
 
-    def feed(self, line: str) -> SseMessage | None:
+    def feed(self, part: bytes) -> Iterator[SseMessage]:
+        """Take the next bytes; yield the messages that they complete. Raises StreamError for one too long."""
+        *lines, rest = part.split(b"\n")
+        for line in lines:
+            self._hold(len(line))
+            whole = b"".join([*self._rest, line])
+            self._rest = []
+            if (message := self._line(whole.removesuffix(b"\r").decode("utf-8", "replace"))) is not None:
+                yield message
+        self._rest.append(rest)
+        self._hold(len(rest))
+
+    def _hold(self, size: int) -> None:
+        self._held += size
+        if self._held > self.longest:
+            raise StreamError(f"a message of the stream is longer than {self.longest} bytes")
+
+    def _line(self, line: str) -> SseMessage | None:
         """Take a line without its end; return the message that it completes."""
         if not line:
             done = SseMessage("\n".join(self._data), self._id, self._event) if self._data else None
-            self._data, self._event = [], ""
+            self._data, self._event, self._held = [], "", 0
             return done
         if line.startswith(":"):
             return SseMessage(comment=line[1:].strip())
@@ -44,19 +73,18 @@ class Reader:
         return None
 
 
-def messages(lines: Iterable[str]) -> Iterator[SseMessage]:
-    """The messages and the comments in lines; one that is cut off is not told."""
-    reader = Reader()
-    for line in lines:
-        if (message := reader.feed(line)) is not None:
-            yield message
+def messages(parts: Iterable[bytes], longest: int = LONGEST) -> Iterator[SseMessage]:
+    """The messages and the comments in a stream; one that is cut off is not told. Raises StreamError."""
+    reader = Reader(longest)
+    for part in parts:
+        yield from reader.feed(part)
 
 
-async def async_messages(lines: AsyncIterator[str]) -> AsyncIterator[SseMessage]:
-    """The messages and the comments in a stream of lines; one that is cut off is not told."""
+async def async_messages(parts: AsyncIterator[bytes]) -> AsyncIterator[SseMessage]:
+    """The messages and the comments in a stream; one that is cut off is not told. Raises StreamError."""
     reader = Reader()
-    async for line in lines:
-        if (message := reader.feed(line)) is not None:
+    async for part in parts:
+        for message in reader.feed(part):
             yield message
 
 

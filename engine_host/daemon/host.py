@@ -10,6 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
+from engine_host.core.outside import files
 from engine_host.core.package_data import presets, resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile, read_api_keys
@@ -380,7 +381,7 @@ class Host:
     def _downloads(self) -> Path:
         """Return the folder where a person puts models that they fetch: always looked through."""
         folders = self._settings.current.models.folders
-        return Path(folders[0]).expanduser() if folders else self._folders.data / "models"
+        return files.expanded(folders[0]) if folders else self._folders.data / "models"
 
     def _endpoint_address(self) -> EndpointAddress:
         return EndpointAddress(self.endpoint.describe().local_url or "", min(self._keys, default=None))
@@ -394,7 +395,7 @@ class Host:
     def _scan(self) -> Sequence[FoundModel]:
         models = self._settings.current.models
         places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
-        places += [Place(Path(name).expanduser(), ModelOrigin.FOLDER, name) for name in models.folders]
+        places += [Place(files.expanded(name), ModelOrigin.FOLDER, name) for name in models.folders]
         places.append(Place(self._folders.data / "models", ModelOrigin.FOLDER, "this program's own folder"))
         if models.other_programs:
             places += other_programs()

@@ -4,7 +4,7 @@ A folder with a config.json and no weights is a *shape*: an engine gives it rand
 its memory can be measured without a download.
 """
 
-import json
+import errno
 import os
 import re
 from collections.abc import Mapping
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files, json_text
 from engine_host.library.fim import FimTokens, fim_tokens
 from engine_host.library.safetensors_format import Shard, read_shard
 from engine_host.library.unreadable import unreadable
@@ -20,8 +21,17 @@ from engine_host.protocol.errors import Reason
 
 CONFIG = "config.json"
 INDEX = "model.safetensors.index.json"
-MAX_JSON = 64 << 20
+# Bytes and values that a file may have. A config may name every module that is not quantised, an index names
+# every tensor.
+_LIMITS = {CONFIG: (8 << 20, 250_000), INDEX: (64 << 20, 1_000_000)}
+_OTHER_LIMITS = (16 << 20, 500_000)
 MAX_SHARDS = 2_000
+MAX_TENSORS = 1_000_000
+# The deepest models of 2026 have 315.
+MAX_LAYERS = 1_000
+_LONGEST_NAME = 255
+_LONGEST_LABEL = 200
+_LONGEST_TEMPLATE = 1 << 20
 _PART = re.compile(r"^(?P<stem>.+)-\d{5}-of-(?P<count>\d{5})\.safetensors$")
 # Weights beside the model's own: consolidated copies of the same, adapters, optimizer states.
 _NOT_WEIGHTS = re.compile(r"^(consolidated|adapter_|optimizer|training_)", re.IGNORECASE)
@@ -159,7 +169,7 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
     return CheckpointInfo(
         path=folder,
         parts=(folder / CONFIG, *(shard.path for shard in shards)),
-        architectures=tuple(map(str, architectures)) if isinstance(architectures, list) else (),
+        architectures=_names_in(architectures),
         model_type=_text(config, "model_type") or "unknown",
         quantization=_quantization(config, text, dtype, shards),
         size=sum(shard.size for shard in shards),
@@ -203,21 +213,22 @@ def files_fingerprint(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 def read_json(path: Path) -> dict[str, Any]:
     """A JSON object of a model. Raises HostError(model_file_missing), HostError(model_file_damaged)."""
+    largest, most = _LIMITS.get(path.name, _OTHER_LIMITS)
     try:
-        if not path.is_file():
-            raise HostError(
-                Reason.MODEL_FILE_MISSING,
-                f"There is no {path.name} in {path.parent}.",
-                cause="The folder is no model, or the download did not finish.",
-                fix="Choose the folder that holds config.json and the safetensors files.",
-                evidence={"path": str(path)},
-            )
-        if path.stat().st_size > MAX_JSON:
-            raise _damaged(path, "it is larger than any such file")
-        value = json.loads(path.read_bytes())
+        value = json_text.parse(files.read(path, largest), most, finite=False)
+    except FileNotFoundError as error:
+        raise HostError(
+            Reason.MODEL_FILE_MISSING,
+            f"There is no {path.name} in {path.parent}.",
+            cause="The folder is no model, or the download did not finish.",
+            fix="Choose the folder that holds config.json and the safetensors files.",
+            evidence={"path": str(path)},
+        ) from error
     except OSError as error:
+        if error.errno == errno.EFBIG:
+            raise _damaged(path, "it is larger than any such file") from error
         raise unreadable(path, error) from error
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise _damaged(path, f"it is not JSON: {error}") from error
     if not isinstance(value, dict):
         raise _damaged(path, "it holds no JSON object")
@@ -239,10 +250,10 @@ def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:
         where = read_json(folder / INDEX).get("weight_map")
         if not isinstance(where, dict) or not where:
             raise _damaged(folder / INDEX, "it does not say which file holds which weight")
-        expected = sorted({str(name) for name in where.values()})
-        if len(expected) > MAX_SHARDS or any(
-            name != Path(name).name or name in {"", ".."} for name in expected
-        ):
+        if not all(isinstance(name, str) for name in where.values()):
+            raise _damaged(folder / INDEX, "it does not say which file holds which weight")
+        expected = sorted(set(where.values()))
+        if len(expected) > MAX_SHARDS or not all(map(_is_file_name, expected)):
             raise _damaged(folder / INDEX, "it names files that cannot be the model's")
     else:
         expected = present
@@ -261,7 +272,18 @@ def _shards(folder: Path, names: frozenset[str]) -> tuple[Shard, ...]:
             fix=f"Fetch {missing[0]} into the same folder.",
             evidence={"path": str(folder), "missing": missing[:16]},
         )
-    return tuple(read_shard(folder / name) for name in expected)
+    shards: list[Shard] = []
+    tensors = 0
+    for name in expected:
+        shards.append(read_shard(folder / name))
+        tensors += len(shards[-1].tensors)
+        if tensors > MAX_TENSORS:
+            raise _damaged(folder / name, "the model has more tensors than any other")
+    return tuple(shards)
+
+
+def _is_file_name(name: str) -> bool:
+    return 0 < len(name) <= _LONGEST_NAME and name == Path(name).name and name != ".." and "\0" not in name
 
 
 def _refuse_unfinished(folder: Path) -> None:
@@ -314,10 +336,10 @@ def _quantization(
     """A label: the quantisation's method and bits, else the type of the weights."""
     method = config.get("quantization_config") or text.get("quantization_config")
     if isinstance(method, dict):
-        name = str(method.get("quant_method") or method.get("quant_algo") or "quantised")
-        form = method.get("quant_algo") or method.get("format") or method.get("fmt")
+        name = _text(method, "quant_method") or _text(method, "quant_algo") or "quantised"
+        form = _text(method, "quant_algo") or _text(method, "format") or _text(method, "fmt")
         bits = _bits(method)
-        return " ".join([name, *([f"{bits}-bit"] if bits else [str(form)] if form and form != name else [])])
+        return " ".join([name, *([f"{bits}-bit"] if bits else [form] if form and form != name else [])])
     weight: dict[str, int] = {}
     for shard in shards:
         for tensor in shard.tensors:
@@ -346,9 +368,9 @@ def _layer_types(text: Mapping[str, Any], layers: int | None) -> tuple[str, ...]
     for name in ("layer_types", "layers_block_type"):
         kinds = text.get(name)
         if isinstance(kinds, list):
-            return tuple(str(kind) for kind in kinds)
+            return tuple(kind for kind in kinds[:MAX_LAYERS] if isinstance(kind, str))
     interval = _count(text, "full_attention_interval")
-    if interval and layers:
+    if interval and layers and layers <= MAX_LAYERS:
         return tuple(
             "full_attention" if n % interval == 0 else "linear_attention" for n in range(1, layers + 1)
         )
@@ -367,16 +389,23 @@ def _rope_scaled(text: Mapping[str, Any]) -> bool:
 def _chat_template(folder: Path, tokenizer_config: Mapping[str, Any]) -> str:
     """The template's text; "" where there is none."""
     try:
-        return (folder / "chat_template.jinja").read_text(encoding="utf-8")
+        return files.read_text(folder / "chat_template.jinja", _LONGEST_TEMPLATE)
     except (OSError, UnicodeDecodeError):
         pass
     written = tokenizer_config.get("chat_template")
-    if isinstance(written, str):
-        return written
     if isinstance(written, list):  # Several, each with a name.
-        named = {entry.get("name"): entry.get("template") for entry in written if isinstance(entry, dict)}
-        return str(named.get("tool_use") or named.get("default") or "")
-    return str(_optional_json(folder / "chat_template.json").get("chat_template") or "")
+        named = [entry for entry in written if isinstance(entry, dict)]
+        for name in ("tool_use", "default"):
+            if found := next((one.get("template") for one in named if one.get("name") == name), None):
+                return _template(found)
+        return ""
+    if written is not None:
+        return _template(written)
+    return _template(_optional_json(folder / "chat_template.json").get("chat_template"))
+
+
+def _template(written: object) -> str:
+    return written if isinstance(written, str) and len(written) <= _LONGEST_TEMPLATE else ""
 
 
 def _embeds_only(names: frozenset[str], architectures: object) -> bool:
@@ -389,7 +418,7 @@ def _embeds_only(names: frozenset[str], architectures: object) -> bool:
 def _licence(card: Path) -> str | None:
     """`license:` of the card's front matter, where it is one plain word."""
     try:
-        with card.open("rb") as file:
+        with files.open_regular(card) as file:
             start = file.read(_CARD_BYTES).decode("utf-8", "replace")
     except OSError:
         return None
@@ -410,7 +439,13 @@ def _optional_json(path: Path) -> dict[str, Any]:
 
 def _text(values: Mapping[str, Any], key: str) -> str | None:
     value = values.get(key)
-    return value.strip() or None if isinstance(value, str) else None
+    return value.strip()[:_LONGEST_LABEL] or None if isinstance(value, str) else None
+
+
+def _names_in(values: object) -> tuple[str, ...]:
+    """The words of a list, cut where no name is so long."""
+    listed = values[:16] if isinstance(values, list) else []
+    return tuple(word[:_LONGEST_LABEL] for word in listed if isinstance(word, str) and word)
 
 
 def _count(values: Mapping[str, Any], key: str) -> int | None:

@@ -3,6 +3,8 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.core.outside import files
+
 _LONGEST = 64 << 20
 # Prefix, suffix, middle, in the order in which the prompt is put together.
 _KNOWN = (
@@ -28,9 +30,7 @@ def fim_tokens(tokenizer: Path) -> FimTokens | None:
     The file is searched, not parsed: parsing one of 30 MB takes half a second.
     """
     try:
-        if tokenizer.stat().st_size > _LONGEST:
-            return None
-        content = tokenizer.read_bytes()
+        content = files.read(tokenizer, _LONGEST)
     except OSError:
         return None
     for tokens in _KNOWN:

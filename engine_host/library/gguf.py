@@ -3,9 +3,10 @@
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeGuard
 
 from engine_host.core.errors import HostError
-from engine_host.library.gguf_format import TENSOR_TYPES, Header, Tensor, Value, read_header
+from engine_host.library.gguf_format import MAX_TENSORS, TENSOR_TYPES, Header, Tensor, Value, read_header
 from engine_host.protocol.errors import Reason
 
 # llama.h, enum llama_ftype; 1024 is the flag for "guessed from the tensors".
@@ -24,6 +25,8 @@ _EMBEDDING_ONLY = ("bert", "t5encoder", "gemma-embedding")
 # A template that takes tools reads the variable of this name.
 _TOOLS = re.compile(r"\btools\b")
 MAX_PARTS = 1_000
+# Letters of a name that a file gives itself.
+_LONGEST_LABEL = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,9 +86,13 @@ def read_gguf(path: Path) -> GgufInfo:
     """
     header = read_header(path)
     parts = _parts(path, header)
-    headers = [header, *(read_header(part) for part in parts[1:])]
+    headers = [header]
+    for part in parts[1:]:
+        headers.append(read_header(part))
+        if sum(len(one.tensors) for one in headers) > MAX_TENSORS:
+            raise _damaged(path, f"its parts list more than {MAX_TENSORS} tensors")
     tensors = tuple(tensor for one in headers for tensor in one.tensors)
-    architecture = _text(header, "general.architecture") or "unknown"
+    architecture = _label(header, "general.architecture") or "unknown"
     layers = _count(header, f"{architecture}.block_count")
     mtp = _count(header, f"{architecture}.nextn_predict_layers") or 0
     width = _count(header, f"{architecture}.embedding_length")
@@ -98,12 +105,12 @@ def read_gguf(path: Path) -> GgufInfo:
         parts=parts,
         version=header.version,
         architecture=architecture,
-        name=_text(header, "general.name") or _stem(path),
+        name=_label(header, "general.name") or _stem(path),
         parameters=sum(tensor.elements for tensor in tensors),
         quantization=_quantization(header, tensors),
         size=sum(one.file_size for one in headers),
         tensor_bytes=sum(tensor.size or 0 for tensor in tensors),
-        kind=_text(header, "general.type") or "model",
+        kind=_label(header, "general.type") or "model",
         context=_count(header, f"{architecture}.context_length"),
         layers=None if layers is None else max(layers - mtp, 0),
         embedding_length=width,
@@ -125,12 +132,12 @@ def read_gguf(path: Path) -> GgufInfo:
         or _count(header, f"{architecture}.vocab_size"),
         chat_template=bool(_text(header, "tokenizer.chat_template")),
         tools=_TOOLS.search(_text(header, "tokenizer.chat_template") or "") is not None,
-        tokenizer=_text(header, "tokenizer.ggml.model"),
-        tokenizer_pre=_text(header, "tokenizer.ggml.pre"),
+        tokenizer=_label(header, "tokenizer.ggml.model"),
+        tokenizer_pre=_label(header, "tokenizer.ggml.pre"),
         fim="tokenizer.ggml.fim_mid_token_id" in header.values
         or "tokenizer.ggml.middle_token_id" in header.values,
         embedding_only=_embeds_only(header, architecture),
-        licence=_text(header, "general.license") or _text(header, "general.license.name"),
+        licence=_label(header, "general.license") or _label(header, "general.license.name"),
     )
 
 
@@ -154,13 +161,7 @@ def _parts(path: Path, header: Header) -> tuple[Path, ...]:
             evidence={"path": str(path), "first": str(first)},
         )
     if count > MAX_PARTS or count != int(found["count"]):
-        raise HostError(
-            Reason.MODEL_FILE_DAMAGED,
-            f"{path.name} says that it has {count} parts.",
-            cause="The file was renamed, or it is damaged.",
-            fix="Fetch the model again.",
-            evidence={"path": str(path), "declared": count},
-        )
+        raise _damaged(path, f"it says that it has {count} parts")
     parts = tuple(path.with_name(f"{found['stem']}-{n:05d}-of-{count:05d}.gguf") for n in range(1, count + 1))
     missing = [part.name for part in parts[1:] if not part.is_file()]
     if missing:
@@ -184,15 +185,22 @@ def _text(header: Header, key: str) -> str | None:
     return value.strip() or None if isinstance(value, str) else None
 
 
+def _label(header: Header, key: str) -> str | None:
+    """A name for people, cut where no name is so long."""
+    text = _text(header, key)
+    return text if text is None or len(text) <= _LONGEST_LABEL else f"{text[:_LONGEST_LABEL]}…"
+
+
 def _count(header: Header, key: str) -> int | None:
     """A count that may be given a layer: then the largest, which is what buffers are sized by."""
     value: Value | None = header.values.get(key)
     if isinstance(value, tuple):
-        whole = [item for item in value if isinstance(item, int) and item > 0]
-        return int(max(whole)) if whole else None
-    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < 1 << 48:
-        return None
-    return value
+        value = max((item for item in value if _is_count(item) and item > 0), default=None)
+    return int(value) if _is_count(value) else None
+
+
+def _is_count(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 1 << 48
 
 
 def _quantization(header: Header, tensors: tuple[Tensor, ...]) -> str:
@@ -214,3 +222,13 @@ def _embeds_only(header: Header, architecture: str) -> bool:
         return True
     pooling = _count(header, f"{architecture}.pooling_type")
     return pooling is not None and pooling > 0
+
+
+def _damaged(path: Path, detail: str) -> HostError:
+    return HostError(
+        Reason.MODEL_FILE_DAMAGED,
+        f"{path.name} is damaged: {detail}.",
+        cause="The file was renamed, or it changed after it was written.",
+        fix="Fetch the model again.",
+        evidence={"path": str(path)},
+    )

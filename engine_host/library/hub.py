@@ -4,19 +4,22 @@ Only `read` uses the network, and only when a person asked for it. `HF_ENDPOINT`
 `HF_HUB_OFFLINE` mean the same as for the hub's own tools.
 """
 
+import asyncio
 import json
+import math
 import re
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeGuard
 from urllib.parse import quote
 
 import httpx
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.outside import answers, files, json_text
 from engine_host.protocol.errors import Fix, Reason
 
 ENDPOINT = "https://huggingface.co"
@@ -26,7 +29,11 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 # Consolidated copies of the weights, adapters and optimizer states lie beside them.
 _WEIGHTS = re.compile(r"(?!consolidated|adapter_|optimizer|training_)[^/]+\.safetensors", re.IGNORECASE)
 _TIMEOUT = httpx.Timeout(20, connect=10)
+_LONGEST = 90.0
+_MOST_REDIRECTS = 5
 _MOST_BYTES = 16 << 20
+_MOST_VALUES = 500_000
+_LARGEST = 1 << 60
 _TRUE = {"1", "true", "yes", "on"}
 
 
@@ -102,47 +109,59 @@ class Hub:
                 cause="Whoever set it wants no request to leave this machine.",
                 fix="Start the engine host without it, or give the path of a config.json.",
             )
-        token = self._environment.get("HF_TOKEN", "").strip()
-        headers = {"User-Agent": "sndr", **({"Authorization": f"Bearer {token}"} if token else {})}
-        async with httpx.AsyncClient(timeout=_TIMEOUT, follow_redirects=True, headers=headers) as client:
-            place = f"{self.endpoint}/{repository}/resolve/{quote(revision, safe='')}/config.json"
-            answer = await self._get(client, place, repository, revision)
-            config = _object(answer, f"{repository}'s config.json")
-            commit = answer.headers.get("X-Repo-Commit", "")
-            if not _COMMIT.fullmatch(commit):
-                commit = revision
-            info = f"{self.endpoint}/api/models/{repository}/revision/{quote(commit, safe='')}?blobs=true"
-            size = _weights(_object(await self._get(client, info, repository, revision), "the list of files"))
-        found = HubConfig(repository, commit, self.endpoint, time.time(), config, size)
-        self._remember(found)
-        return found
-
-    async def _get(
-        self, client: httpx.AsyncClient, address: str, repository: str, revision: str
-    ) -> httpx.Response:
         try:
-            async with client.stream("GET", address) as answer:
-                body = bytearray()
-                async for part in answer.aiter_bytes():
-                    body += part
-                    if len(body) > _MOST_BYTES:
-                        raise HostError(
-                            Reason.MODEL_FILE_DAMAGED,
-                            f"{address} is larger than any such file.",
-                            fix="Check HF_ENDPOINT.",
-                        )
-        except (httpx.HTTPError, httpx.InvalidURL) as error:
+            async with asyncio.timeout(_LONGEST), self._client() as client:
+                found = await self._read(client, repository, revision)
+        except (httpx.HTTPError, httpx.InvalidURL, TimeoutError, OSError, ValueError, ImportError) as error:
+            # A proxy or a token that cannot be used is found when the client is made.
             raise HostError(
                 Reason.DOWNLOAD_FAILED,
                 f"{self.endpoint} could not be reached; nothing of {repository} was read.",
                 cause=f"{type(error).__name__}: {error}".rstrip(": ") + ".",
-                fix="Check the network, a proxy (HTTPS_PROXY) and HF_ENDPOINT; a config.json on this machine "
-                "does the same.",
-                evidence={"address": address},
+                fix="Check the network, a proxy (HTTPS_PROXY), HF_ENDPOINT and HF_TOKEN; a config.json on "
+                "this machine does the same.",
+                evidence={"address": self.endpoint},
             ) from error
-        if not answer.is_success:
-            _refuse(answer, repository, revision, has_token="authorization" in client.headers)
-        return httpx.Response(answer.status_code, headers=_plain(answer.headers), content=bytes(body))
+        self._remember(found)
+        return found
+
+    def _client(self) -> httpx.AsyncClient:
+        token = self._environment.get("HF_TOKEN", "").strip()
+        headers = {"User-Agent": "sndr", **answers.UNCOMPRESSED}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        return httpx.AsyncClient(timeout=_TIMEOUT, headers=headers)
+
+    async def _read(self, client: httpx.AsyncClient, repository: str, revision: str) -> HubConfig:
+        place = f"{self.endpoint}/{repository}/resolve/{quote(revision, safe='')}/config.json"
+        content, commit = await self._get(client, place, repository, revision)
+        config = _object(content, f"{repository}'s config.json")
+        if not _COMMIT.fullmatch(commit):
+            commit = revision
+        info = f"{self.endpoint}/api/models/{repository}/revision/{quote(commit, safe='')}?blobs=true"
+        listed, _ = await self._get(client, info, repository, revision)
+        size = _weights(_object(listed, "the list of files"))
+        return HubConfig(repository, commit, self.endpoint, time.time(), config, size)
+
+    async def _get(
+        self, client: httpx.AsyncClient, address: str, repository: str, revision: str
+    ) -> tuple[bytes, str]:
+        """Return the body and the commit that the answer names; bodies of redirects are not read."""
+        request = client.build_request("GET", address)
+        for _ in range(_MOST_REDIRECTS):
+            answer = await client.send(request, stream=True)
+            try:
+                following = answer.next_request
+                if following is None:
+                    if not answer.is_success:
+                        _refuse(answer, repository, revision, has_token="authorization" in client.headers)
+                    return await answers.read(answer, _MOST_BYTES), answer.headers.get("X-Repo-Commit", "")
+                if request.url.scheme == "https" != following.url.scheme:
+                    raise httpx.UnsupportedProtocol(f"it leads to {following.url}, which is not encrypted")
+                request = following
+            finally:
+                await answer.aclose()
+        raise httpx.TooManyRedirects("it leads from one address to the next")
 
     def _place(self, repository: str) -> Path:
         return self._folder / repository.replace("/", "--")
@@ -163,20 +182,30 @@ class Hub:
         found = []
         for path in sorted(folder.glob("*.json")):
             try:
-                found.append(HubConfig(**json.loads(path.read_text(encoding="utf-8"))))
-            except (OSError, ValueError, TypeError):
+                found.append(_known(json_text.parse_object(files.read(path, _MOST_BYTES), finite=False)))
+            except (OSError, ValueError):
                 continue  # Of another version of this program, or half deleted: it can be read again.
         return found
 
 
-def _plain(headers: httpx.Headers) -> dict[str, str]:
-    """Only the header that is looked at: the body is no longer compressed as the others say."""
-    return {"X-Repo-Commit": headers["X-Repo-Commit"]} if "X-Repo-Commit" in headers else {}
+def _known(written: Mapping[str, Any]) -> HubConfig:
+    """A config as it was remembered. Raises ValueError for what no version of this program wrote."""
+    names = [written.get(name) for name in ("repository", "revision", "endpoint")]
+    at, config, size = (written.get(name) for name in ("read_at", "config", "size"))
+    if not all(isinstance(name, str) for name in names) or not isinstance(config, dict):
+        raise ValueError("it is no remembered config")
+    if not isinstance(at, int | float) or not math.isfinite(at) or not (size is None or _is_size(size)):
+        raise ValueError("it is no remembered config")
+    return HubConfig(str(names[0]), str(names[1]), str(names[2]), float(at), config, size)
 
 
-def _object(answer: httpx.Response, what: str) -> dict[str, Any]:
+def _is_size(value: object) -> TypeGuard[int]:
+    return type(value) is int and 0 < value < _LARGEST
+
+
+def _object(content: bytes, what: str) -> dict[str, Any]:
     try:
-        found = json.loads(answer.content)
+        found = json_text.parse(content, _MOST_VALUES, finite=False)
     except ValueError:
         found = None
     if not isinstance(found, dict):
@@ -195,7 +224,7 @@ def _weights(info: Mapping[str, Any]) -> int | None:
         for file in (files if isinstance(files, list) else [])
         if isinstance(file, dict) and _WEIGHTS.fullmatch(str(file.get("rfilename", "")))
     ]
-    known = [size for size in sizes if isinstance(size, int) and size > 0]
+    known = [size for size in sizes if _is_size(size)]
     return sum(known) if known and len(known) == len(sizes) else None
 
 

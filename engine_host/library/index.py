@@ -1,12 +1,15 @@
 """The models of this machine: what the scan found, with the metadata of each, remembered."""
 
 import asyncio
+import os
 import re
+import stat
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, files_fingerprint, read_checkpoint
 from engine_host.library.gguf import GgufInfo, read_gguf
 from engine_host.library.scan import FoundModel, hub_name
@@ -16,6 +19,7 @@ from engine_host.protocol.models import ModelFile, ModelOrigin
 ModelInfo = GgufInfo | CheckpointInfo
 """A model as its files describe it, whichever form they have."""
 
+_LONGEST_NAME = 4096
 _ORDER = [ModelOrigin.BUNDLED, ModelOrigin.FOLDER, ModelOrigin.OTHER_PROGRAM]
 
 
@@ -55,8 +59,14 @@ class ModelIndex:
         Raises HostError(model_file_missing), HostError(not_gguf), HostError(gguf_truncated) and whatever
         else reading the file finds.
         """
+        if len(name) > _LONGEST_NAME or "\0" in name or not files.is_text(Path(name)):
+            raise HostError(
+                Reason.MODEL_FILE_MISSING,
+                f"{name[:80]!r} is no name and no path of a model.",
+                fix="Give an id that `sndr models` lists, or a path.",
+            )
         if name.startswith(("/", "~")) or name.endswith(".gguf"):
-            return await asyncio.to_thread(self._at, Path(name))
+            return await asyncio.to_thread(self._at, files.expanded(name))
         file = _named(await self.models(), name, formats)
         if file is None:
             # Perhaps it was put there since the last look.
@@ -83,7 +93,7 @@ class ModelIndex:
         return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(info.path.parent)), info)
 
     def _at(self, path: Path) -> IndexedModel:
-        return self._indexed(_model_path(path.expanduser()))
+        return self._indexed(_model_path(path))
 
     def _indexed(self, path: Path, file: ModelFile | None = None) -> IndexedModel:
         info = self._metadata(path)
@@ -97,7 +107,7 @@ class ModelIndex:
         return IndexedModel(file or _describe(info, ModelOrigin.FOLDER, str(path.parent)), info)
 
     def _scan_models(self) -> dict[str, ModelFile]:
-        files: dict[str, ModelFile] = {}
+        listed: dict[str, ModelFile] = {}
         for found in self._scan():
             info = self._metadata(found.path)
             file = (
@@ -107,21 +117,28 @@ class ModelIndex:
             )
             number, base_id = 1, file.id
             if isinstance(info, CheckpointInfo) and any(
-                base_id in {one.id, one.name} for one in files.values()
+                base_id in {one.id, one.name} for one in listed.values()
             ):
                 # The same model in another form: the name alone means the one that was there first.
                 base_id = f"{base_id}-{info.format}"
                 file = file.model_copy(update={"id": base_id})
-            while file.id in files:
+            while file.id in listed:
                 number += 1
                 file = file.model_copy(update={"id": f"{base_id}-{number}"})
-            files[file.id] = file
-        return files
+            listed[file.id] = file
+        return listed
 
     def _metadata(self, path: Path) -> ModelInfo | HostError:
+        if not files.is_text(path):
+            return HostError(
+                Reason.UNSUPPORTED,
+                f"The name of {_shown(path)} is no text.",
+                cause="It was written in another encoding than UTF-8.",
+                fix="Rename it.",
+            )
         try:
-            folder = path.is_dir()
             state = path.stat()
+            folder = stat.S_ISDIR(state.st_mode)
             mark: object = files_fingerprint(path) if folder else (state.st_size, state.st_mtime_ns)
         except OSError as error:
             return HostError(
@@ -152,13 +169,19 @@ def _named(files: Sequence[ModelFile], name: str, formats: Collection[str]) -> M
 
 def _model_path(path: Path) -> Path:
     """Return the model that a path means: a file's checkpoint, or the GGUF of a folder with only one."""
-    if path.suffix in {".safetensors", ".json"} and (path.parent / CONFIG).is_file():
+    # These functions answer False where Path's methods raise, as for a folder that may not be entered.
+    if path.suffix in {".safetensors", ".json"} and os.path.isfile(path.parent / CONFIG):
         return path.parent
-    if path.is_dir() and not (path / CONFIG).is_file():
+    if os.path.isdir(path) and not os.path.isfile(path / CONFIG):
         inside = sorted(path.glob("*.gguf"))
         if len(inside) == 1:
             return inside[0]
     return path
+
+
+def _shown(path: Path) -> str:
+    """A path for people and for the wire, with marks for what is no text in it."""
+    return str(path).encode("utf-8", "replace").decode("utf-8")
 
 
 def _slug(text: str) -> str:
@@ -200,10 +223,10 @@ def _broken(found: FoundModel, error: HostError) -> ModelFile:
     return ModelFile(
         id=_slug(found.name),
         name=_slug(found.name.rpartition("/")[2]),
-        path=str(found.path),
+        path=_shown(found.path),
         origin=found.origin,
         found_in=found.found_in,
         size=found.size,
-        format="safetensors" if found.path.is_dir() else "GGUF",
+        format="safetensors" if os.path.isdir(found.path) else "GGUF",
         problem=error.problem,
     )

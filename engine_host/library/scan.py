@@ -1,6 +1,5 @@
 """Finds models: bundled, in the user's folders, and in the caches of other programs (read only)."""
 
-import json
 import os
 import re
 import stat
@@ -9,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from engine_host.core.outside import files, json_text
 from engine_host.library.checkpoint import is_checkpoint
 from engine_host.library.gguf import split_of
 from engine_host.protocol.models import ModelOrigin
@@ -24,6 +24,7 @@ _PIPELINE = "model_index.json"
 _HUB_MODEL = "models--"
 _OLLAMA_MODEL = "application/vnd.ollama.image.model"
 _MANIFEST_BYTES = 1 << 20
+_REFERENCE_BYTES = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +152,7 @@ def hub_name(folder: Path) -> str | None:
 def _is_main(folder: Path) -> bool:
     """Return True for the revision in a Hugging Face cache to which its main branch points."""
     try:
-        main = (folder.parent.parent / "refs" / "main").read_text(encoding="utf-8").strip()
+        main = files.read_text(folder.parent.parent / "refs" / "main", _REFERENCE_BYTES).strip()
     except (OSError, UnicodeDecodeError):
         return False
     return folder.name == main
@@ -213,9 +214,7 @@ def _ollama(place: Place) -> Iterator[tuple[Path, str]]:
 
 def _ollama_blob(root: Path, manifest: Path) -> Path | None:
     try:
-        if manifest.stat().st_size > _MANIFEST_BYTES:
-            return None
-        layers = json.loads(manifest.read_text(encoding="utf-8")).get("layers", [])
+        layers = json_text.parse_object(files.read(manifest, _MANIFEST_BYTES)).get("layers", [])
         digest = next(layer["digest"] for layer in layers if layer["mediaType"] == _OLLAMA_MODEL)
     except (OSError, ValueError, AttributeError, KeyError, TypeError, StopIteration):
         return None

@@ -1,17 +1,24 @@
-"""The error for a file or folder of a model that the system does not let us read."""
+"""The error for a file or folder of a model that cannot be read."""
 
+import errno
+import os
 from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
 
+# The system lets us read it, and it is not what it should be.
+_ODD = {errno.EINVAL, errno.EFBIG, errno.EISDIR}
+
 
 def unreadable(path: Path, error: OSError) -> HostError:
     """Return the error that says why a path cannot be read."""
-    kind = "folder" if path.is_dir() else "file"
+    kind = "folder" if os.path.isdir(path) else "file"
+    odd = error.errno in _ODD
+    mend = "Choose another one." if odd else f"Check the {kind}'s permissions and that its disk is attached."
     return HostError(
         Reason.MODEL_FILE_MISSING,
         f"{path} cannot be read: {error.strerror or error}.",
-        fix=f"Check the {kind}'s permissions and that its disk is attached.",
+        fix=mend,
         evidence={"path": str(path), "errno": error.errno},
     )

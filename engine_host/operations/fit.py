@@ -208,7 +208,7 @@ class FitOperations:
                 config,
                 path.parent.name,
                 bits=request.bits,
-                context=length if isinstance(length, int) else None,
+                context=length if type(length) is int else None,
             )
         if (known := await self._of_the_catalogue(wanted, request.bits)) is not None:
             return known

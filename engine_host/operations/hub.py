@@ -46,7 +46,7 @@ class HubOperations:
             known.config,
             f"{known.repository}@{known.revision[:8]}",
             bits=bits,
-            context=length if isinstance(length, int) else None,
+            context=length if type(length) is int else None,
             size=known.size if bits is None else None,
             basis=Basis.HUB,
         )

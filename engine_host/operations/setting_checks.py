@@ -1,5 +1,6 @@
 """Checks of a setting that is given: can it take effect here, and does it mean anything."""
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from engine_host.core.addresses import check_own
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
+from engine_host.core.outside import files
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.protocol.plans import Finding
 
@@ -52,7 +54,7 @@ def doubts(values: Mapping[str, Any], own_patches: Path) -> tuple[Finding, ...]:
     found = [
         _doubt("models.folders", name, f"There is no folder {name}; nothing is found there.")
         for name in _texts(values.get("models.folders"))
-        if not Path(name).expanduser().is_dir()
+        if not os.path.isdir(files.expanded(name))
     ]
     names = {key: listed for key in ("patches.off", "patches.on") if (listed := _texts(values.get(key)))}
     if names:

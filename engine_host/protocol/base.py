@@ -1,7 +1,8 @@
 """The bases of all wire types, and the version of the protocol."""
 
+import json
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -11,25 +12,37 @@ CALLER = "x-sndr-caller"
 """The header by which the requests of one command are known as its own."""
 
 
+# JSON has no other numbers than finite ones, and arithmetic with others ends in errors far from their source.
 class Wire(BaseModel):
     """A value sent by the host; a field the reader does not know is ignored, so an older window works."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
+
+    def model_dump_json(self, **options: Any) -> str:
+        """Return the value as JSON; what is no text in a name (a file's, a process's) is marked in it."""
+        try:
+            return super().model_dump_json(**options)
+        except ValueError:  # pydantic's own error is one.
+            return json.dumps(_writable(self.model_dump(mode="json", **options)))
 
 
 class Command(BaseModel):
     """A value sent to the host; an unknown field is an error, so a misspelt one is never dropped."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
 class Query(BaseModel):
     """The parameters after the `?` of a path; an unknown name is ignored."""
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
 
-Seconds = Annotated[float, Field(description="seconds since the epoch, from the host's clock")]
+# From the year 1 to the year 9998: whoever shows a time needs a calendar for it, wherever the clocks are.
+Seconds = Annotated[
+    float,
+    Field(ge=-62_000_000_000, le=253_370_000_000, description="seconds since the epoch, by the host's clock"),
+]
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 
@@ -55,3 +68,12 @@ class Version(Wire):
     program: str
     run_id: str
     seq: int
+
+
+def _writable(value: Any) -> Any:
+    """The same with a question mark for each half of a letter, which no JSON can hold."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, dict):
+        return {_writable(key): _writable(inner) for key, inner in value.items()}
+    return [_writable(inner) for inner in value] if isinstance(value, list) else value

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import psutil
 
+_LONGEST_NAME = 64
+
 
 @dataclass(frozen=True)
 class MachineFacts:
@@ -75,9 +77,11 @@ def process_tree(pid: int) -> tuple[int, ...]:
 def process_name(pid: int) -> str:
     """The name of a process; of one that is gone or hidden, that it is not known."""
     try:
-        return str(psutil.Process(pid).name())
+        name = str(psutil.Process(pid).name())
     except psutil.Error:
         return "an unknown process"
+    # A process gives itself any name, in any bytes.
+    return name.encode("utf-8", "replace").decode("utf-8")[:_LONGEST_NAME]
 
 
 def free_disk(folder: Path) -> int | None:

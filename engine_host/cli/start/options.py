@@ -5,7 +5,6 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, fields
-from pathlib import Path
 from typing import Any, cast
 
 import click
@@ -13,6 +12,7 @@ from pydantic import ValidationError
 
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
 from engine_host.protocol.errors import Reason
@@ -191,7 +191,7 @@ def resolved(model: str) -> str:
 
     `organisation/model` is a name of the Hugging Face cache, unless there is such a file here.
     """
-    path = Path(model).expanduser()
+    path = files.expanded(model)
     looks_like_one = (
         model.startswith(("~", ".", os.sep)) or model.endswith(".gguf") or model.count(os.sep) > 1
     )

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.engines.llamacpp.build.builder import installed
 from engine_host.engines.llamacpp.servers import (
     ServerCapabilities,
@@ -84,7 +85,7 @@ class LlamaCppServers:
                     "No llama-server of your own is set.",
                     fix=Fix(text="Set its path.", command="sndr settings set engine.own_server PATH"),
                 )
-            return own_command(Path(path).expanduser())
+            return own_command(files.expanded(path))
         if choice is ServerChoice.PREBUILT:
             command = prebuilt_command()
             fix = Fix(text="Set the program up again, in its folder.", command="make setup")

@@ -132,7 +132,7 @@ def built_command(folder: Path) -> ServerCommand | None:
 
 def own_command(path: Path) -> ServerCommand:
     """The user's own llama-server. Raises `engine_unusable` where there is no such program."""
-    if not path.is_file() or not os.access(path, os.X_OK):
+    if not os.path.isfile(path) or not os.access(path, os.X_OK):
         raise HostError(
             Reason.ENGINE_UNUSABLE,
             f"{path} is not a program that can be run.",

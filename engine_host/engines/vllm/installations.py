@@ -1,12 +1,14 @@
 """List the environments of vLLM: installed by us, or named by the person."""
 
 import hashlib
+import os
 from collections.abc import Callable
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from pathlib import Path
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.engines.vllm.environment_folder import RECORD, is_locked, leftovers, read_record, size
 from engine_host.engines.vllm.pins import PINS, Pin, install_fix
 from engine_host.protocol.engines import Installation
@@ -57,9 +59,9 @@ class VllmInstallations:
         one that is being changed.
         """
         if name is not None and "/" in name:
-            folder = Path(name).expanduser()
+            folder = files.expanded(name)
             # By its path ours is still ours: it may be removed, so its engines must be known by its id.
-            ours = [pin.id for pin in PINS if self.home(pin).resolve() == folder.resolve()]
+            ours = [pin.id for pin in PINS if os.path.realpath(self.home(pin)) == os.path.realpath(folder)]
             if not ours:
                 return own_environment(folder)
             name = ours[0]

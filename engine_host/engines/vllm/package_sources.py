@@ -40,7 +40,7 @@ def package_sources(environment: Mapping[str, str] | None = None, home: Path | N
 
 def _absolute(link: str) -> str:
     """uv runs in another folder than this program."""
-    return link if urlsplit(link).scheme else str(Path(link).expanduser().absolute())
+    return link if urlsplit(link).scheme else str(Path(os.path.expanduser(link)).absolute())
 
 
 def _pip_files(env: Mapping[str, str], home: Path) -> dict[str, str]:

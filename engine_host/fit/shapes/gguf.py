@@ -1,7 +1,8 @@
 """The shape of a model as the metadata of its GGUF file say it; nothing is guessed."""
 
 from engine_host.core.errors import HostError
-from engine_host.fit.shapes.model import Experts, GatedDelta, Layer, ModelShape
+from engine_host.fit.shapes.model import LARGEST, Experts, GatedDelta, Layer, ModelShape
+from engine_host.library.checkpoint import MAX_LAYERS
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
 
@@ -13,6 +14,8 @@ def gguf_shape(info: GgufInfo) -> ModelShape:
     full attention. Raises HostError(unsupported) that names what is missing.
     """
     layers = _need(info, "block_count", info.layers)
+    if max(layers, info.mtp_layers) > MAX_LAYERS:
+        raise _unknown(f"{info.architecture}.block_count", "is larger than that of any model")
     heads = _need(info, "attention.head_count", info.heads)
     hidden = _need(info, "embedding_length", info.embedding_length)
     delta = _gated_delta(info)
@@ -74,13 +77,16 @@ def _experts(info: GgufInfo) -> Experts | None:
 def _need(info: GgufInfo, name: str, value: int | None) -> int:
     if not value:
         raise _unknown(f"{info.architecture}.{name}")
+    if value > LARGEST:
+        raise _unknown(f"{info.architecture}.{name}", "is larger than that of any model")
     return value
 
 
-def _unknown(name: str) -> HostError:
+def _unknown(name: str, why: str = "") -> HostError:
+    says = f"{name} {why}" if why else f"its file does not say {name}"
     return HostError(
         Reason.UNSUPPORTED,
-        f"What this model needs cannot be computed: its file does not say {name}.",
+        f"What this model needs cannot be computed: {says}.",
         cause="A figure that is not known is not guessed.",
         fix="Start it: the engine measures what it needs.",
         evidence={"key": name},

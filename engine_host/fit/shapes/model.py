@@ -6,6 +6,7 @@ from enum import StrEnum
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.library.checkpoint import MAX_LAYERS
 from engine_host.protocol.errors import Reason
 
 
@@ -48,6 +49,8 @@ _PATTERNS = {
 _WINDOW_OFF = ("qwen2", "qwen3", "smollm3")
 # Windows that every model of the kind has, where the config leaves them out.
 _WINDOWS = {"gpt_oss": 128, "gemma3n_text": 512}
+# No size of a model is larger, and the product of them all stays a number that can be computed with.
+LARGEST = 1 << 32
 _ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -189,24 +192,27 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         mamba=_mamba(text) if Layer.MAMBA in layers else None,
         latent=_latent(text),
         experts=_experts(text, len(layers)),
-        mtp_layers=_count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0,
+        mtp_layers=_mtp_layers(text),
         tied=bool(text.get("tie_word_embeddings", False)),
         output_gate=bool(text.get("attn_output_gate", False)),
         global_kv_heads=_count(text, "num_global_key_value_heads") if shared else None,
         global_head_dim=_count(text, "global_head_dim") if uneven else None,
-        shared_kv=_count(text, "num_kv_shared_layers") or 0,
+        shared_kv=min(_count(text, "num_kv_shared_layers") or 0, len(layers)),
         layer_tables=_layer_tables(text, len(layers)),
     )
 
 
 def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
+    if number > MAX_LAYERS:
+        raise _unknown("num_hidden_layers", f"its config says that it has {number} layers")
     kinds = text.get("layer_types")
     if isinstance(kinds, Sequence) and not isinstance(kinds, str):
-        if unknown := sorted({str(kind) for kind in kinds if kind not in _LAYERS}):
-            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(unknown)}")
         if len(kinds) != number:
             raise _unknown("layer_types", f"it lists {len(kinds)} layers, and there are {number}")
-        found = tuple(_LAYERS[str(kind)] for kind in kinds)
+        named = [kind if isinstance(kind, str) else "no word" for kind in kinds]
+        if unknown := sorted({kind[:40] for kind in named if kind not in _LAYERS}):
+            raise _unknown("layer_types", f"it has layers of an unknown kind: {', '.join(unknown[:8])}")
+        found = tuple(_LAYERS[kind] for kind in named)
         if "mamba_n_heads" in text:
             # Granite's word for them is that of gated-delta layers.
             return tuple(Layer.MAMBA if kind is Layer.GATED_DELTA else kind for kind in found)
@@ -225,6 +231,13 @@ def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:
     # Else every layer is alike: with a window when there is one that is in use.
     windowed = _count(text, "sliding_window") and text.get("use_sliding_window", kind not in _WINDOW_OFF)
     return (Layer.SLIDING if windowed else Layer.FULL,) * number
+
+
+def _mtp_layers(text: Mapping[str, Any]) -> int:
+    found = _count(text, "mtp_num_hidden_layers") or _count(text, "num_nextn_predict_layers") or 0
+    if found > MAX_LAYERS:
+        raise _unknown("num_nextn_predict_layers", f"its config says that {found} layers draft")
+    return found
 
 
 def _layer_tables(text: Mapping[str, Any], layers: int) -> int:
@@ -279,7 +292,7 @@ def _experts(text: Mapping[str, Any], layers: int) -> Experts | None:
     if shared is None and text.get("model_type") == "llama4_text":
         shared = width
     # DeepSeek and GLM begin with layers without a mixture, Llama 4 has one in each so many layers.
-    with_experts = layers - (_count(text, "first_k_dense_replace") or 0)
+    with_experts = max(layers - (_count(text, "first_k_dense_replace") or 0), 0)
     if interval := _count(text, "interleave_moe_layer_step"):
         with_experts = layers // interval
     return Experts(count, used, width, with_experts, shared or 0, gated)
@@ -287,7 +300,11 @@ def _experts(text: Mapping[str, Any], layers: int) -> Experts | None:
 
 def _count(text: Mapping[str, Any], name: str) -> int | None:
     value = text.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
+    if isinstance(value, bool) or not isinstance(value, int) or value <= 0:
+        return None
+    if value > LARGEST:
+        raise _unknown(name, f"its config says {name} is larger than that of any model")
+    return value
 
 
 def _need(text: Mapping[str, Any], name: str) -> int:

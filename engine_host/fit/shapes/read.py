@@ -7,7 +7,7 @@ from typing import Any
 from engine_host.core.errors import HostError
 from engine_host.fit.parts import Basis
 from engine_host.fit.shapes.gguf import gguf_shape, unknown_of
-from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
+from engine_host.fit.shapes.model import LARGEST, Layer, ModelShape, read_shape
 from engine_host.fit.shapes.quantization import Quantization, read_quantization
 from engine_host.fit.shapes.tensors import WeightBytes, checkpoint_weights, formula_weights, gguf_weights
 from engine_host.fit.start import Model
@@ -71,15 +71,14 @@ def model_of_config(
     weights = formula_weights(shape, bits, _quantization(config, bits) if size is None else None)
     if size is not None:
         weights = _scaled(weights, size, basis)
-    architectures = config.get("architectures")
     return Model(
         name,
         "GGUF" if gguf else "shape",
         shape,
         weights,
-        context,
+        context if context is not None and 0 < context <= LARGEST else None,
         quantization,
-        str(architectures[0]) if architectures else "",
+        _architecture(config),
         unknown=_unknown(config),
     )
 
@@ -111,6 +110,12 @@ def _scaled(weights: WeightBytes, size: int, basis: Basis) -> WeightBytes:
         basis=basis,
         drafting_tables=round(weights.drafting_tables * factor),
     )
+
+
+def _architecture(config: Mapping[str, Any]) -> str:
+    listed = config.get("architectures")
+    first = listed[0] if isinstance(listed, list) and listed else ""
+    return first[:200] if isinstance(first, str) else ""
 
 
 def _quantization(config: Mapping[str, Any], bits: float | None) -> Quantization | None:

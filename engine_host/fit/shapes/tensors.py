@@ -24,7 +24,7 @@ _EXPERTS = re.compile(r"\.experts\.|_exps\.")
 _DRAFTING = re.compile(r"(^|\.)(mtp|nextn)\.")
 # DeepSeek's and GLM's drafting layers, and llama.cpp's.
 _TABLE_OF_DRAFTS = re.compile(r"\.(shared_head\.head|shared_head_head|embed_tokens)\.")
-_LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.(\d+)\.")
+_LAYER = re.compile(r"(?:^|\.)(?:layers|blk|h)\.([0-9]{1,9})\.")
 
 
 @dataclass(frozen=True, slots=True)

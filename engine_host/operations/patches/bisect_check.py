@@ -5,12 +5,12 @@ import os
 import shlex
 import shutil
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import httpx
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import BisectCheck
@@ -48,7 +48,7 @@ class StartCheck:
         """Raises HostError(bad_request) when the command or its folder cannot be found."""
         self._wanted = wanted
         self._reference: str | None = None
-        self._folder = Path(wanted.folder or "~").expanduser()
+        self._folder = files.expanded(wanted.folder or "~")
         if wanted.command is None:
             return
         if not self._folder.is_dir():

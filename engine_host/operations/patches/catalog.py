@@ -2,10 +2,10 @@
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.core.outside import files
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.launch.planner import Planner
@@ -156,7 +156,7 @@ class PatchOperations:
 
     def _source(self, vllm: str | None, *, missing_is_fine: bool = False) -> VllmSource | None:
         if vllm is not None and ("/" in vllm or vllm.endswith(".whl")):
-            return open_source(Path(vllm).expanduser().absolute())
+            return open_source(files.expanded(vllm).absolute())
         try:
             environment = self._installations.find(vllm)
         except HostError:

@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, QTimer, Signal
 
-from engine_host.client import DONE, HostError, SseMessage, decode_rate
+from engine_host.client import DONE, HostError, SseMessage, chat_chunk, decode_rate
 from engine_host.client.failures import of_openai
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
@@ -44,7 +44,11 @@ class Message:
     role: str
     text: str = ""
     reasoning: str = ""
+    words: int = 0
+    """The words of the reasoning so far."""
     calls: dict[int, ToolCall] = field(default_factory=dict)
+    arguments: int = 0
+    """Letters of the arguments of all calls."""
     state: str = "done"
     status: str = ""
     finish: str = ""
@@ -57,6 +61,11 @@ class Message:
     problem: Problem | None = None
     body: dict[str, Any] = field(default_factory=dict)
     """Of an answer: the request that led to it."""
+
+    @property
+    def length(self) -> int:
+        """The letters of all that came."""
+        return len(self.text) + len(self.reasoning) + self.arguments
 
     def metrics(self) -> str:
         """Return the measurements of this answer in one line."""
@@ -297,43 +306,43 @@ class ChatModel(QObject):
             return
         if not piece.data or piece.data == DONE:
             return
-        try:
-            chunk = json.loads(piece.data)
-        except ValueError:
-            return
-        if not isinstance(chunk, dict):
+        if (chunk := chat_chunk.parse(piece.data)) is None:
             return
         if chunk.get("error"):
             message.problem = of_openai(chunk["error"], 0).problem
             return
-        if isinstance(timings := chunk.get("timings"), dict):
-            message.tokens = timings.get("predicted_n", message.tokens)
-            message.rate = timings.get("predicted_per_second", message.rate)
-            message.prompt_tokens = timings.get("prompt_n", message.prompt_tokens)
-        if isinstance(usage := chunk.get("usage"), dict):
-            message.tokens = usage.get("completion_tokens", message.tokens)
-            message.prompt_tokens = usage.get("prompt_tokens", message.prompt_tokens)
-        for choice in chunk.get("choices") or ():
-            message.finish = choice.get("finish_reason") or message.finish
-            self._delta(message, choice.get("delta") or {}, began)
+        counted = chat_chunk.counts(chunk)
+        message.tokens = message.tokens if counted.generated_tokens is None else counted.generated_tokens
+        message.prompt_tokens = (
+            message.prompt_tokens if counted.prompt_tokens is None else counted.prompt_tokens
+        )
+        message.rate = message.rate if counted.rate is None else counted.rate
+        for delta in chat_chunk.deltas(chunk):
+            message.finish = delta.finish or message.finish
+            self._delta(message, delta, began)
+        if message.length > chat_chunk.MOST_TEXT:
+            raise chat_chunk.too_long()
 
-    def _delta(self, message: Message, delta: dict[str, Any], began: float) -> None:
-        text, thought = delta.get("content") or "", delta.get("reasoning_content") or ""
-        calls = delta.get("tool_calls") or ()
-        if text or thought or calls:
+    def _delta(self, message: Message, delta: chat_chunk.Delta, began: float) -> None:
+        if delta.text or delta.reasoning or delta.calls:
             message.take_piece(time.monotonic() - began)
-        if text:
+        if delta.text:
             self._status(message, "Answering…")
-            message.text += text
-            self._buffer.append(text)
-        if thought:
-            message.reasoning += thought
-            self._status(message, f"Thinking… {formats.plural(len(message.reasoning.split()), 'word')}")
-        for call in calls:
-            kept = message.calls.setdefault(int(call.get("index", 0)), ToolCall())
-            function = call.get("function") or {}
-            kept.name += function.get("name") or ""
-            kept.arguments += function.get("arguments") or ""
+            message.text += delta.text
+            self._buffer.append(delta.text)
+        if delta.reasoning:
+            # Counted as they come: to split all of it anew for each piece would take ever longer.
+            goes_on = not delta.reasoning[:1].isspace() and not message.reasoning[-1:].isspace()
+            message.words += len(delta.reasoning.split()) - (goes_on and bool(message.reasoning))
+            message.reasoning += delta.reasoning
+            self._status(message, f"Thinking… {formats.plural(message.words, 'word')}")
+        for part in delta.parts():
+            if part.index not in message.calls and len(message.calls) >= chat_chunk.MOST_CALLS:
+                continue
+            kept = message.calls.setdefault(part.index, ToolCall())
+            kept.name += part.name
+            kept.arguments += part.arguments
+            message.arguments += len(part.arguments)
             self._tell(message)
 
     def _status(self, message: Message, text: str) -> None:

@@ -95,3 +95,23 @@ def test_a_file_in_the_way_is_named(home: Path) -> None:
     error = unsafe(folders)
     assert error.reason is Reason.NOT_WRITABLE
     assert str(folders.run) in error.problem.message
+
+
+@pytest.mark.parametrize("name", ["~nobody-of-this-name", "x" * 5000, "a/../b", "\udcff"])
+def test_any_folder_may_be_named(name: str) -> None:
+    folders = Folders.resolve({"SNDR_HOME": name, "SNDR_CACHE": name})
+    assert folders.data.is_absolute()
+    assert len(os.fsencode(folders.socket)) < 108
+
+
+@pytest.mark.parametrize(
+    "note", [b"[" * 100_000, b'{"pid": 1e999, "machine": "", "run": ""}', b"\xff", b"5", b"{}"]
+)
+def test_a_claim_that_nobody_wrote_is_none(home: Path, note: bytes) -> None:
+    folders = Folders.resolve({"SNDR_HOME": str(home)})
+    folders.data.mkdir()
+    folders.data_lock.write_bytes(note)
+    assert folders.read_lock_owner() is None
+    folders.data_lock.unlink()
+    os.mkfifo(folders.data_lock)
+    assert folders.read_lock_owner() is None

@@ -20,6 +20,8 @@ class FakeHub(ThreadingHTTPServer):
         self.models: dict[str, tuple[dict[str, Any], dict[str, int]]] = {}
         self.errors: dict[str, tuple[int, str]] = {}
         self.bodies: dict[str, bytes] = {}
+        self.headers: dict[str, dict[str, str]] = {}
+        self.redirects: dict[str, str] = {}
         self.requests: list[tuple[str, str]] = []
 
     @property
@@ -45,8 +47,10 @@ class _Handler(BaseHTTPRequestHandler):
         if name in hub.errors:
             status, code = hub.errors[name]
             self._send(status, b"no", {"X-Error-Code": code} if code else {})
+        elif name in hub.redirects:
+            self._send(302, b"x" * 100_000, {"Location": hub.redirects[name]})
         elif name in hub.bodies:
-            self._send(200, hub.bodies[name], {})
+            self._send(200, hub.bodies[name], hub.headers.get(name, {}))
         elif name not in hub.models:
             self._send(401, b"no", {"X-Error-Code": "RepoNotFound"})
         else:

@@ -1,6 +1,7 @@
 """Reading a checkpoint folder: what is in it, what is missing, and files that nobody meant to be a model."""
 
 import json
+import os
 import struct
 from pathlib import Path
 from typing import Any
@@ -256,3 +257,77 @@ def test_any_bytes_give_a_shard_or_a_problem(tmp_path: Path, content: bytes) -> 
         except HostError as error:
             reason = error.reason
         assert reason is Reason.MODEL_FILE_DAMAGED
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"num_hidden_layers": 2**40, "full_attention_interval": 4},
+        {"num_hidden_layers": 10**400},
+        {"layer_types": ["full_attention"] * 50_000},
+        {"layer_types": [["a"], {}, 3]},
+        {"architectures": [["a"], "b" * 5000, None]},
+        {"quantization_config": {"quant_method": ["a" * 5000], "bits": "x"}},
+        {"quantization_config": {"quant_method": "a" * 5000}},
+        {"time_step_limit": [0.0, float("inf")]},
+    ],
+    ids=lambda config: str(config)[:40],
+)
+def test_no_config_makes_more_than_it_says(tmp_path: Path, config: dict[str, Any]) -> None:
+    info = read_checkpoint(checkpoint(tmp_path, **config))
+    assert len(repr(info)) < 40_000
+
+
+def test_templates_in_odd_forms_are_none(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path)
+    for written in (
+        [{"name": ["a"], "template": "x"}],
+        [{"name": "default", "template": {"a": 1}}],
+        5,
+        "x" * (2 << 20),
+    ):
+        (folder / "tokenizer_config.json").write_text(json.dumps({"chat_template": written}))
+        assert read_checkpoint(folder).chat_template == ""
+
+
+def test_nothing_in_a_folder_makes_it_wait(tmp_path: Path) -> None:
+    folder = checkpoint(tmp_path)
+    for name in (
+        "tokenizer.json",
+        "tokenizer_config.json",
+        "chat_template.jinja",
+        "chat_template.json",
+        "README.md",
+    ):
+        os.mkfifo(folder / name)
+    assert read_checkpoint(folder).chat_template == ""
+    os.mkfifo(folder / "model.safetensors.index.json.x")
+    (folder / "config.json").unlink()
+    os.mkfifo(folder / "config.json")
+    assert problem_of(folder).reason is Reason.MODEL_FILE_MISSING
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"dtype": "F32", "shape": [10**400], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [2] * 9, "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [True], "data_offsets": [0, 4]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0, 0.5]},
+        {"dtype": "F32", "shape": [1], "data_offsets": [0, 1e300]},
+        {"dtype": ["F32"], "shape": [1], "data_offsets": [0, 4]},
+        {"dtype": "F32" * 100, "shape": [1], "data_offsets": [0, 4]},
+    ],
+    ids=str,
+)
+def test_measures_that_no_tensor_has_are_refused(tmp_path: Path, entry: dict[str, Any]) -> None:
+    table = json.dumps({"a": entry}).encode()
+    folder = checkpoint(tmp_path, struct.pack("<Q", len(table)) + table + bytes(64))
+    assert problem_of(folder).reason is Reason.MODEL_FILE_DAMAGED
+
+
+def test_tables_that_nest_are_refused(tmp_path: Path) -> None:
+    table = b"[" * 100_000
+    folder = checkpoint(tmp_path, struct.pack("<Q", len(table)) + table)
+    assert problem_of(folder).reason is Reason.MODEL_FILE_DAMAGED

@@ -260,3 +260,43 @@ def test_changed_bytes(path: Path, data: st.DataObject) -> None:
     survives(path, bytes(content[:at]))
     # The data behind the header is there or not: both must end in an answer.
     survives(path, bytes(content) + b"\0" * 600_000)
+
+
+@pytest.mark.parametrize(("kind", "count"), [("tensors", 20_001), ("values", 10_001), ("strings", 3_000_001)])
+def test_more_than_any_model_has_is_refused_at_once(tmp_path: Path, kind: str, count: int) -> None:
+    head = text("k") + struct.pack("<IIQ", ARRAY, STRING, count)
+    counts = {"tensors": (count, 0), "values": (0, count), "strings": (0, 1)}[kind]
+    path = tmp_path / "many.gguf"
+    with path.open("wb") as file:
+        file.write(struct.pack("<4sIQQ", b"GGUF", 3, *counts) + (head if kind == "strings" else b""))
+        file.truncate(1 << 30)
+    began = time.perf_counter()
+    with pytest.raises(HostError) as caught:
+        read_gguf(path)
+    assert caught.value.reason is Reason.MODEL_FILE_DAMAGED
+    assert time.perf_counter() - began < 0.1
+
+
+def test_what_is_kept_of_a_header_has_a_bound(tmp_path: Path) -> None:
+    values = b"".join(text(f"k{n}") + struct.pack("<I", STRING) + text("x" * (3 << 20)) for n in range(5))
+    path = tmp_path / "large.gguf"
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, 5) + values)
+    with pytest.raises(HostError) as caught:
+        read_gguf(path)
+    assert caught.value.reason is Reason.MODEL_FILE_DAMAGED
+
+
+def test_counts_by_layer_have_the_bounds_of_other_counts(tmp_path: Path) -> None:
+    items: list[Item] = [
+        ("general.architecture", STRING, "llama"),
+        ("llama.block_count", ARRAY, (U64, [2**63, 4, 2**50])),
+        ("general.license", STRING, "x" * 5000),
+    ]
+    path = tmp_path / "odd.gguf"
+    packed = b"".join(
+        text(name) + struct.pack("<I", kind) + value(kind, content) for name, kind, content in items
+    )
+    path.write_bytes(struct.pack("<4sIQQ", b"GGUF", 3, 0, 3) + packed)
+    info = read_gguf(path)
+    assert info.layers == 4
+    assert len(info.licence or "") < 300

@@ -1,5 +1,7 @@
 """Configs from the hub, of a fake of huggingface.co on a real socket: only asked for, pinned, kept."""
 
+import gzip
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -115,3 +117,62 @@ def test_what_is_no_name_is_never_sent(served: FakeHub, tmp_path: Path, name: st
     assert (error.reason, served.requests) == (Reason.BAD_REQUEST, [])
     assert is_name("org/name@main")
     assert not is_name(name)
+
+
+def test_answers_that_are_larger_than_they_look_are_refused(served: FakeHub, tmp_path: Path) -> None:
+    served.bodies["org/name"] = gzip.compress(gzip.compress(bytes(64 << 20)))
+    served.headers["org/name"] = {"Content-Encoding": "gzip, gzip"}
+    error = refusal(hub(served, tmp_path), "org/name")
+    assert error.reason is Reason.DOWNLOAD_FAILED
+    assert "compressed" in error.problem.cause
+
+
+@pytest.mark.parametrize("body", [b"[" * 100_000, b'{"a":' * 100_000, b"1e999", b"NaN", b"[]", b"\xff"])
+def test_answers_that_are_no_config_are_damaged(served: FakeHub, tmp_path: Path, body: bytes) -> None:
+    served.bodies["org/name"] = body
+    assert refusal(hub(served, tmp_path), "org/name").reason is Reason.MODEL_FILE_DAMAGED
+
+
+def test_redirects_in_a_circle_end(served: FakeHub, tmp_path: Path) -> None:
+    served.redirects["org/name"] = "/org/name/again"
+    assert refusal(hub(served, tmp_path), "org/name").reason is Reason.DOWNLOAD_FAILED
+    assert len(served.paths) < 10
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"HF_TOKEN": "schlüssel"},
+        {"HF_TOKEN": "a\nb: c"},
+        {"HF_ENDPOINT": "http://["},
+        {"HF_ENDPOINT": "nonsense"},
+        {"HF_ENDPOINT": "ftp://example.org"},
+        {"HF_ENDPOINT": "http://a b"},
+    ],
+    ids=str,
+)
+def test_variables_that_mean_nothing_are_a_clear_error(tmp_path: Path, environment: dict[str, str]) -> None:
+    work = Hub(tmp_path, {"HF_ENDPOINT": "http://127.0.0.1:9", **environment})
+    assert refusal(work, "org/name").reason is Reason.DOWNLOAD_FAILED
+
+
+@pytest.mark.parametrize("name", ["HTTPS_PROXY", "ALL_PROXY", "SSL_CERT_FILE"])
+def test_proxies_and_certificates_that_are_none_are_a_clear_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    monkeypatch.setenv(name, "foo://nothing")
+    assert (
+        refusal(Hub(tmp_path, {"HF_ENDPOINT": "https://127.0.0.1:9"}), "org/name").reason
+        is Reason.DOWNLOAD_FAILED
+    )
+
+
+def test_what_is_remembered_is_not_believed(tmp_path: Path) -> None:
+    (tmp_path / "org--name").mkdir()
+    for number, written in enumerate(
+        ('{"repository": 1}', "[" * 5000, '{"read_at": "x", "repository": "org/name"}', "{}", '"x"', "\xff")
+    ):
+        (tmp_path / "org--name" / f"{number}.json").write_text(written)
+    os.mkfifo(tmp_path / "org--name" / "pipe.json")
+    assert Hub(tmp_path, {}).known("org/name") is None
+    assert Hub(tmp_path, {}).all_known() == ()

@@ -1,5 +1,6 @@
 """The list of models: both forms side by side, found by id, name or path."""
 
+import os
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,3 +99,34 @@ def test_what_only_looks_like_a_checkpoint_is_passed_over(tmp_path: Path) -> Non
     checkpoint(tmp_path / "no-class", architectures=None)
     checkpoint(tmp_path / "shape")
     assert [model.id for model in run(shelf_of(tmp_path).models())] == ["shape"]
+
+
+NAMES = [
+    "~nobody-of-this-name/a.gguf",
+    "/a\0b.gguf",
+    "/" + "a" * 300 + ".gguf",
+    "/" + "a/" * 3000 + "b.gguf",
+    "\ud800.gguf",
+    "x" * 100_000 + ".gguf",
+    "/dev/zero",
+    "/proc/self/mem",
+]
+
+
+@pytest.mark.parametrize("name", NAMES, ids=lambda name: repr(name[:30]))
+def test_a_name_that_leads_nowhere_is_a_clear_error(name: str) -> None:
+    with pytest.raises(HostError) as caught:
+        run(ModelIndex(list).find(name))
+    assert caught.value.reason is Reason.MODEL_FILE_MISSING
+    assert len(str(caught.value)) < 5000
+
+
+def test_a_file_whose_name_is_no_text_does_not_hide_the_others(tmp_path: Path) -> None:
+    for name in (b"\xff.gguf", b"good.gguf"):
+        (tmp_path / os.fsdecode(name)).write_bytes(b"GGUF")
+    places = (Place(tmp_path, ModelOrigin.FOLDER, "here"),)
+    found = run(ModelIndex(lambda: find_models(places)).models())
+    assert len(found) == 2
+    assert sum(file.problem is not None and "no text" in file.problem.message for file in found) == 1
+    for file in found:
+        assert ModelFile.model_validate_json(file.model_dump_json())

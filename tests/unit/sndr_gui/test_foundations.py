@@ -136,9 +136,9 @@ def test_sse_messages_comments_and_numbers() -> None:
     lines = [": waiting, 3 ahead", "", "id: 7", "data: {", "data: }", "", "event: x", "", "data: last", ""]
 
     async def read() -> list[SseMessage]:
-        async def source() -> AsyncIterator[str]:
+        async def source() -> AsyncIterator[bytes]:
             for line in lines:
-                yield line
+                yield f"{line}\n".encode()
 
         return [message async for message in async_messages(source())]
 

@@ -1,5 +1,6 @@
 """Weights of a config.json with `quantization_config` and no files, in the forms that publishers write."""
 
+import time
 from typing import Any
 
 import pytest
@@ -196,3 +197,59 @@ def test_matrices_are_nearly_all_of_the_weights(config: dict[str, Any]) -> None:
     found = weights_of(shape)
     linear = sum(matrix.weights for matrix in matrices(shape))
     assert 0.995 < linear / (found.total - found.embedding) <= 1
+
+
+@pytest.mark.parametrize(
+    "quantization",
+    [
+        {**FP8, "ignored_layers": 5},
+        {**FP8, "ignored_layers": [5]},
+        {**FP8, "ignored_layers": {"lm_head": 1}},
+        {**FP8, "ignored_layers": ["re:("]},
+        {**FP8, "ignored_layers": ["re:a{1000}"]},
+        {**FP8, "ignored_layers": ["re:(?!x)y"]},
+        {**FP8, "ignored_layers": ["re:" + "a" * 2000]},
+        {**AWQ, "bits": "four"},
+        {**AWQ, "bits": 10**400},
+        {**AWQ, "bits": float("inf")},
+        {**AWQ, "bits": [4]},
+        {**AWQ, "group_size": 2**40},
+        {"quant_method": "gptq", "dynamic": ["-:a"]},
+        {"quant_method": "auto-round", "extra_config": {"a": 16}},
+        {"quant_method": "auto-round", "extra_config": {"a": {"bits": "x"}}},
+        {"quant_method": "compressed-tensors", "config_groups": [1]},
+        {"quant_method": "compressed-tensors", "config_groups": {"a": 1}},
+        compressed({"num_bits": {}, "group_size": 1}),
+        compressed({"num_bits": 4, "group_size": "x"}),
+        {"quant_method": "compressed-tensors", "config_groups": {str(n): {} for n in range(100)}},
+    ],
+    ids=str,
+)
+def test_a_form_that_cannot_be_read_is_said(quantization: dict[str, Any]) -> None:
+    with pytest.raises(HostError) as caught:
+        read_quantization({"quantization_config": quantization})
+    assert caught.value.reason is Reason.UNSUPPORTED
+    assert "quantization_config" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "weights",
+    [
+        {"num_bits": 8, "strategy": "block", "block_structure": block}
+        for block in ([0, 0], [0], [-1, 2], "ab", 5)
+    ],
+    ids=str,
+)
+def test_blocks_of_no_size_have_no_scales(weights: dict[str, Any]) -> None:
+    found = read_quantization({"quantization_config": compressed(weights)})
+    assert found is not None
+    assert found.bits("layers.0.mlp.down_proj") == 8
+
+
+def test_patterns_take_time_by_the_length_of_a_name() -> None:
+    written = {"quantization_config": {**FP8, "ignored_layers": ["re:(a+)+$", "re:(.*)*x", r"re:(\w+\.?)+!"]}}
+    found = read_quantization(written)
+    assert found is not None
+    began = time.perf_counter()
+    assert found.bits("layers.0." + "a" * 60 + ".q_proj") == 8
+    assert time.perf_counter() - began < 0.5, "Python's own patterns would take years"

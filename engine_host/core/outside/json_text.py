@@ -1,0 +1,68 @@
+"""JSON from outside, read strictly: plain values, or a ValueError that says why not.
+
+The standard library's reader raises RecursionError for a nested text, takes halves of letters, and needs
+twice the memory.
+"""
+
+import math
+import re
+from typing import Any
+
+from pydantic_core import from_json
+
+# A number that may be no number any more as a float; the same signs may stand in a text.
+_HUGE_FLOAT = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
+
+_HUGE_NUMBER = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{19}")
+_MOST = (1 << 63) - 1
+
+
+def parse(content: bytes | str, most: int | None = None, *, finite: bool = True) -> Any:
+    """Return the value in a text, which may have at most `most` commas. Raises ValueError for every other.
+
+    Numbers are finite unless said otherwise (Python's own writer puts `Infinity` and `NaN` into configs of
+    models); a whole number may be of any size.
+    """
+    raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    if most is not None and raw.count(b",") > most:
+        raise ValueError("it holds more values than any such text")
+    value = from_json(raw, allow_inf_nan=not finite)
+    if finite and _HUGE_FLOAT.search(raw) and not _finite(value):
+        raise ValueError("a number in it is too large")
+    return value
+
+
+def parse_object(content: bytes | str, most: int | None = None, *, finite: bool = True) -> dict[str, Any]:
+    """Return the object in a text. Raises ValueError for every other text."""
+    value = parse(content, most, finite=finite)
+    if not isinstance(value, dict):
+        raise ValueError("it is no object")
+    return value
+
+
+def refuse_huge(content: bytes | str) -> None:
+    """Raise ValueError for a text with a number that is not finite, or needs more than 64 bits.
+
+    Who shows such a number, or computes with it, would fail far from here.
+    """
+    raw = content.encode("utf-8", "surrogatepass") if isinstance(content, str) else content
+    if _HUGE_NUMBER.search(raw) and not _bearable(from_json(raw, allow_inf_nan=False)):
+        raise ValueError("a number in it is too large")
+
+
+def _bearable(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_bearable, value.values()))
+    if isinstance(value, list):
+        return all(map(_bearable, value))
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or -_MOST <= value <= _MOST
+
+
+def _finite(value: Any) -> bool:
+    if isinstance(value, dict):
+        return all(map(_finite, value.values()))
+    if isinstance(value, list):
+        return all(map(_finite, value))
+    return not isinstance(value, float) or math.isfinite(value)

@@ -1,0 +1,140 @@
+"""Runs a check over generated input for as long as is asked, and judges what it says and costs.
+
+Everything follows from the seed (`SNDR_FUZZ_SEED`), so what was found once is found again.
+"""
+
+import json
+import time
+import tracemalloc
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
+from hypothesis.strategies import SearchStrategy
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Problem
+from tests.hostile.asked import fuzz_seconds, fuzz_seed
+
+T = TypeVar("T")
+CPU_LIMIT = 0.100
+"""Seconds of processor time that no file with absurd numbers may take."""
+MEMORY_LIMIT = 50 << 20
+"""Bytes that it may take."""
+_ROUND = 100
+_LONGEST_MESSAGE = 8_000
+_LARGEST_PROBLEM = 256 << 10
+_CONTROL = {*map(chr, range(32)), "\x7f", *map(chr, range(0x80, 0xA0))} - {"\n", "\t"}
+
+
+@dataclass
+class Cost:
+    """The dearest input so far: seconds of processor time, and bytes."""
+
+    seconds: float = 0.0
+    memory: int = 0
+
+
+def fuzz(name: str, made: SearchStrategy[T], check: Callable[[T], object], usual: float = 1.0) -> None:
+    """Check generated input for `usual` seconds, or as long as `make fuzz` was asked; print a line of it."""
+    counted = 0
+    slowest = 0.0
+    began = time.monotonic()
+    end = began + fuzz_seconds(usual)
+    number = fuzz_seed()
+
+    def one(value: T) -> None:
+        nonlocal counted, slowest
+        at = time.thread_time()
+        check(value)
+        counted, slowest = counted + 1, max(slowest, time.thread_time() - at)
+
+    while True:
+        settled = settings(
+            max_examples=_ROUND,
+            database=None,
+            deadline=None,
+            phases=(Phase.generate, Phase.target, Phase.shrink),
+            suppress_health_check=list(HealthCheck),
+            verbosity=Verbosity.quiet,
+        )
+        seed(number)(settled(given(made)(one)))()
+        number += 1
+        if time.monotonic() >= end:
+            break
+    spent = time.monotonic() - began
+    print(f"{name:<44} {counted:>8,} inputs {spent:>7.1f} s   slowest {slowest * 1000:>8.1f} ms")
+
+
+def clear(act: Callable[[], T]) -> T | None:
+    """Return what an act returns, None where it ends in a clear error of ours; others are raised."""
+    try:
+        return act()
+    except HostError as error:
+        check_problem(error.problem)
+        return None
+
+
+def check_problem(problem: Problem) -> None:
+    """Fail for an error that nobody can show, send or read."""
+    sentence = problem.sentence()
+    assert problem.message.strip(), problem
+    assert len(sentence) <= _LONGEST_MESSAGE, f"{len(sentence)} letters: {sentence[:200]}"
+    for words in ("Traceback", "KeyError", "TypeError", "AttributeError", "NoneType"):
+        assert words not in problem.message, sentence
+    sent = problem.model_dump_json()
+    assert len(sent) <= _LARGEST_PROBLEM, f"{len(sent)} bytes"
+    assert Problem.model_validate_json(sent).reason is problem.reason
+    json.dumps(problem.evidence, allow_nan=False)
+
+
+def cheap(act: Callable[[], object], seconds: float = CPU_LIMIT, memory: int = MEMORY_LIMIT) -> Cost:
+    """Fail where an act takes more processor time or memory than that; what was seen last is repeated."""
+    spent = _seconds(act)
+    for _ in range(4):
+        # A busy machine adds to it and never takes away.
+        if spent < seconds:
+            break
+        spent = min(spent, _seconds(act))
+    assert spent < seconds, f"it took {spent * 1000:.0f} ms of processor time"
+    peak = peak_memory(act)
+    assert peak < memory, f"it took {peak / 2**20:.1f} MiB"
+    return Cost(spent, peak)
+
+
+def peak_memory(act: Callable[[], object]) -> int:
+    """Return the most bytes that an act held at once, of what Python allocates."""
+    tracemalloc.start()
+    try:
+        act()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def linear(
+    act: Callable[[int], Callable[[], object]], small: int, times: int = 8, slack: float = 3.0
+) -> None:
+    """Fail where input of `times` the size takes far more than `times` as long; `act` is made of a size."""
+
+    def least(size: int) -> float:
+        made = act(size)
+        return min(_seconds(made) for _ in range(5))
+
+    for _ in range(3):
+        short, long = least(small), least(small * times)
+        if long <= short * times * slack + 0.005:
+            return
+    raise AssertionError(f"{small}: {short * 1000:.2f} ms, {small * times}: {long * 1000:.2f} ms")
+
+
+def control_characters(text: str) -> set[str]:
+    """Return the characters in a text that a terminal would obey."""
+    return _CONTROL.intersection(text)
+
+
+def _seconds(act: Callable[[], Any]) -> float:
+    at = time.thread_time()
+    act()
+    return time.thread_time() - at
