@@ -97,6 +97,11 @@ async def on_http_error(request: Request, error: Exception) -> Response:
     return refused(problem, error.status_code)
 
 
+async def on_client_gone(_request: Request, _error: Exception) -> Response:
+    """Return an answer that nobody reads: its client left in the middle of its request."""
+    return Response(status_code=400)
+
+
 async def on_defect(request: Request, error: Exception) -> Response:
     """A defect of ours: logged whole, told in one sentence."""
     _log.error("%s %s failed", request.method, request.url.path, exc_info=error)

@@ -4,12 +4,12 @@ from collections.abc import Iterable
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.requests import Request
+from starlette.requests import ClientDisconnect, Request
 from starlette.responses import Response
 from starlette.routing import Mount, Route
 from starlette.types import ASGIApp
 
-from engine_host.api.answers import on_defect, on_host_error, on_http_error
+from engine_host.api.answers import on_client_gone, on_defect, on_host_error, on_http_error
 from engine_host.api.guard import OnceGuard, TokenGuard
 from engine_host.api.routes import routes
 from engine_host.api.stream import event_stream
@@ -31,6 +31,7 @@ def control_app(services: Iterable[object], events: EventLog, endpoint: ASGIApp,
     app = Starlette(
         routes=[*routes(services), Route(EVENTS.path, stream), Mount("/openai", endpoint)],
         exception_handlers={
+            ClientDisconnect: on_client_gone,
             HostError: on_host_error,
             HTTPException: on_http_error,
             Exception: on_defect,

@@ -27,6 +27,7 @@ from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 
 _log = logging.getLogger(__name__)
 
+_FRAMING = (b"content-length", b"transfer-encoding")
 _AT_ONCE = struct.pack("ii", 1, 0)
 Refusal = Callable[[int, str, str], bytes]
 """Returns the body for a status, a code and a sentence."""
@@ -91,6 +92,11 @@ class BoundedProtocol(HttpToolsProtocol):
         # Bytes since the parser last gave us something: it collects the part of a header by itself.
         self._unparsed = 0
         self._refused = False
+        # The request that is being answered; behind it others may wait, of which `cycle` is the newest.
+        self._answering: RequestResponseCycle | None = None
+        self._has_head = False
+        # While a parser is told of a request whose head another one has read.
+        self._goes_on = False
         self._deadline: asyncio.TimerHandle | None = None
         self._untaken = 0
         self._taking: asyncio.TimerHandle | None = None
@@ -104,9 +110,13 @@ class BoundedProtocol(HttpToolsProtocol):
             self._expect(self.limits.head)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Forget the connection, and tell whatever answers one of its requests."""
         self._expect(None)
         self._stop_taking()
+        # uvicorn tells the newest request alone, and after a reset keeps all of this until its timer ends.
+        self._unset_keepalive_if_required()
+        self.pipeline.clear()
+        _disconnect(self._answering)
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
@@ -115,24 +125,33 @@ class BoundedProtocol(HttpToolsProtocol):
             return
         self._unset_keepalive_if_required()
         self._unparsed += len(data)
-        try:
-            self.parser.feed_data(data)
-        except httptools.HttpParserUpgrade:
-            return  # Nothing but HTTP is spoken here; the request itself is answered.
-        except httptools.HttpParserError as error:
-            self._refuse(400, "invalid_http", f"This is no HTTP request: {str(error)[:200]}.")
-            return
+        while data and not self._refused:
+            try:
+                self.parser.feed_data(data)
+                break
+            except httptools.HttpParserUpgrade as upgrade:
+                # Nothing but HTTP/1.1 is spoken here: the request is answered as if it had not asked.
+                data = data[upgrade.args[0] :]
+                if self._has_body():
+                    self._go_on_with_body()
+            except httptools.HttpParserError as error:
+                self._refuse(400, "invalid_http", f"This is no HTTP request: {str(error)[:200]}.")
         if self._unparsed > self.limits.url + self.limits.headers:
             self._refuse_headers()
 
     def on_message_begin(self) -> None:
         """Begin to count anew: a request begins."""
+        if self._goes_on:
+            return
         self._header_bytes = self._header_count = 0
+        self._has_head = False
         self._expect(self.limits.head)
         super().on_message_begin()
 
     def on_url(self, url: bytes) -> None:
         """Take a part of the address. Raise ValueError when it is too long."""
+        if self._goes_on:
+            return
         super().on_url(url)
         if len(self.url) > self.limits.url:
             self._refuse(414, "url_too_long", f"The address is longer than {self.limits.url} bytes.")
@@ -140,6 +159,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Take a header or a trailer. Raise ValueError when they are too large."""
+        if self._goes_on:
+            return
         self._header_count += 1
         self._header_bytes += len(name) + len(value)
         if self._header_bytes > self.limits.headers or self._header_count > self.limits.count:
@@ -148,10 +169,17 @@ class BoundedProtocol(HttpToolsProtocol):
         super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
-        """Answer the request; its body may pause for a while."""
+        """Answer the request; its body may pause for a while. Raise ValueError for several hosts."""
+        if self._goes_on:
+            return
+        if sum(name == b"host" for name, _ in self.headers) > 1:
+            # RFC 9112, section 3.2: another reader of the same request may take the other one.
+            self._refuse(400, "invalid_http", "The request names more than one host.")
+            raise ValueError("more than one host")
         self._unparsed = 0
         self._expect(self.limits.silence)
         super().on_headers_complete()
+        self._has_head = True
 
     def on_body(self, body: bytes) -> None:
         """Take a part of the body."""
@@ -161,6 +189,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is whole: from here on it is the engine that takes time."""
+        if self.parser.should_upgrade() and self._has_body():
+            return
         self._unparsed = 0
         self._expect(None)
         super().on_message_complete()
@@ -189,6 +219,22 @@ class BoundedProtocol(HttpToolsProtocol):
         if self._deadline is not None:
             self._deadline.cancel()
         self._deadline = None if seconds is None else self.loop.call_later(seconds, self._on_late)
+
+    def _has_body(self) -> bool:
+        return any(name in _FRAMING for name, _ in self.headers)
+
+    def _go_on_with_body(self) -> None:
+        """Read the body of a request that asked for another protocol, which httptools leaves out.
+
+        Java's client asks every time. Left to httptools the body is lost, or read as the next request, which
+        is a way to smuggle one in.
+        """
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        lines = [b"%b: %b\r\n" % field for field in self.headers if field[0] in _FRAMING]
+        self._goes_on = True
+        self.parser.feed_data(b"".join([b"POST / HTTP/1.1\r\n", *lines, b"\r\n"]))
+        self._goes_on = False
 
     def _watch_taking(self) -> None:
         """Look after a while whether the client has taken enough of what waits for it now."""
@@ -231,17 +277,39 @@ class BoundedProtocol(HttpToolsProtocol):
         self._expect(None)
         if self.transport.is_closing():
             return
-        cycle: RequestResponseCycle | None = self.cycle
-        if cycle is None or not cycle.response_started or cycle.response_complete:
-            body = type(self).refusal(status, code, message)
-            fields = b"content-type: application/json\r\nconnection: close\r\n"
-            length = b"content-length: %d\r\n\r\n" % len(body)
-            self.transport.write(STATUS_LINE[status] + fields + length + body)
+        asked: RequestResponseCycle | None = self.cycle if self._has_head else None
+        answering = self._answering
+        if answering is not None and answering is not asked and not answering.response_complete:
+            # It is a request behind another one, whose answer goes first; the connection ends with that.
+            self.pipeline.clear()
+            answering.keep_alive = False
+            return
+        if asked is None or not asked.response_started:
+            self.transport.write(self._refusal(status, code, message))
+        _disconnect(asked)
         # Closed at once while more comes in, the answer would be lost in a reset (RFC 9112, section 9.6).
         if self.transport.can_write_eof():
             self.transport.write_eof()
         self._deadline = self.loop.call_later(_LINGER, self.transport.close)
         self._watch_taking()
+
+    def _refusal(self, status: int, code: str, message: str) -> bytes:
+        body = type(self).refusal(status, code, message)
+        fields = b"content-type: application/json\r\nconnection: close\r\n"
+        length = b"content-length: %d\r\n\r\n" % len(body)
+        is_head = self.parser.get_method() == b"HEAD"
+        return STATUS_LINE[status] + fields + length + (b"" if is_head else body)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._answering = cycle
+        super()._start_asgi_task(cycle, app)
+
+
+def _disconnect(cycle: RequestResponseCycle | None) -> None:
+    """Tell the application that its client is gone: what it still sends goes nowhere."""
+    if cycle is not None and not cycle.response_complete:
+        cycle.disconnected = True
+        cycle.message_event.set()
 
 
 def bounded(limits: ConnectionLimits, refusal: Refusal = openai_refusal) -> type[BoundedProtocol]:

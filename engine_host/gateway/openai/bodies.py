@@ -65,7 +65,7 @@ def parse_body(raw: bytes) -> dict[str, Any]:
     try:
         # Python's own reading of bytes guesses UTF-16 too, and lets encoded surrogates pass.
         text = raw.decode("utf-8-sig")
-        value = json.loads(text)
+        value = json.loads(text, parse_constant=_refuse_constant)
         if "\\u" in text:
             _check_characters(value)
     except UnicodeDecodeError as error:
@@ -83,6 +83,11 @@ def parse_body(raw: bytes) -> dict[str, Any]:
         raise invalid("The request must be a JSON object.", code="invalid_json")
     _check_types(value)
     return value
+
+
+def _refuse_constant(name: str) -> object:
+    """Refuse NaN and the infinities, which Python's reader takes and no other."""
+    raise invalid(f"The request is not valid JSON: {name} is no number there.", code="invalid_json")
 
 
 def _check_characters(value: object) -> None:

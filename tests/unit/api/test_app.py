@@ -6,6 +6,7 @@ from typing import Any
 
 import httpx
 import pytest
+from starlette.types import Message
 
 from engine_host.api import answers
 from engine_host.operations.host import PROGRAM
@@ -112,6 +113,30 @@ def test_a_body_without_an_end_is_not_collected(monkeypatch: pytest.MonkeyPatch)
         assert problem(answer).evidence == {"field": "body", "limit": 100_000}
 
     through(work)
+
+
+def test_a_client_that_leaves_in_its_request_is_no_defect(caplog: pytest.LogCaptureFixture) -> None:
+    async def work(door: Door) -> None:
+        said: list[Message] = [
+            {"type": "http.request", "body": b"{", "more_body": True},
+            {"type": "http.disconnect"},
+        ]
+        sent: list[Message] = []
+
+        async def receive() -> Message:
+            return said.pop(0)
+
+        async def send(message: Message) -> None:
+            sent.append(message)
+
+        token = door.client.headers["authorization"].encode()
+        scope = {"type": "http", "method": "POST", "path": "/v1/plans", "query_string": b""}
+        await door.app({**scope, "headers": [(b"authorization", token)]}, receive, send)
+        assert said == []
+        assert sent[0]["status"] == 400
+
+    through(work)
+    assert not [record for record in caplog.records if record.levelname == "ERROR"]
 
 
 def test_a_defect_is_told_in_one_sentence_and_logged_whole(caplog: pytest.LogCaptureFixture) -> None:

@@ -11,11 +11,13 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
 
 from engine_host.daemon.descriptors import for_clients, raise_limit
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
 from engine_host.daemon.http_server import HttpServer
 from engine_host.protocol.errors import ErrorAnswer
+from tests.unit.asynchronous import until
 
 LIMITS = ConnectionLimits(url=200, headers=1000, count=20, connections=5)
 IMPATIENT = replace(LIMITS, head=0.4, silence=0.8)
@@ -98,6 +100,16 @@ def test_what_is_too_much_is_refused(parts: tuple[bytes, ...], status: int, code
     serve(act)
 
 
+def test_a_refused_head_has_no_body_and_two_hosts_are_none() -> None:
+    async def act(talk: Talk) -> None:
+        answer = await talk.say(b"HEAD /\x7f HTTP/1.1\r\nhost: x\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 400 ")
+        assert answer.endswith(b"\r\n\r\n")
+        refused(await talk.say(REQUEST + b"host: y\r\n\r\n"), 400, "invalid_http")
+
+    serve(act)
+
+
 def test_endless_trailers_end() -> None:
     async def act(talk: Talk) -> None:
         answer = await talk.say(POST + b"1\r\na\r\n0\r\n", *[b"x: " + b"a" * 300 + b"\r\n"] * 8)
@@ -154,6 +166,113 @@ def test_an_answer_may_take_as_long_as_it_wants() -> None:
             await server.close()
 
     asyncio.run(whole())
+
+
+class Held:
+    """An application that answers `/slow` when it is let go, and sees its clients leave."""
+
+    def __init__(self) -> None:
+        self.go = asyncio.Event()
+        self.left = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["path"] == "/slow":
+            await receive()
+            leaves, goes = asyncio.ensure_future(receive()), asyncio.ensure_future(self.go.wait())
+            done, _ = await asyncio.wait({leaves, goes}, return_when=asyncio.FIRST_COMPLETED)
+            self.left += leaves in done
+            leaves.cancel()
+            goes.cancel()
+        await send({"type": "http.response.start", "status": 200, "headers": [(b"content-length", b"2")]})
+        await send({"type": "http.response.body", "body": b"ok"})
+
+
+def held(act: Callable[[Held, int], Awaitable[None]]) -> None:
+    """Run a real server with an application that can be held."""
+
+    async def whole() -> None:
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            app = Held()
+            server = HttpServer(app, listener, name="test", protocol=bounded(LIMITS))
+            await server.started()
+            try:
+                await act(app, listener.getsockname()[1])
+            finally:
+                await server.close()
+
+    asyncio.run(whole())
+
+
+SLOW = b"GET /slow HTTP/1.1\r\nhost: x\r\n\r\n"
+QUICK = b"GET / HTTP/1.1\r\nhost: x\r\n\r\n"
+
+
+@pytest.mark.parametrize("behind", [b"", QUICK, QUICK * 5], ids=["alone", "one more", "five more"])
+@pytest.mark.parametrize("reset", [False, True])
+def test_whoever_leaves_is_noticed_also_with_requests_behind(behind: bytes, reset: bool) -> None:
+    async def act(app: Held, port: int) -> None:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(SLOW + behind)
+        await writer.drain()
+        await asyncio.sleep(0.05)
+        if reset:
+            writer.transport.abort()
+        writer.close()
+        await until(lambda: app.left == 1)
+        assert await reader.read() == b""
+
+    held(act)
+
+
+def test_what_is_wrong_behind_a_request_does_not_take_its_answer(caplog: pytest.LogCaptureFixture) -> None:
+    async def act(app: Held, port: int) -> None:
+        for behind in (b"\x00\x01", QUICK + b"\xff\r\n\r\n", b"GET / HTTP/1.1\r\nx: " + b"a" * 2_000):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(SLOW)
+            await asyncio.sleep(0.02)
+            writer.write(behind)
+            await asyncio.sleep(0.05)
+            app.go.set()
+            answer = await reader.read()
+            assert answer.startswith(b"HTTP/1.1 200 ")
+            assert answer.count(b"HTTP/1.1") == 1
+            assert answer.endswith(b"\r\n\r\nok")
+            writer.close()
+            app.go.clear()
+
+    held(act)
+    assert not caplog.records
+
+
+def test_a_body_that_breaks_is_refused_and_its_application_told(caplog: pytest.LogCaptureFixture) -> None:
+    async def act(app: Held, port: int) -> None:
+        start = POST.replace(b"/ ", b"/slow ", 1)
+        parts = (start, b"5\r\nhello\r\n", b"zz\r\n")
+        refused(await Talk(port).say(*parts, pause=0.05), 400, "invalid_http")
+        await until(lambda: app.left == 1)
+
+    held(act)
+    assert not caplog.records
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.05])
+@pytest.mark.parametrize("chunked", [False, True])
+def test_a_request_that_asks_for_another_protocol_is_answered_with_its_body(
+    pause: float, chunked: bool
+) -> None:
+    async def act(talk: Talk) -> None:
+        body = b"GET /nothing HTTP/1.1\r\nhost: x\r\n\r\n"
+        upgrade = b"POST / HTTP/1.1\r\nhost: x\r\nconnection: Upgrade, HTTP2-Settings\r\nupgrade: h2c\r\n"
+        framing = b"transfer-encoding: chunked" if chunked else b"content-length: %d" % len(body)
+        sent = b"%x\r\n%b\r\n0\r\n\r\n" % (len(body), body) if chunked else body
+        last = b"GET / HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n"
+        parts = (upgrade + framing + b"\r\n\r\n", sent[:7], sent[7:], last)
+        answer = await talk.say(*parts, pause=pause) if pause else await talk.say(b"".join(parts))
+        assert answer.count(b"HTTP/1.1 200 OK\r\n") == answer.count(b"HTTP/1.1") == 2
+        assert answer.count(b"\r\n\r\n%d" % len(body)) == 1
+        assert answer.endswith(b"\r\n\r\n0")
+
+    serve(act)
 
 
 def test_the_control_api_has_its_own_form() -> None:
