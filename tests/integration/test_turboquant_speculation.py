@@ -29,7 +29,7 @@ def main():
         disable_log_stats=False, skip_tokenizer_init=True, **extra,
     )
     asked = [{"prompt_token_ids": prompt} for prompt in prompts]
-    chosen = SamplingParams(temperature=0, max_tokens=20, ignore_eos=True, detokenize=False)
+    chosen = SamplingParams(temperature=0, max_tokens=12, ignore_eos=True, detokenize=False)
     tokens = [list(one.outputs[0].token_ids) for one in llm.generate(asked, chosen, use_tqdm=False)]
     ends = ("num_draft_tokens", "num_accepted_tokens")
     counts = {one.name: one.value for one in llm.get_metrics() if one.name.endswith(ends)}
@@ -43,7 +43,7 @@ if __name__ == "__main__":
 def answers(folder: Path, drafts: int, *also: str) -> Any:
     kernels = interpreter_environment()["PYTHONPATH"].rpartition(":")[2]
     # All prompts fit into one step: a chunk reads its own tokens as they are, so others make other numbers.
-    prompts = [[(7 * place + size) % 61 + 3 for place in range(size)] for size in (5, 40, 150)]
+    prompts = [[(7 * place + size) % 61 + 3 for place in range(size)] for size in (5, 40, 100)]
     done = run_in_engine(
         SCRIPT,
         ["turboquant-grouped-attention", "interpreted-engine", *also],

@@ -86,6 +86,9 @@ def engine_arguments(start: Start, folder: Path) -> dict[str, Any]:
         arguments["language_model_only"] = True
     if convert := start.get("pooling"):
         arguments |= {"runner": "pooling", "convert": convert}
+    if backend := start.get("moe_backend"):
+        # FlashInfer's mixtures are compiled for minutes where nothing is cached.
+        arguments["moe_backend"] = backend
     if drafts := start.get("speculation"):
         arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": drafts}
     return arguments
