@@ -91,6 +91,7 @@ class Start:
     spared_layers: bool = True
     hybrid_manager: bool | None = None
     eight_bit_head: bool = False
+    grouped_attention: bool = False
     gpu_memory: float = 0.92
     build: str = "cuda"
     file_bytes: int | None = None
@@ -111,6 +112,7 @@ class Start:
             batched_tokens=self.batched_tokens,
             spared_layers=self.spared_layers,
             hybrid_manager=self.hybrid_manager,
+            grouped_attention=self.grouped_attention,
         )
 
     def old_runner(self, shape: ModelShape) -> bool:

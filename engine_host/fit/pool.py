@@ -12,6 +12,8 @@ from engine_host.fit.shapes.model import RECURRENT, Layer, ModelShape
 
 # The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
 SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
+# What our kernels for TurboQuant ask for (turboquant-grouped-attention: get_preferred_block_size).
+GROUPED_BLOCK = 64
 # At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
 BOUNDARY = 2
 _MORE_LAYERS = 1.5
@@ -126,6 +128,7 @@ def vllm_pool(
     batched_tokens: int = 2048,
     spared_layers: bool = True,
     hybrid_manager: bool | None = None,
+    grouped_attention: bool = False,
 ) -> Pool:
     """The pool of a start of vLLM 0.26 or 0.32, which count alike.
 
@@ -136,10 +139,13 @@ def vllm_pool(
     counts = {kind: number for kind in Layer if (number := shape.cached(kind))}
     if mtp and shape.mtp_layers:
         counts[Layer.FULL] = counts.get(Layer.FULL, 0) + shape.mtp_layers
+    smallest = SMALLEST_BLOCK[build]
+    if grouped_attention and kv_cache_dtype in TURBOQUANT:
+        smallest = max(smallest, GROUPED_BLOCK)
     cut = _Cut(
         shape=shape,
         kv_cache_dtype=kv_cache_dtype,
-        smallest=SMALLEST_BLOCK[build],
+        smallest=smallest,
         tp=tp,
         reach=_BATCHES_IN_FLIGHT * batched_tokens,
         draft_tokens=draft_tokens,

@@ -76,6 +76,7 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         eager=request.eager,
         spared_layers=request.spared_layers,
         eight_bit_head=request.eight_bit_head,
+        grouped_attention=request.grouped_attention,
         server=request.server,
         lacking=lacking,
     )

@@ -76,6 +76,7 @@ class Start:
     eager: bool = False
     spared_layers: bool = True
     eight_bit_head: bool = False
+    grouped_attention: bool = False
     hybrid_manager: bool | None = None
     server: ServerChoice = ServerChoice.AUTO
     version: str = USUAL_VERSION

@@ -97,6 +97,7 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         spared_layers=start.spared_layers,
         hybrid_manager=start.hybrid_manager,
         eight_bit_head=start.eight_bit_head,
+        grouped_attention=start.grouped_attention,
         gpu_memory=start.gpu_memory,
         build=start.build,
         file_bytes=model.weights.loaded(drafting=drafts),

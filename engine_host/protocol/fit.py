@@ -55,6 +55,8 @@ def memory_of_patches(chosen: Collection[str]) -> dict[str, bool]:
         found["spared_layers"] = False
     if "draft-head-8-bit" in chosen:
         found["eight_bit_head"] = True
+    if "turboquant-grouped-attention" in chosen:
+        found["grouped_attention"] = True
     return found
 
 
@@ -89,6 +91,9 @@ class FitRequest(Command):
     )
     eight_bit_head: bool = Field(
         False, description="vLLM: drafts are chosen by a copy of the output matrix in 8 bits"
+    )
+    grouped_attention: bool = Field(
+        False, description="vLLM: TurboQuant's grouped kernels, whose blocks hold at least 64 tokens"
     )
     bits: float | None = Field(None, gt=0, le=32, description="of a weight, for a shape without files")
     min_p: float | None = Field(None, ge=0, le=1, description="of the sampler that will be used")

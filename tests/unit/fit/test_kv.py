@@ -14,6 +14,7 @@ from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.protocol.errors import Reason
 
 GIB = 2**30
+DEMO = Path(__file__).parents[3] / "resources" / "models" / "sndr-demo"
 SHAPES = Path(__file__).parent / "shapes"
 DENSE: dict[str, Any] = {
     "num_hidden_layers": 36,
@@ -215,6 +216,22 @@ def test_spared_layers_as_an_h200_had_them() -> None:
         pool = vllm_pool(shape, "turboquant_k8v4", draft_tokens=3, mtp=True, spared_layers=spared)
         assert pool.tokens(int(112.73 * GIB), context) == pytest.approx(logged, rel=1e-4)
         assert pool.block_tokens == (32 if spared else 16)
+
+
+def test_grouped_kernels_have_larger_blocks() -> None:
+    """The bundled hybrid with MTP 3 on an H100 and an H200: tokens that were predicted for blocks of 16 at
+    least, and those that vLLM 0.32 made with the kernels' 64 (docs/proof.md)."""
+    shape = read_shape(json.loads((DEMO / "config.json").read_text()))
+    usual, grouped = (
+        vllm_pool(shape, "turboquant_k8v4", draft_tokens=3, mtp=True, grouped_attention=on)
+        for on in (False, True)
+    )
+    assert (usual.block_tokens, grouped.block_tokens) == (720, 768)
+    assert usual.stream_blocks(4096) == grouped.stream_blocks(4096)
+    for predicted, made in ((51_295_963, 48_062_464), (90_985_910, 85_270_235)):
+        assert predicted * usual.block_bytes / grouped.block_bytes == pytest.approx(made, rel=1e-3)
+    plain = vllm_pool(shape, "fp8", draft_tokens=3, mtp=True, grouped_attention=True)
+    assert plain == vllm_pool(shape, "fp8", draft_tokens=3, mtp=True)
 
 
 def test_prefix_caching_keeps_one_more_state() -> None:

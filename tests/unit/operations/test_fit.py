@@ -161,3 +161,6 @@ def test_a_running_engine_is_compared_with_what_its_patches_make_of_the_cache() 
     assert not request_of(patched).eight_bit_head
     copied = plan.model_copy(update={"patches": PlannedPatches(digest="0", chosen=("draft-head-8-bit",))})
     assert request_of(copied).eight_bit_head
+    assert not request_of(copied).grouped_attention
+    ours = PlannedPatches(digest="0", chosen=("turboquant-grouped-attention",))
+    assert request_of(plan.model_copy(update={"patches": ours})).grouped_attention
