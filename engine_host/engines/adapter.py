@@ -5,12 +5,15 @@ from typing import Protocol
 
 import httpx
 
+from engine_host.core.outside import answers
 from engine_host.engines.readiness import READ_SECONDS
 from engine_host.engines.served_lines import ServedLines
 from engine_host.engines.stage_reader import StageReader
 from engine_host.protocol.engines import Readings, Verification
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.plans import LaunchPlan
+
+_MOST_BYTES = 1 << 20
 
 
 class Adapter(Protocol):
@@ -41,10 +44,10 @@ class Adapter(Protocol):
     async def healthy(self, client: httpx.AsyncClient) -> bool:
         """Return True if the engine can answer; False while it loads or does not listen yet."""
         try:
-            answer = await client.get("/health", timeout=READ_SECONDS)
-        except httpx.TransportError:
+            answer = await answers.fetch(client, "/health", most=_MOST_BYTES, seconds=READ_SECONDS)
+        except (httpx.TransportError, answers.AnswerError):
             return False
-        return answer.status_code == httpx.codes.OK
+        return answer.status == httpx.codes.OK
 
     async def verify(self, client: httpx.AsyncClient, plan: LaunchPlan, started_at: float) -> Verification:
         """Prove that it answers as the plan says. Raises HostError(engine_not_ready), httpx.HTTPError."""

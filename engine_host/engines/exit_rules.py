@@ -1,11 +1,14 @@
 """Why an engine ended, by a table of what it says in its log."""
 
 import re
+import signal
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from engine_host.engines.stage_reader import matched_part
 from engine_host.protocol.errors import Fix, Problem, Reason
+
+_LONGEST = 400
 
 
 @dataclass(frozen=True)
@@ -19,6 +22,14 @@ class ExitRule:
     fix: str
 
 
+def signal_name(number: int) -> str:
+    """Return the name of a signal; real-time signals have none but the first and the last."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"
+
+
 def explain_lines(
     lines: Iterable[str], rules: Sequence[ExitRule], model: str, version: str, code: int | None
 ) -> Problem | None:
@@ -26,7 +37,7 @@ def explain_lines(
     for line in map(matched_part, lines):
         for rule in rules:
             if found := re.search(rule.pattern, line):
-                groups = found.groupdict(default="")
+                groups = {name: said[:_LONGEST] for name, said in found.groupdict(default="").items()}
                 named = {"model": model, "version": version, **groups}
                 told = {name: value for name, value in groups.items() if value}
                 return Problem(

@@ -7,16 +7,23 @@ from prometheus_client.samples import Sample
 
 from engine_host.protocol.engines import Latency
 
+MOST_BYTES = 2 << 20
+"""Bytes of an answer with metrics; those of vLLM have 60 KB."""
+_LARGEST = 1e15
+
 
 class Metrics:
     """The samples of one answer, by name without the prefix; engines of one server are added up."""
 
     def __init__(self, text: str, prefix: str) -> None:
-        """Raises ValueError for text that is not in Prometheus' format."""
+        """Raises ValueError for text that is not in Prometheus' format.
+
+        A value that is legal there and no count (`inf`, `nan`) is left out.
+        """
         self._samples: dict[str, list[Sample]] = {}
         for family in text_string_to_metric_families(text):
             for sample in family.samples:
-                if sample.name.startswith(prefix):
+                if sample.name.startswith(prefix) and abs(sample.value) < _LARGEST:
                     self._samples.setdefault(sample.name.removeprefix(prefix), []).append(sample)
 
     def total(self, name: str, **labels: str) -> float | None:
@@ -92,5 +99,10 @@ def below(buckets: Sequence[tuple[float, float]], share: float) -> float | None:
 
 
 def whole(value: float | None) -> int | None:
-    """A counter as a number; `inf` and `nan` are legal in this text, and no count."""
-    return int(value) if value is not None and abs(value) < 1e15 else None
+    """A counter as a number; a sum of many may be none."""
+    return int(value) if value is not None and abs(value) < _LARGEST else None
+
+
+def share_of(part: float | None, drafts: float | None) -> float | None:
+    """Return a counter over the number of drafts; None before the first one."""
+    return part / drafts if part is not None and drafts is not None and drafts >= 1 else None

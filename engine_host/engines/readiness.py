@@ -9,7 +9,8 @@ from typing import Any
 import httpx
 
 from engine_host.core.errors import HostError
-from engine_host.engines.metrics import Metrics
+from engine_host.core.outside import answers
+from engine_host.engines.metrics import MOST_BYTES, Metrics
 from engine_host.protocol.engines import Verification
 from engine_host.protocol.errors import Reason
 
@@ -17,6 +18,9 @@ READ_SECONDS = 5.0
 # Repeats itself, so that an n-gram drafter finds something to draft.
 _WORDS = "one two three four five six seven eight " * 12
 _TOKENS = 16
+_MOST_BYTES = 4 << 20
+_MOST_NAMES, _LONGEST_NAME = 16, 120
+_LONGEST_ANSWER = 4000
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,16 +50,18 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
     can say whether it ended, and why.
     """
     try:
-        listed = await client.get("/v1/models", timeout=READ_SECONDS)
-        ids = [model.get("id") for model in listed.json().get("data", [])]
+        listed = await answers.fetch(client, "/v1/models", most=_MOST_BYTES, seconds=READ_SECONDS)
+        ids = _ids(listed.object())
         if probe.alias not in ids:
-            message = f"It lists {', '.join(map(str, ids)) or 'no model'}, not {probe.alias}."
-            raise _not_ready(message, {"listed": ids})
+            shown = [name[:_LONGEST_NAME] for name in ids[:_MOST_NAMES]]
+            raise _not_ready(
+                f"It lists {', '.join(shown) or 'no model'}, not {probe.alias}.", {"listed": shown}
+            )
         before = await _drafted(client, probe) if probe.speculation else None
         await _answers(client, probe)
         moved = await _drafts(client, probe, before) if probe.speculation else None
-    except (ValueError, AttributeError) as error:
-        raise _not_ready(f"It did not answer: {error}.", {"error": repr(error)}) from error
+    except ValueError as error:
+        raise _not_ready(f"It did not answer as it should: {error}.", {"error": repr(error)[:400]}) from error
     return Verification(
         model_listed=True,
         token_generated=True,
@@ -72,16 +78,24 @@ async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
         path = "/v1/completions"
         body |= {"prompt": _WORDS, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
         body |= probe.completion
-    answer = await client.post(path, json=body, timeout=probe.seconds)
-    content = answer.json()
-    tokens = int(content.get("usage", {}).get("completion_tokens", 0))
-    if not answer.is_success or not (content.get("data") if probe.embeddings else tokens > 0):
+    answer = await answers.fetch(client, path, most=_MOST_BYTES, seconds=probe.seconds, json=body)
+    content = answer.object()
+    usage = content.get("usage")
+    tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
+    generated = type(tokens) is int and tokens > 0
+    if not answer.is_success or not (content.get("data") if probe.embeddings else generated):
         message = "It gave no embedding." if probe.embeddings else "It generated no token."
-        raise _not_ready(message, {"status": answer.status_code, "answer": content})
+        raise _not_ready(message, {"status": answer.status, "answer": answer.text[:_LONGEST_ANSWER]})
+
+
+def _ids(listed: Mapping[str, Any]) -> list[str]:
+    models = listed.get("data")
+    named = [one.get("id") for one in models if isinstance(one, dict)] if isinstance(models, list) else []
+    return [name for name in named if isinstance(name, str)]
 
 
 async def _drafted(client: httpx.AsyncClient, probe: Probe) -> float | None:
-    answer = await client.get("/metrics", timeout=READ_SECONDS)
+    answer = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=READ_SECONDS)
     if not answer.is_success:
         return None
     return Metrics(answer.text, probe.metrics_prefix).total("spec_decode_num_drafts_total")

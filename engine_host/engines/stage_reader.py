@@ -7,11 +7,22 @@ from typing import ClassVar
 
 LONGEST_MATCHED = 2000
 """Characters of a line that patterns see: engines echo grammars and prompts of any length into their logs."""
+MOST_BUFFERS = 64
+"""Sizes that are kept of one start; an engine with eight GPUs and a drafter prints about 40."""
+NUMBER = r"[0-9]{1,12}(?:\.[0-9]{1,6})?"
+"""The pattern of a size as engines print it."""
+_MOST_BYTES = 1 << 60
 
 
 def matched_part(line: str) -> str:
     """Return the part of a log line that patterns are tried on."""
     return line[:LONGEST_MATCHED]
+
+
+def size_of(number: str, unit: int) -> int:
+    """Return the bytes of a printed size; what no machine has is 0."""
+    size = round(float(number) * unit)
+    return size if size < _MOST_BYTES else 0
 
 
 @dataclass(frozen=True)
@@ -51,6 +62,13 @@ class StageReader:
     def measure(self, line: str) -> bool:
         """Note the sizes that a line tells; True where one changed."""
         raise NotImplementedError
+
+    def keep(self, name: str, size: int) -> bool:
+        """Note the bytes of a buffer, by its name; False where so many are known that it is no real one."""
+        if name not in self.buffers and len(self.buffers) >= MOST_BUFFERS:
+            return False
+        self.buffers[name] = size
+        return True
 
     def detail(self) -> str:
         """Return the sizes that are known so far, in words."""

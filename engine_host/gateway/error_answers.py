@@ -8,6 +8,7 @@ from enum import Enum
 from typing import Any
 
 from engine_host.core.bounds.cut_text import cut_text
+from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Problem, Reason
 
 _TYPES = {
@@ -135,11 +136,15 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
     prompt that is too long become the code that agents look for. Other fields (`n_ctx`, `n_prompt_tokens`)
     are kept.
     """
+    # Three digits may be any; what no server answers is the engine's own fault.
+    status = status if 400 <= status < 600 else 502
     error = _error_object(body)
     kind = str(error.get("type") or "")
     code = error.get("code")
     text = error.get("message")
-    known = "context_length_exceeded" if error.get("param") in _TOO_LONG else _ENGINE_CODES.get(kind)
+    param = error.get("param")
+    too_long = isinstance(param, str) and param in _TOO_LONG
+    known = "context_length_exceeded" if too_long else _ENGINE_CODES.get(kind)
     if known is None:
         known = code if isinstance(code, str) and code else kind or f"engine_{status}"
     figures = (
@@ -148,7 +153,6 @@ def engine_fault(status: int, body: bytes) -> EndpointError:
         if name not in {"message", "type", "param", "code", "src"} and isinstance(value, int | float)
     )
     extra = {cut_text(name, _LONGEST_CODE): value for name, value in itertools.islice(figures, _MOST_FIGURES)}
-    param = error.get("param")
     message = str(text) if text else f"The engine answered with status {status} and no error object."
     if kind == _NOT_VALID and isinstance(param, str):
         field_name = param.removeprefix("body.")
@@ -176,7 +180,7 @@ def unreadable(fault: EndpointError) -> EndpointError:
 def _error_object(body: bytes) -> dict[str, Any]:
     """The error object in an engine's answer, or the body's text as its message."""
     try:
-        value = json.loads(body)
+        value = json_text.parse(body)
     except ValueError:
         return {"message": body.decode("utf-8", "replace").strip()[:500]}
     if not isinstance(value, dict):
@@ -222,6 +226,17 @@ def engine_unreachable(name: str) -> EndpointError:
 def too_long(fault: EndpointError) -> EndpointError:
     """The engine's words about a prompt that its context does not hold, with the code that agents know."""
     return replace(fault, status=400, code="context_length_exceeded", reason=Reason.CONTEXT_TOO_LONG)
+
+
+def odd_answer() -> EndpointError:
+    """The engine answered in no form that is known of it."""
+    return EndpointError(
+        502,
+        "engine_error",
+        "The engine's answer could not be read: it is not in the form that this kind of engine writes.",
+        Reason.ENGINE_CRASHED,
+        source="engine",
+    )
 
 
 def engine_ended(name: str, *, stopped: bool, message: str | None = None) -> EndpointError:

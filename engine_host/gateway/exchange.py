@@ -219,6 +219,12 @@ class Exchange:
         call = self._call
         return await refusal(self._target, call.path, call.body, status, body, call.reader)
 
+    @staticmethod
+    def _check_status(status: int) -> None:
+        """Raise EndpointError for a status that is neither an answer nor an error."""
+        if not 200 <= status < 300 and status < 400:
+            raise faults.odd_answer()
+
     def _is_stopped(self) -> bool:
         return self._stopped is not None
 
@@ -227,6 +233,7 @@ class Exchange:
         upstream = await self._open()
         await upstream.head()
         body = await upstream.rest(self._answer_limit)
+        self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
         infill = self._call.infill
@@ -245,6 +252,7 @@ class Exchange:
         while not await upstream.head(self._ping_interval):
             await self._begin()
             await self._send_piece(_PING)
+        self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, await upstream.rest())
         await self._begin()

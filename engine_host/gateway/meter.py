@@ -4,12 +4,12 @@ A stream is looked into only until its first content; from there the bytes pass 
 are parsed once, after the end. Nothing of the text is kept.
 """
 
-import json
 import re
 from dataclasses import dataclass
 from typing import Any
 
 from engine_host.core.bounds.newest import Newest
+from engine_host.core.outside import json_text
 from engine_host.core.sse import payloads
 
 _TAIL_PIECES = 8
@@ -29,6 +29,9 @@ _LAST_FRAME = re.compile(
 )
 _LONGEST_FINISH = 100
 _CONTENT_FIELDS = ("content", "reasoning_content", "reasoning", "tool_calls", "refusal")
+
+
+_LARGEST = 1 << 48
 
 
 @dataclass(frozen=True)
@@ -99,12 +102,11 @@ def _has_content(payload: bytes) -> bool:
 
 
 def _object(payload: bytes) -> dict[str, Any]:
-    """The JSON object in a frame; empty for `[DONE]` and for a frame cut off at the front."""
+    """The JSON object in a frame; empty for `[DONE]`, for one cut off at the front, for what is none."""
     try:
-        value = json.loads(payload)
+        return json_text.parse_object(payload)
     except ValueError:
         return {}
-    return value if isinstance(value, dict) else {}
 
 
 def _picked(answer: dict[str, Any]) -> dict[str, Any]:
@@ -126,15 +128,14 @@ def _picked(answer: dict[str, Any]) -> dict[str, Any]:
                 picked["finish"] = choice["finish_reason"]
     error = answer.get("error")
     if error:
-        picked["error"] = error.get("message") if isinstance(error, dict) else str(error)
+        picked["error"] = str((isinstance(error, dict) and error.get("message")) or error)
     return picked
 
 
 def figures_of(found: dict[str, Any]) -> Figures:
     """Figures out of `usage`, `timings`, `finish` and `error`, each where present."""
-    usage = found.get("usage") or {}
-    timings = found.get("timings") or {}
-    details = usage.get("prompt_tokens_details") or usage.get("input_tokens_details") or {}
+    usage, timings = _table(found, "usage"), _table(found, "timings")
+    details = _table(usage, "prompt_tokens_details") or _table(usage, "input_tokens_details")
     cached = _whole(
         details.get("cached_tokens"), usage.get("cache_read_input_tokens"), timings.get("cache_n")
     )
@@ -145,7 +146,8 @@ def figures_of(found: dict[str, Any]) -> Figures:
     generated = _whole(usage.get("completion_tokens"), usage.get("output_tokens"), timings.get("predicted_n"))
     rate = timings.get("predicted_per_second")
     # One token has no interval before it, so a rate of it is noise.
-    measured = isinstance(rate, int | float) and generated is not None and generated > 1
+    timed = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 <= rate < _LARGEST
+    measured = timed and generated is not None and generated > 1
     finish = found.get("finish")
     error = found.get("error")
     return Figures(
@@ -165,9 +167,14 @@ def figures_of_answer(body: bytes) -> Figures:
     return figures_of(_picked(_object(body)))
 
 
+def _table(found: dict[str, Any], name: str) -> dict[str, Any]:
+    value = found.get(name)
+    return value if isinstance(value, dict) else {}
+
+
 def _whole(*values: object) -> int | None:
-    """The first whole number among the values."""
+    """The first count among the values."""
     for value in values:
-        if isinstance(value, int) and not isinstance(value, bool):
+        if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < _LARGEST:
             return value
     return None

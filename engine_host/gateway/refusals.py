@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any
 
+from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
@@ -70,7 +71,10 @@ async def _is_too_long(target: Target, body: bytes) -> bool:
         return faults.engine_fault(status, answer).code == "context_length_exceeded"
     if status != 200:
         return False
-    counted = json.loads(answer)
+    try:
+        counted = json_text.parse_object(answer)
+    except ValueError:
+        return False
     count, most = counted.get("count"), counted.get("max_model_len")
     return isinstance(count, int) and isinstance(most, int) and count >= most
 

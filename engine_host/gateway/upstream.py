@@ -18,6 +18,10 @@ from engine_host.gateway.directory import Target
 _HIGH_WATER = 1 << 20
 """Bytes that wait for a slow client before reading from the engine pauses."""
 
+_MOST_HEADERS = 64 << 10
+_MOST_HEADER_LINES = 200
+"""Bytes and lines of an answer's headers; engines send some ten."""
+
 
 class UpstreamLostError(Exception):
     """The engine's connection ended before its answer was complete, or could not be made."""
@@ -46,6 +50,7 @@ class Upstream(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._chunks: list[bytes] = []
         self._held = 0
+        self._header_bytes = 0
         self._paused = False
         self._resume_timer: asyncio.TimerHandle | None = None
         self._headers_done = False
@@ -213,6 +218,10 @@ class Upstream(asyncio.Protocol):
 
     def on_header(self, name: bytes, value: bytes) -> None:
         """Keep one header, its name in lower case."""
+        self._header_bytes += len(name) + len(value)
+        if self._header_bytes > _MOST_HEADERS or len(self.headers) > _MOST_HEADER_LINES:
+            self.abort()
+            return
         self.headers[name.decode("latin-1").lower()] = value.decode("latin-1")
 
     def on_headers_complete(self) -> None:

@@ -3,6 +3,7 @@
 A compressed answer of some kilobytes may be gigabytes, so none is asked for and none is taken.
 """
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -71,10 +72,19 @@ async def fetch(
     seconds: float,
     json: Mapping[str, Any] | None = None,
 ) -> Body:
-    """Ask for a path, or send it a body. Raises AnswerError, httpx.HTTPError."""
+    """Ask for a path, or send it a body; all of it takes `seconds`. Raises AnswerError, httpx.HTTPError."""
     method = "GET" if json is None else "POST"
-    async with client.stream(method, path, json=json, headers=UNCOMPRESSED, timeout=seconds) as answer:
-        return Body(answer.status_code, await read(answer, most))
+    try:
+        async with (
+            asyncio.timeout(seconds),
+            client.stream(method, path, json=json, headers=UNCOMPRESSED, timeout=seconds) as answer,
+        ):
+            return Body(answer.status_code, await read(answer, most))
+    except TimeoutError as error:
+        # Byte by byte an answer may go on for ever.
+        import httpx
+
+        raise httpx.ReadTimeout(f"the answer took more than {seconds:g} s") from error
 
 
 def check_plain(answer: "httpx.Response") -> None:

@@ -4,9 +4,9 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.exit_rules import ExitRule, explain_lines
+from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
 from engine_host.engines.llamacpp.build.toolchain import processor_has_amx
-from engine_host.engines.stage_reader import StageReader
+from engine_host.engines.stage_reader import NUMBER, StageReader, size_of
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 WEIGHTS = "Weights"
@@ -17,20 +17,23 @@ _STAGES = (
     (WEIGHTS, re.compile(r"load_tensors: loading model tensors|load_model: loading model '")),
     (CONTEXT, re.compile(r"llama_context: constructing llama_context")),
     (WARM_UP, re.compile(r"warming up the model")),
-    (SERVING, re.compile(r"(?=.*(?:llama_server|init:|main:)).*listening on ")),
+    # Anchored: what looks ahead may begin at one place only.
+    (SERVING, re.compile(r"^(?=.*(?:llama_server|init:|main:)).*listening on ")),
 )
 
 # "0.00.022.984 I llama_kv_cache:        CPU KV buffer size =     0.53 MiB"
 _BUFFER = re.compile(
-    r"(?P<device>\S+)\s+(?P<kind>model|KV|RS|compute|output) buffer size\s*=\s*(?P<size>[\d.]+) MiB"
+    r"(?<!\S)(?P<device>\S{1,64}) {1,40}(?P<kind>model|KV|RS|compute|output) buffer size"
+    rf" {{0,9}}= {{0,20}}(?P<size>{NUMBER}) MiB"
 )
 _KINDS = {"model": "model", "KV": "KV", "RS": "recurrent state", "compute": "compute", "output": "output"}
 _CELLS = re.compile(
-    r"size\s*=\s*[\d.]+ MiB \(\s*(?P<cells>\d+) cells,\s*(?P<layers>\d+) layers,.*?"
-    r"K \((?P<k>[\w.]+)\).*?V \((?P<v>[\w.]+)\)"
+    rf"size {{0,9}}= {{0,20}}{NUMBER} MiB \( {{0,20}}(?P<cells>[0-9]{{1,12}}) cells,"
+    r" {0,20}(?P<layers>[0-9]{1,6}) layers,[^()]{0,80}\), {0,9}"
+    r"K \((?P<k>[\w.]{1,16})\)[^()]{0,60}V \((?P<v>[\w.]{1,16})\)"
 )
 # "attn_rot_k = 1"; from October 2026 "n_rot_k = 64", the size of the rotation.
-_ROTATION = re.compile(r"(?:attn_rot|n_rot)_(?P<which>[kv])\s*=\s*(?P<size>\d+)")
+_ROTATION = re.compile(r"(?:attn_rot|n_rot)_(?P<which>[kv]) {0,20}= {0,20}(?P<size>[0-9]{1,9})")
 _DRAFT = ("creating MTP draft context", "loading draft model")
 
 
@@ -62,12 +65,11 @@ class LlamaCppStageReader(StageReader):
             return False
         kind = _KINDS[found["kind"]]
         key = ("draft " if self._draft else "") + f"{found['device']} {kind}"
-        size = round(float(found["size"]) * 2**20)
+        size = size_of(found["size"], 2**20)
         # A sliding-window model prints one KV buffer for each of its two caches; a compute buffer is
         # printed again whenever it was laid out anew.
         adds = kind in {"KV", "model"}
-        self.buffers[key] = size + (self.buffers.get(key, 0) if adds else 0)
-        return size > 0
+        return self.keep(key, size + (self.buffers.get(key, 0) if adds else 0)) and size > 0
 
     def _fact(self, line: str) -> None:
         prefix = "draft " if self._draft else ""
@@ -121,7 +123,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, server: str
 
 
 def _crash(code: int, evidence: dict[str, object]) -> Problem:
-    name = signal.Signals(-code).name
+    name = signal_name(-code)
     amx = processor_has_amx()
     if code == -signal.SIGILL or (amx and code == -signal.SIGSEGV):
         return Problem(
@@ -177,7 +179,7 @@ _RULES = (
         "Correct the setting.",
     ),
     ExitRule(
-        r"failed to open GGUF file .*\((?P<said>[^)]*)\)",
+        r"failed to open GGUF file .{1,1500}\((?P<said>[^()]{1,120})\)",
         Reason.MODEL_FILE_MISSING,
         "The engine cannot open {model}: {said}.",
         "The file was moved, or its disk is not attached.",

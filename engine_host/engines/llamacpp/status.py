@@ -1,17 +1,20 @@
 """Read a running llama-server's metrics, and verify that it answers as its plan says."""
 
+import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import httpx
 
+from engine_host.core.outside import answers
+from engine_host.core.outside.answers import Body
 from engine_host.engines import readiness
 from engine_host.engines.adapter import Adapter
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT
 from engine_host.engines.llamacpp.log import LlamaCppStageReader, explain_exit
 from engine_host.engines.llamacpp.served_lines import LLAMA_CPP_LINES
-from engine_host.engines.metrics import Metrics, whole
+from engine_host.engines.metrics import MOST_BYTES, Metrics, share_of, whole
 from engine_host.engines.readiness import READ_SECONDS, Probe
 from engine_host.protocol.engine_settings.row import OFF
 from engine_host.protocol.engines import Readings, Verification
@@ -20,6 +23,9 @@ from engine_host.protocol.plans import LaunchPlan
 
 _PREFIX = "llamacpp:"
 _VERIFY_SECONDS = 120.0
+# A slot tells the parameters of its request, a grammar and a schema among them.
+_SLOTS_BYTES = 32 << 20
+_MOST_SLOTS = 1024
 
 
 class LlamaCppAdapter(Adapter):
@@ -67,11 +73,15 @@ async def read_status(client: httpx.AsyncClient) -> Readings:
     Prompts are counted when they were read, and the mean speed of those since it was last asked is a gauge
     of the server's own (metrics_flush_prompt in its server-context.cpp, b11549); 0 there is "none".
     """
-    metrics_answer = await client.get("/metrics", timeout=READ_SECONDS)
-    slots_answer = await client.get("/slots", timeout=READ_SECONDS)
-    metrics = Metrics(metrics_answer.text if metrics_answer.is_success else "", _PREFIX)
-    slots = _slots(slots_answer)
-    return readings(metrics, slots, time.time())
+    told = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=READ_SECONDS)
+    slots = await answers.fetch(client, "/slots", most=_SLOTS_BYTES, seconds=READ_SECONDS)
+    # A long text is read beside the loop.
+    return await asyncio.to_thread(_readings, told, slots)
+
+
+def _readings(told: Body, slots: Body) -> Readings:
+    metrics = Metrics(told.text if told.is_success else "", _PREFIX)
+    return readings(metrics, _slots(slots), time.time())
 
 
 def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: float) -> Readings:
@@ -84,6 +94,7 @@ def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: fl
     drafts = metrics.total("spec_decode_num_drafts_total")
     drafted = metrics.total("spec_decode_num_draft_tokens_total")
     accepted = metrics.total("spec_decode_num_accepted_tokens_total")
+    length = share_of(accepted, drafts)
     return Readings(
         at=at,
         slots_total=None if slots is None else len(slots),
@@ -98,11 +109,11 @@ def readings(metrics: Metrics, slots: Sequence[Mapping[str, Any]] | None, at: fl
         draft_tokens_total=whole(drafted) if speculative else None,
         draft_accepted_total=whole(accepted) if speculative else None,
         # The token that the model itself gives in each step counts: without drafts the length is 1.
-        acceptance_length=1 + accepted / drafts if speculative and drafts and accepted is not None else None,
+        acceptance_length=1 + length if speculative and length is not None else None,
     )
 
 
-def _slots(answer: httpx.Response) -> list[Mapping[str, Any]] | None:
+def _slots(answer: Body) -> list[Mapping[str, Any]] | None:
     if not answer.is_success:
         return None
     try:
@@ -111,13 +122,14 @@ def _slots(answer: httpx.Response) -> list[Mapping[str, Any]] | None:
         return None
     if not isinstance(content, list):
         return None
-    return [slot for slot in content if isinstance(slot, dict)]
+    return [slot for slot in content[:_MOST_SLOTS] if isinstance(slot, dict)]
 
 
 def _number(slot: Mapping[str, Any], name: str) -> int:
     # A slot that never had a request says nothing of tokens: it holds none.
     value = slot.get(name, 0)
-    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0
+    known = isinstance(value, int | float) and not isinstance(value, bool) and 0 <= value < 1e15
+    return int(value) if known else 0
 
 
 def _decoded(slot: Mapping[str, Any]) -> int:

@@ -4,6 +4,8 @@ from engine_host.protocol.engines import Readings
 
 # Below this many seconds a difference of counters says more about the clock than about the engine.
 _SHORTEST = 0.05
+# Tokens a second; a time that says more is none.
+_FASTEST = 1e12
 
 
 def with_rates(before: Readings | None, now: Readings) -> Readings:
@@ -31,7 +33,7 @@ def _prefill(before: Readings, now: Readings) -> float | None:
         return now.prefill_rate
     tokens = _gained(before.timed_prompt_tokens, now.timed_prompt_tokens)
     seconds = _gained(before.timed_prompt_seconds, now.timed_prompt_seconds)
-    if tokens and seconds:
+    if tokens and seconds and tokens / seconds < _FASTEST:
         return tokens / seconds
     # Counted without a time, or perhaps under way: the engine does read prompts, and nobody knows how fast.
     counted = _gained(before.prompt_tokens_total, now.prompt_tokens_total)

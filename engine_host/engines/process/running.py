@@ -129,7 +129,12 @@ class RunningEngine:
         """Why the process ended, once its whole log was read."""
         if self._following is not None:
             await asyncio.wait({self._following}, timeout=10.0)
-        return self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)
+        return await self._explained()
+
+    async def _explained(self) -> Problem:
+        """The reason of its end; thousands of lines are looked through in a thread."""
+        code, tail = self.process.exit_code, tuple(self._tail)
+        return await asyncio.to_thread(self._adapter.explain_exit, code, tail, self._plan)
 
     def begin_stage(self, name: str, detail: str = "") -> None:
         """A stage begins; the one before it ends."""
@@ -173,8 +178,7 @@ class RunningEngine:
                     self.begin_stage(stage.name, stage.detail)
         self._woken.set()
         self.end_stage()
-        problem = self._adapter.explain_exit(self.process.exit_code, tuple(self._tail), self._plan)
-        self.ended(problem)
+        self.ended(await self._explained())
 
     async def _poll(self) -> None:
         quiet = 0

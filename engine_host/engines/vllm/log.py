@@ -4,8 +4,8 @@ import re
 import signal
 from collections.abc import Sequence
 
-from engine_host.engines.exit_rules import ExitRule, explain_lines
-from engine_host.engines.stage_reader import StageReader, matched_part
+from engine_host.engines.exit_rules import ExitRule, explain_lines, signal_name
+from engine_host.engines.stage_reader import NUMBER, StageReader, matched_part, size_of
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 CONFIGURE = "Configuration"
@@ -18,7 +18,7 @@ SERVING = "Serving"
 
 # "(EngineCore pid=2900) INFO 11-21 03:24:50 [kv_cache_utils.py:2327] CPU KV cache size: 465,920 tokens, …"
 _STAGES = (
-    (CONFIGURE, re.compile(r"Resolved architecture: (?P<detail>\S+)")),
+    (CONFIGURE, re.compile(r"Resolved architecture: (?P<detail>\S{1,200})")),
     (WEIGHTS, re.compile(r"Starting to load model (?P<detail>.+?)\.\.\.$")),
     (
         COMPILE,
@@ -28,15 +28,15 @@ _STAGES = (
     (MEMORY, re.compile(r"Model loading took (?P<detail>\S+ GiB)|Warming up done|torch\.compile took")),
     (GRAPHS, re.compile(r"GPU KV cache size: (?P<detail>[\d,]+ tokens)")),
     (WARM_UP, re.compile(r"CPU KV cache size: (?P<detail>[\d,]+ tokens)")),
-    (SERVING, re.compile(r"init engine \(.*\) took (?P<init>.+? s)\b")),
+    (SERVING, re.compile(r"init engine \([^()]{0,120}\) took (?P<init>[\d.]{1,12} s)\b")),
     (SERVING, re.compile(r"Starting vLLM server on")),
 )
 _GIB = re.compile(
-    r"Model loading took (?P<weights>[\d.]+) GiB|Available KV cache memory: (?P<kv>[\d.]+) GiB|"
-    r"Graph capturing finished in \S+ secs, took (?P<graphs>[\d.]+) GiB|"
-    r"Explicitly set \((?P<cpu_kv>[\d.]+)/[\d.]+\) GiB for KV cache|"
+    rf"Model loading took (?P<weights>{NUMBER}) GiB|Available KV cache memory: (?P<kv>{NUMBER}) GiB|"
+    rf"Graph capturing finished in \S{{1,20}} secs, took (?P<graphs>{NUMBER}) GiB|"
+    rf"Explicitly set \((?P<cpu_kv>{NUMBER})/{NUMBER}\) GiB for KV cache|"
     # Of the patch draft-head-8-bit, after vLLM has told what the model took.
-    r"copy of the output matrix in 8 bits: \d+ x \d+, (?P<copy>[\d.]+) GiB"
+    rf"copy of the output matrix in 8 bits: \d{{1,12}} x \d{{1,12}}, (?P<copy>{NUMBER}) GiB"
 )
 _BUFFERS = {"weights": "model", "kv": "KV", "graphs": "CUDA graphs", "cpu_kv": "KV", "copy": "draft head"}
 _ERROR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception|Interrupt))\b: (?P<said>.*)")
@@ -63,7 +63,7 @@ class VllmStageReader(StageReader):
             return False
         for group, value in found.groupdict().items():
             if value is not None:
-                self.buffers[_BUFFERS[group]] = round(float(value) * 2**30)
+                self.keep(_BUFFERS[group], size_of(value, 2**30))
         return True
 
 
@@ -84,7 +84,7 @@ def explain_exit(code: int | None, lines: Sequence[str], model: str, version: st
     own_messages = [own for line in candidates if (own := _own_error(line))]
     own_message = next((own for own in own_messages if "[withheld:" not in own), None)
     if code is not None and code < 0:
-        name = signal.Signals(-code).name
+        name = signal_name(-code)
         killed = code == -signal.SIGKILL
         return Problem(
             reason=Reason.OUT_OF_MEMORY if killed and own_message is None else Reason.ENGINE_CRASHED,

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable, Mapping
 
-from engine_host.engines.metrics import Metrics, whole
+from engine_host.engines.metrics import Metrics, share_of, whole
 from engine_host.protocol.engines import Latency, Readings
 
 PREFIX = "vllm:"
@@ -24,11 +24,12 @@ def readings(text: str) -> Readings:
     running = whole(metrics.total("num_requests_running"))
     # 0 to 1; with several engines (data parallel) each has a cache of the same size.
     used = metrics.by_label("kv_cache_usage_perc", "engine")
-    usage = sum(used.values()) / len(used) if used else None
+    usage = min(max(sum(used.values()) / len(used), 0.0), 1.0) if used else None
     capacity = _capacity(metrics)
     drafts = metrics.total("spec_decode_num_drafts_total")
     accepted = metrics.total("spec_decode_num_accepted_tokens_total")
     computed = metrics.total("prompt_tokens_by_source_total", source="local_compute")
+    length = share_of(accepted, drafts)
     return Readings(
         at=time.time(),
         slots_busy=running,
@@ -46,7 +47,7 @@ def readings(text: str) -> Readings:
         draft_tokens_total=whole(metrics.total("spec_decode_num_draft_tokens_total")),
         draft_accepted_total=whole(accepted),
         # The token that the model itself gives in each step counts: without drafts the length is 1.
-        acceptance_length=1 + accepted / drafts if drafts and accepted is not None else None,
+        acceptance_length=None if length is None else 1 + length,
         acceptance_by_position=_by_position(metrics, drafts),
         prefix_queries_total=whole(metrics.total("prefix_cache_queries_total")),
         prefix_hits_total=whole(metrics.total("prefix_cache_hits_total")),
@@ -65,12 +66,14 @@ def _by_position(metrics: Metrics, drafts: float | None) -> tuple[float, ...]:
     accepted: Mapping[str, float] = metrics.by_label(
         "spec_decode_num_accepted_tokens_per_pos_total", "position"
     )
-    if not drafts:
+    if drafts is None or drafts < 1:
         return ()
-    return tuple(accepted[position] / drafts for position in sorted(accepted, key=int))
+    places = [place for place in accepted if place.isascii() and place.isdigit() and len(place) < 4]
+    return tuple(accepted[place] / drafts for place in sorted(places, key=int))
 
 
 def _capacity(metrics: Metrics) -> int | None:
     """Tokens that the KV cache holds, as vLLM itself says: blocks times block size is wrong for hybrids."""
     tokens = metrics.label("cache_config_info", "kv_cache_size_tokens")
-    return int(tokens) if tokens and tokens.isdigit() else None
+    known = tokens is not None and tokens.isascii() and tokens.isdigit() and len(tokens) < 16
+    return int(tokens) if known and tokens else None

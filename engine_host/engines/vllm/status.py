@@ -1,10 +1,13 @@
 """vLLM as the manager sees it: health, the proof that it answers as its plan says, readings."""
 
+import asyncio
 from collections.abc import Sequence
 
 import httpx
 
+from engine_host.core.outside import answers
 from engine_host.engines.adapter import Adapter
+from engine_host.engines.metrics import MOST_BYTES
 from engine_host.engines.readiness import READ_SECONDS, Probe, verify_ready
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT, speculation_method
 from engine_host.engines.vllm.log import VllmStageReader, explain_exit
@@ -53,9 +56,11 @@ class VllmAdapter(Adapter):
 
     async def read(self, client: httpx.AsyncClient) -> Readings:
         """Read vLLM's metrics. Raises httpx.HTTPError, ValueError."""
-        answer = await client.get("/metrics", timeout=READ_SECONDS)
-        answer.raise_for_status()
-        return readings(answer.text)
+        answer = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=READ_SECONDS)
+        if not answer.is_success:
+            raise ValueError(f"/metrics was answered with status {answer.status}")
+        # A long text is read beside the loop.
+        return await asyncio.to_thread(readings, answer.text)
 
     def explain_exit(self, code: int | None, tail: Sequence[str], plan: LaunchPlan) -> Problem:
         """Why vLLM ended by itself, from its exit code and its last lines."""

@@ -8,6 +8,8 @@ import json
 from collections import defaultdict
 from typing import Any
 
+from engine_host.core.outside import json_text
+from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai.frames import WholeFrames
 
 
@@ -24,7 +26,7 @@ class CompletionLogprobs:
 
     def convert(self, body: bytes) -> bytes:
         """An answer that was not streamed."""
-        return json.dumps(self._converted(json.loads(body)), ensure_ascii=False).encode()
+        return self._converted(body)
 
     def feed(self, data: bytes) -> bytes:
         """The whole frames in what has come of a stream so far."""
@@ -38,14 +40,20 @@ class CompletionLogprobs:
     def _frame(self, frame: bytes) -> bytes:
         if b'"logprobs"' not in frame or not frame.startswith(b"data:"):
             return frame
-        return b"data: " + json.dumps(self._converted(json.loads(frame[5:])), ensure_ascii=False).encode()
+        return b"data: " + self._converted(frame[5:])
 
-    def _converted(self, answer: dict[str, Any]) -> dict[str, Any]:
-        for choice in answer.get("choices") or ():
-            logprobs = choice.get("logprobs")
-            if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
-                choice["logprobs"] = self._form(choice.get("index", 0), logprobs["content"])
-        return answer
+    def _converted(self, content: bytes) -> bytes:
+        """The same answer with its log probabilities in that form. Raises EndpointError(502)."""
+        try:
+            answer = json_text.parse_object(content)
+            for choice in answer.get("choices") or ():
+                logprobs = choice.get("logprobs")
+                if isinstance(logprobs, dict) and isinstance(logprobs.get("content"), list):
+                    choice["logprobs"] = self._form(choice.get("index", 0), logprobs["content"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            # Of an engine that writes another form than the one that this is for.
+            raise faults.odd_answer() from error
+        return json.dumps(answer, ensure_ascii=False).encode()
 
     def _form(self, index: int, tokens: list[dict[str, Any]]) -> dict[str, Any]:
         offsets = []

@@ -8,6 +8,7 @@ form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is p
 import json
 from typing import Any
 
+from engine_host.core.outside import json_text
 from engine_host.core.sse import payloads
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.meter import Figures, figures_of
@@ -103,10 +104,10 @@ class InfillAnswer:
 
     def convert(self, body: bytes) -> bytes:
         """The OpenAI answer for a whole answer of `/infill`."""
-        value = json.loads(body)
+        value = _object(body)
         self._last = value
         choice = {
-            "text": value.get("content", ""),
+            "text": _text(value),
             "index": 0,
             "logprobs": None,
             "finish_reason": _finish(value),
@@ -119,12 +120,12 @@ class InfillAnswer:
     def _frame(self, payload: bytes) -> tuple[bytes, bool]:
         if payload == b"[DONE]":
             return b"", False
-        value = json.loads(payload)
+        value = _object(payload)
         if "error" in value:
             fault = faults.engine_fault(500, payload)
             self._error = fault.message
             return fault.frame(), False
-        text = value.get("content") or ""
+        text = _text(value)
         frames = b""
         if text:
             frames += self._choice(text, None)
@@ -148,17 +149,34 @@ def _finish(value: dict[str, Any]) -> str:
 
 def _usage(value: dict[str, Any]) -> dict[str, Any]:
     """`usage` from the native counters; `timings.cache_n` is what was reused, `tokens_cached` is not."""
-    prompt = int(value.get("tokens_evaluated") or 0)
-    generated = int(value.get("tokens_predicted") or 0)
+    prompt, generated = _count(value.get("tokens_evaluated")), _count(value.get("tokens_predicted"))
     usage: dict[str, Any] = {
         "prompt_tokens": prompt,
         "completion_tokens": generated,
         "total_tokens": prompt + generated,
     }
-    cached = (value.get("timings") or {}).get("cache_n")
+    timings = value.get("timings")
+    cached = timings.get("cache_n") if isinstance(timings, dict) else None
     if isinstance(cached, int):
         usage["prompt_tokens_details"] = {"cached_tokens": cached}
     return usage
+
+
+def _object(content: bytes) -> dict[str, Any]:
+    """The object that the engine wrote. Raises EndpointError(502) for everything else."""
+    try:
+        return json_text.parse_object(content)
+    except ValueError as error:
+        raise faults.odd_answer() from error
+
+
+def _text(value: dict[str, Any]) -> str:
+    content = value.get("content")
+    return content if isinstance(content, str) else ""
+
+
+def _count(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
 def _json(value: object) -> bytes:

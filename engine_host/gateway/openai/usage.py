@@ -7,6 +7,7 @@ clients that did not ask for it read `choices[0]` of every frame.
 import json
 from typing import Any
 
+from engine_host.core.outside import json_text
 from engine_host.gateway.openai.frames import WholeFrames
 
 _NO_CHOICES = b'"choices":[]'
@@ -48,7 +49,7 @@ def _is_usage(frame: bytes) -> bool:
     if _NO_CHOICES not in frame or not frame.startswith(b"data:"):
         return False
     try:
-        value = json.loads(frame[5:])
+        value = json_text.parse_object(frame[5:])
     except ValueError:
         return False
-    return isinstance(value, dict) and value.get("choices") == [] and isinstance(value.get("usage"), dict)
+    return value.get("choices") == [] and isinstance(value.get("usage"), dict)

@@ -418,3 +418,39 @@ def test_an_engines_huge_error_reaches_the_client_whole_and_the_log_cut(world: A
             assert len(kept.model_dump_json()) < 10_000
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    ("status", "stream"), [(999, True), (304, False), (150, False), (700, True), (301, True)]
+)
+def test_a_status_that_no_server_sends_is_the_engines_fault(
+    world: Any, scripts: Any, status: int, stream: bool
+) -> None:
+    async def go() -> None:
+        async with (
+            world(scripts.answers(status, b'{"error": {"message": "x"}}')) as served,
+            httpx.AsyncClient(base_url=served.url) as client,
+        ):
+            answer = await client.post(CHAT, json={**HELLO, "stream": stream})
+            assert answer.status_code == 502
+            assert answer.json()["error"]["message"]
+            assert served.activity[-1] == ("e1", 0)
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'{"error": {"param": ["a"], "message": "x"}}',
+        b'{"error": {"param": {}, "type": [], "code": {}, "message": {"a": 1}}}',
+        b'{"error": {"message": "\\ud800"}}',
+        b'{"error": {"message": "x", "n_ctx": 1e999}}',
+        b"[" * 100_000,
+    ],
+)
+def test_an_engines_error_of_any_form_can_be_sent(body: bytes) -> None:
+    fault = engine_fault(400, body)
+    assert fault.message
+    assert json.loads(fault.encoded())["error"]["message"] == fault.message
+    assert fault.problem().model_dump_json()

@@ -118,3 +118,24 @@ def test_a_line_whose_text_was_withheld_explains_nothing() -> None:
         "0.1.1.2 E srv  send_error: [withheld: 9 bytes]",
     ]
     assert "failed to decode" in explain_exit(1, lines, "m", "s").message
+
+
+@pytest.mark.parametrize("number", ["1.2.3", "..", "9" * 400, "²", "٣", "1e9"])
+def test_a_size_that_is_none_ends_nothing(number: str) -> None:
+    reader = LlamaCppStageReader()
+    reader.feed("load_tensors: loading model tensors")
+    assert reader.feed(f"x: CPU KV buffer size = {number} MiB") is None
+    assert reader.buffers == {}
+
+
+def test_a_flood_of_buffers_is_no_machine() -> None:
+    reader = LlamaCppStageReader()
+    for n in range(1000):
+        reader.feed(f"x: GPU{n} KV buffer size = 1.0 MiB")
+    assert len(reader.buffers) == 64
+
+
+def test_a_name_with_brackets_is_no_reason() -> None:
+    line = "gguf_init: failed to open GGUF file '/m/a (1) (2).gguf' (No such file or directory)"
+    problem = explain_exit(1, [line], "a", "s")
+    assert "cannot open a: No such file or directory" in problem.message

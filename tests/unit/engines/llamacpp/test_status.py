@@ -1,7 +1,7 @@
 """Readings from llama-server's metrics and slots, and the proof that it is ready."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from typing import Any
 
 import httpx
@@ -10,6 +10,7 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.engines.llamacpp.status import read_status, readings, verify_ready
 from engine_host.engines.metrics import Metrics
+from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 
 METRICS = """\
@@ -106,7 +107,7 @@ def test_ready() -> None:
         (server(listed="y"), "off", "It lists y, not x"),
         (server(tokens=0), "off", "no token"),
         (server([3, *[3] * 40]), "draft-mtp", "nothing was drafted"),
-        (lambda _request: httpx.Response(200, text="<html>"), "off", "did not answer"),
+        (lambda _request: httpx.Response(200, text="<html>"), "off", "did not answer as it should"),
     ],
 )
 def test_not_ready(answer: Answer, speculation: str, words: str) -> None:
@@ -128,3 +129,55 @@ def test_a_server_without_slots_still_gives_what_it_has() -> None:
         assert now.prompt_tokens_total == 468
 
     asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"[" * 100_000,
+        b'{"data": null}',
+        b'{"data": [1, null, {"id": ["x"]}]}',
+        b'{"data": [{"id": "x"}], "usage": null}',
+        b'{"data": [{"id": "x"}], "usage": {"completion_tokens": "many"}}',
+        b'{"data": [{"id": "x"}], "usage": {"completion_tokens": 1e999}}',
+        b'{"data": [{"id": "x"}], "usage": {"completion_tokens": true}}',
+        b"\xff",
+        b"x" * (8 << 20),
+    ],
+    ids=lambda body: str(body[:40]),
+)
+def test_an_answer_of_another_form_is_not_ready(body: bytes) -> None:
+    with pytest.raises(HostError) as caught:
+        verified(lambda _request: httpx.Response(200, content=body))
+    assert caught.value.reason is Reason.ENGINE_NOT_READY
+    assert len(caught.value.problem.model_dump_json()) < 20_000
+
+
+@pytest.mark.parametrize("number", ["1e999", "-5", "1e300", "true", '"x"', "null", "99999999999999999999999"])
+def test_slots_with_numbers_that_none_has_hold_nothing(number: str) -> None:
+    tokens = f'"n_ctx": {number}, "n_prompt_tokens": {number}, "next_token": [{{"n_decoded": {number}}}]'
+    slot = f'[{{"is_processing": true, {tokens}}}]'
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=METRICS if request.url.path == "/metrics" else slot)
+
+    async def run() -> None:
+        async with client(answer) as connected:
+            now = await read_status(connected)
+            assert now.kv_tokens in {None, 0}
+            assert Readings.model_validate_json(now.model_dump_json()) == now
+
+    asyncio.run(run())
+
+
+def test_an_engine_that_drips_its_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("engine_host.engines.readiness.READ_SECONDS", 0.1)
+
+    class Drip(httpx.AsyncByteStream):
+        async def __aiter__(self) -> AsyncIterator[bytes]:
+            while True:
+                yield b" "
+                await asyncio.sleep(0.02)
+
+    with pytest.raises(httpx.ReadTimeout):
+        verified(lambda _request: httpx.Response(200, stream=Drip()))

@@ -65,3 +65,11 @@ def test_a_rate_is_never_negative_and_only_between_two_times(
         assert before[2] is not None
         assert now[2] is not None
         assert now[0] > before[0]
+
+
+def test_a_time_that_is_none_gives_no_rate() -> None:
+    before = readings(10, 100, 40).model_copy(
+        update={"timed_prompt_tokens": 0.0, "timed_prompt_seconds": 0.0}
+    )
+    told = {"timed_prompt_tokens": 5.0, "timed_prompt_seconds": 1e-320}
+    assert with_rates(before, readings(11, 105, 40).model_copy(update=told)).prefill_rate is None

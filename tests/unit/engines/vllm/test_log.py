@@ -151,3 +151,17 @@ def test_an_error_whose_text_was_withheld_does_not_hide_what_is_known() -> None:
     assert problem.message == "vLLM's worker VllmWorker-0 ended without a word, and vLLM with it."
     alone = explain_exit(1, [error], "m", "0.32")
     assert "RuntimeError (its text may hold a request" in alone.message
+
+
+@pytest.mark.parametrize("number", ["1..2", "9" * 400, "1.2.3", "²"])
+def test_a_size_that_is_none_ends_nothing(number: str) -> None:
+    reader = VllmStageReader()
+    reader.feed(f"Model loading took {number} GiB memory")
+    assert reader.buffers == {}
+
+
+@pytest.mark.parametrize("code", [-40, -64, -65, -1000])
+def test_a_signal_without_a_name_is_told(code: int) -> None:
+    problem = explain_exit(code, [], "m", "v")
+    assert problem.reason is Reason.ENGINE_CRASHED
+    assert problem.message.startswith("vLLM was ended by ")

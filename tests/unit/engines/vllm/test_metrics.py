@@ -4,6 +4,7 @@ import pytest
 
 from engine_host.engines.metrics import below, quantile
 from engine_host.engines.vllm.metrics import readings
+from engine_host.protocol.engines import Readings
 
 METRICS = """\
 # HELP vllm:num_requests_running Number of requests in model execution batches.
@@ -117,3 +118,28 @@ def test_a_quantile_in_the_first_bucket_is_only_known_to_be_below_its_bound() ->
 def test_broken_text_is_an_error_not_a_number() -> None:
     with pytest.raises(ValueError, match=r".+"):
         readings("vllm:num_requests_running{engine= 2.0\n")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "vllm:time_to_first_token_seconds_count inf",
+        "vllm:time_to_first_token_seconds_count nan",
+        'vllm:kv_cache_usage_perc{engine="0"} inf\nvllm:cache_config_info{kv_cache_size_tokens="9"} 1',
+        'vllm:cache_config_info{kv_cache_size_tokens="²"} 1',
+        f'vllm:cache_config_info{{kv_cache_size_tokens="{"9" * 5000}"}} 1',
+        "vllm:spec_decode_num_drafts_total 1\n"
+        'vllm:spec_decode_num_accepted_tokens_per_pos_total{position="x"} 1',
+        "vllm:spec_decode_num_drafts_total 1e-320\nvllm:spec_decode_num_accepted_tokens_total 5",
+        "vllm:spec_decode_num_drafts_total -1\nvllm:spec_decode_num_accepted_tokens_total 5",
+        "vllm:generation_tokens_total 1e300",
+    ],
+)
+def test_numbers_that_no_engine_counts_are_not_measured(text: str) -> None:
+    now = readings(text + "\n")
+    assert now.kv_tokens is None
+    assert now.kv_capacity in {None, 9}
+    assert now.acceptance_length is None
+    assert now.generated_tokens_total is None
+    assert now.acceptance_by_position == ()
+    assert Readings.model_validate_json(now.model_dump_json()) == now

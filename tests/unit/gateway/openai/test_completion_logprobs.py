@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from engine_host.gateway.error_answers import EndpointError
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 
 CONTENT = [
@@ -56,3 +57,26 @@ def test_a_stream_in_pieces_of_any_size(size: int) -> None:
     assert [one["choices"][0]["text"] for one in parsed] == ["é ", "c", ""]
     assert [one["choices"][0]["logprobs"]["text_offset"] for one in parsed[:2]] == [[0], [2]]
     assert parsed[2] == ended
+
+
+ODD = (
+    b"",
+    b"[]",
+    b"[" * 100_000,
+    b'{"choices": 5}',
+    b'{"choices": [5]}',
+    b'{"choices": [{"logprobs": {"content": [5]}}]}',
+    b'{"choices": [{"logprobs": {"content": [{"token": 5, "logprob": 1}]}}]}',
+    b'{"choices": [{"index": [], "logprobs": {"content": [{"token": "a"}]}}]}',
+    b'{"choices": [{"logprobs": {"content": []}}], "a": "\\ud800"}',
+)
+
+
+@pytest.mark.parametrize("content", ODD, ids=lambda content: str(content[:60]))
+def test_an_answer_of_another_form_is_the_engines_fault(content: bytes) -> None:
+    with pytest.raises(EndpointError) as caught:
+        CompletionLogprobs(1).convert(content)
+    assert (caught.value.status, caught.value.code) == (502, "engine_error")
+    if b'"logprobs"' in content:
+        with pytest.raises(EndpointError):
+            CompletionLogprobs(1).feed(b"data: " + content + b"\n\n")

@@ -122,3 +122,29 @@ def test_half_an_emoji_is_refused_and_a_whole_one_passes(world: Any, field: str)
             assert "x\U0001f600" in sent.values()
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("content", [b"", b"[]", b"[" * 100_000, b'"x"', b'{"content": "\\ud800"}', b"NaN"])
+def test_an_answer_of_another_form_is_the_engines_fault(content: bytes) -> None:
+    for act in (
+        lambda: InfillAnswer("id", "m", 0).convert(content),
+        lambda: InfillAnswer("id", "m", 0).feed(b"data: " + content + b"\n"),
+    ):
+        with pytest.raises(EndpointError) as caught:
+            act()
+        assert (caught.value.status, caught.value.code) == (502, "engine_error")
+
+
+def test_figures_of_another_form_are_not_measured() -> None:
+    answer = InfillAnswer("id", "m", 0)
+    odd = {
+        "content": ["x"],
+        "stop": True,
+        "tokens_evaluated": 1e300,
+        "tokens_predicted": True,
+        "timings": [1],
+    }
+    frames, first = answer.feed(b"data: " + json.dumps(odd).encode() + b"\n")
+    assert not first
+    assert b'"prompt_tokens":0' in frames or b"prompt_tokens" not in frames
+    assert answer.figures().decode_rate is None

@@ -1,0 +1,35 @@
+"""Figures of answers that anybody may have written."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine_host.gateway.meter import Figures, Meter, figures_of_answer
+
+ODD: list[dict[str, Any]] = [
+    {"usage": {"prompt_tokens_details": [1], "prompt_tokens": -1, "completion_tokens": 10**30}},
+    {"usage": {"prompt_tokens": True}, "timings": {"predicted_per_second": 1e300, "predicted_n": 5.5}},
+    {"usage": [1], "timings": "x", "choices": [1, {"finish_reason": ["x"]}]},
+    {"response": {"usage": {"input_tokens_details": "x"}}},
+    {"delta": {"stop_reason": {}}, "stop_reason": 5},
+]
+
+
+@pytest.mark.parametrize("odd", ODD, ids=str)
+def test_figures_that_no_engine_counts_are_not_measured(odd: dict[str, Any]) -> None:
+    assert figures_of_answer(json.dumps(odd).encode()) == Figures()
+
+
+@pytest.mark.parametrize(
+    "payload", [b"[" * 100_000, b"1e999", b'{"usage": {"prompt_tokens": 1e999}}', b"\xff"]
+)
+def test_what_is_no_frame_says_nothing(payload: bytes) -> None:
+    meter = Meter()
+    assert not meter.feed(b"data: " + payload + b"\n\n")
+    assert meter.figures() == Figures()
+
+
+def test_an_error_of_any_form_is_one() -> None:
+    for error in ({"message": None}, {"code": 5}, ["x"], "x", {"message": {"a": 1}}):
+        assert figures_of_answer(json.dumps({"error": error}).encode()).error is not None
