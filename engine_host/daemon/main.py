@@ -4,24 +4,23 @@ import asyncio
 import contextlib
 import json
 import logging
-import logging.handlers
 import os
 import signal
 import sys
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.api.app import control_app
-from engine_host.core import atomic_file
 from engine_host.core.event_log import EventLog
-from engine_host.core.log_buffer import LogBuffer, LogBufferHandler
+from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon.active_clients import ActiveClients
 from engine_host.daemon.core_dumps import refuse_core_dumps
 from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
+from engine_host.daemon.host_log import host_log
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded, control_refusal
 from engine_host.daemon.http_server import HttpServer
 from engine_host.daemon.memory import MemoryKeeper, trimmer
@@ -79,7 +78,7 @@ async def _claimed(options: ServeOptions, folders: Folders) -> int:
         settings.load()
         events = EventLog()
         log_buffer = LogBuffer(events.publish)
-        with _logging(folders, log_buffer, settings.current.host.log_level):
+        with host_log(folders, log_buffer, settings.current.host.log_level):
             await _run(options, instance, settings, events, log_buffer)
     finally:
         instance.release()
@@ -180,33 +179,3 @@ async def _owner_watch(watch: bool, host: Host, end: Callable[[], None]) -> Asyn
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
         transport.close()
-
-
-@contextlib.contextmanager
-def _logging(folders: Folders, log_buffer: LogBuffer, level: str) -> Iterator[None]:
-    """The host's own log: a file that is rotated, and the book that the window reads."""
-    try:
-        folders.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        to_file = logging.handlers.RotatingFileHandler(
-            folders.logs / "host.log", maxBytes=5_000_000, backupCount=3, encoding="utf-8"
-        )
-    except OSError as error:
-        raise atomic_file.saving_failed(folders.logs / "host.log", error) from error
-    to_file.setFormatter(logging.Formatter("%(asctime)s %(levelname)-7s %(name)s: %(message)s"))
-    to_book = LogBufferHandler(log_buffer, asyncio.get_running_loop())
-    to_book.setFormatter(logging.Formatter("%(name)s: %(message)s"))
-    root = logging.getLogger()
-    before = root.level
-    root.setLevel(level.upper())
-    # httpx tells of every poll of an engine at INFO, uvicorn of its own start twice.
-    logging.getLogger("httpx").setLevel(logging.WARNING)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)
-    for handler in (to_file, to_book):
-        root.addHandler(handler)
-    try:
-        yield
-    finally:
-        for handler in (to_file, to_book):
-            root.removeHandler(handler)
-            handler.close()
-        root.setLevel(before)
