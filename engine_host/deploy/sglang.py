@@ -5,16 +5,25 @@ The names are those of `python -m sglang.launch_server --help` as SGLang documen
 
 from engine_host.core.findings.table import finding
 from engine_host.deploy.spec import DeploySpec
+from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.protocol.engine_settings.row import SGLANG
-from engine_host.protocol.engine_settings.table import SETTINGS
+from engine_host.protocol.engine_settings.table import SETTINGS, flags_of
 from engine_host.protocol.plans import Finding
 
+# What is written here beside settings, and `--config`, which reads further arguments from a file.
+_OWNED = (
+    *("--model", "--model-path", "--served-model-name", "--revision"),
+    *("--host", "--port", "--api-key", "--config"),
+)
 # Means nothing where nothing else is said, and what is handed on as it is.
 _SILENT = ("draft_tokens", "extra_arguments")
 
 
 def arguments(spec: DeploySpec, model: str) -> tuple[tuple[str, ...], tuple[Finding, ...]]:
-    """Return the arguments of a start, and a finding for each setting that has no counterpart there."""
+    """Return the arguments of a start, and a finding for each setting that has no counterpart there.
+
+    Raises HostError(setting_invalid) for an extra argument that says one of them.
+    """
     argv = ["--model-path", model, "--served-model-name", spec.alias]
     if spec.model.revision and spec.model.path is None:
         argv += ["--revision", spec.model.revision]
@@ -27,6 +36,7 @@ def arguments(spec: DeploySpec, model: str) -> tuple[tuple[str, ...], tuple[Find
         words = argument.written(value) if argument is not None else None
         argv += words or ()
         lost += [f"{name}={value}"] if words is None else []
+    ARGPARSE.refuse_owned(spec.extra(), {**dict.fromkeys(_OWNED, ""), **flags_of(SGLANG)})
     argv += spec.extra()
     return tuple(argv), tuple(_lost(one) for one in lost)
 

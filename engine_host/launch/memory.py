@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine_host.core.errors import HostError
+from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.engines.vllm.command import speculation_method
 from engine_host.fit.estimate import Estimate, estimate, largest_context
 from engine_host.fit.parts import Basis
@@ -134,9 +135,8 @@ def vllm_start(
 def _hybrid_manager(arguments: Sequence[str]) -> bool | None:
     """Say whether the arguments switch vLLM's hybrid KV cache manager; None leaves it to vLLM."""
     name = "disable-hybrid-kv-cache-manager"
-    return {f"--{name}": False, f"--no-{name}": True}.get(
-        next((one for one in reversed(arguments) if one.endswith(name)), "")
-    )
+    named = [flag for one in arguments if (flag := ARGPARSE.name(one)) is not None and flag.endswith(name)]
+    return {f"--{name}": False, f"--no-{name}": True}.get(named[-1] if named else "")
 
 
 def vllm_needs(model: Model, start: Start) -> Estimate | None:

@@ -9,6 +9,7 @@ from typing import Any
 import psutil
 
 from engine_host.core.errors import HostError
+from engine_host.engines.flag_spelling import EXACT
 from engine_host.engines.llamacpp.servers import PLAIN_KV_TYPES, ServerCapabilities
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
@@ -30,6 +31,8 @@ _OWNED_FLAGS = frozenset(
         "-m", "--model", "-a", "--alias", "--host", "--port", "--slots", "--no-slots", "--metrics", "--jinja",
         "--no-jinja", "-lv", "--verbosity", "--log-verbosity", "--api-key", "--api-key-file", "--models-dir",
         "--models-preset", "-cram", "--cache-ram",
+        # Another model than the plan's.
+        "-mu", "--model-url", "-dr", "--docker-repo", "-hf", "-hfr", "--hf-repo", "-hff", "--hf-file",
     }
 )  # fmt: skip
 
@@ -150,9 +153,9 @@ def _arguments(
     return (_need(server, words[0]), *words[1:]) if words else ()
 
 
-def owned_flags() -> frozenset[str]:
-    """Return the flags that no extra argument may use: those of settings, and the adapter's own."""
-    return _OWNED_FLAGS | flags_of(LLAMA_CPP)
+def owned_flags() -> dict[str, str]:
+    """Return the flags that no extra argument may use, with the settings that say them instead."""
+    return {**dict.fromkeys(_OWNED_FLAGS, ""), **flags_of(LLAMA_CPP)}
 
 
 def _check_socket(server: ServerCapabilities, socket: Path) -> None:
@@ -243,24 +246,16 @@ def _embeddings(values: Mapping[str, Any], server: ServerCapabilities, start: Ll
 
 
 def _extra(arguments: tuple[str, ...], server: ServerCapabilities) -> list[str]:
+    owned = owned_flags()
+    # The server's own help says which spellings of a flag there are beside those that are known here.
+    for group in server.spellings:
+        setting = next((owned[flag] for flag in group if flag in owned), None)
+        if setting is not None:
+            owned |= dict.fromkeys(group, setting)
+    EXACT.refuse_owned(arguments, owned)
+    words = []
     for argument in arguments:
-        name = argument.partition("=")[0]
-        if not name.startswith("-") or _is_number(name):
-            continue
-        if name in owned_flags():
-            raise HostError(
-                Reason.SETTING_INVALID,
-                f"{name} cannot be an extra argument: this program sets it.",
-                fix="Use the setting of that name.",
-                evidence={"argument": argument},
-            )
-        _need(server, name)
-    return list(arguments)
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+        name = EXACT.name(argument) or ""
+        # In the spelling of its help: not every server takes another.
+        words.append((_need(server, name) if name else "") + argument[len(name) :])
+    return words

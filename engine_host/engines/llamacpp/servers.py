@@ -62,6 +62,8 @@ class ServerCapabilities:
     speculation: tuple[str, ...]
     devices: tuple[str, ...]
     has_unix_socket: bool
+    spellings: tuple[tuple[str, ...], ...] = ()
+    """Flags with several names, as its help lists them."""
 
     @property
     def choice(self) -> ServerChoice:
@@ -210,6 +212,7 @@ def capabilities(command: ServerCommand, version: str, usage: str, devices: str)
         speculation=parse_choices(usage, "--spec-type"),
         devices=parse_devices(devices),
         has_unix_socket=".sock" in block_of(usage, "--host"),
+        spellings=tuple(names for names, _ in _blocks(usage) if names[1:]),
     )
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.protocol.engine_settings.row import OFF, VLLM, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
@@ -31,7 +32,8 @@ _OWNED_FLAGS = frozenset(
         "--model", "--served-model-name", "--host", "--port", "--uds", "--skip-tokenizer-init",
         "--middleware", "--additional-config", "--disable-uvicorn-access-log", "--revision", "--api-key",
         "--ssl-keyfile", "--ssl-certfile", "--enable-prompt-tokens-details",
-        "--no-enable-prompt-tokens-details",
+        # It reads further arguments from a file, which nobody would see.
+        "--config",
     }
 )  # fmt: skip
 TURBOQUANT = "turboquant_"
@@ -159,9 +161,9 @@ def _variables(values: Mapping[str, Any], build: str, gpus: Sequence[str]) -> di
     return found
 
 
-def owned_flags() -> frozenset[str]:
-    """Return the flags that no extra argument may use: those of settings, and the adapter's own."""
-    return _OWNED_FLAGS | flags_of(VLLM)
+def owned_flags() -> dict[str, str]:
+    """Return the flags that no extra argument may use, with the settings that say them instead."""
+    return {**dict.fromkeys(_OWNED_FLAGS, ""), **flags_of(VLLM)}
 
 
 def speculative_config(speculation: str, draft_tokens: int) -> str | None:
@@ -279,15 +281,7 @@ def _check(values: Mapping[str, Any], build: str) -> None:
             evidence={"batch_invariant": True, "build": build},
         )
     check_speculation(values["speculation"])
-    for argument in values["extra_arguments"]:
-        name = argument.partition("=")[0]
-        if name in owned_flags():
-            raise HostError(
-                Reason.SETTING_INVALID,
-                f"{name} cannot be an extra argument: this program sets it.",
-                fix="Use the setting of that name.",
-                evidence={"argument": argument},
-            )
+    ARGPARSE.refuse_owned(values["extra_arguments"], owned_flags())
 
 
 def _check_socket(socket: Path) -> None:

@@ -185,7 +185,7 @@ class Overrides(Command):
             "share of the VRAM it may take",
             default=0.9,
             why="vLLM's usual share of the VRAM",
-            vllm=Argument("--gpu-memory-utilization"),
+            vllm=Argument("--gpu-memory-utilization", ("--device-memory-utilization",)),
             sglang=Argument("--mem-fraction-static"),
             build="cuda",
         ),
@@ -246,7 +246,11 @@ class Overrides(Command):
             default=OFF,
             why="measure what it gains on your prompts",
             llama_cpp=Argument("--spec-type", implied=(OFF,)),
-            vllm=Argument("--speculative-config", ("-sc",), implied=(OFF,)),
+            vllm=Argument(
+                "--speculative-config",
+                ("-sc", "--spec-method", "--spec-model", "--spec-tokens"),
+                implied=(OFF,),
+            ),
             sglang=Argument(implied=(OFF,)),
             kind="choice",
             option="--speculation",
@@ -262,7 +266,7 @@ class Overrides(Command):
             default=3,
             why="tokens drafted a step when speculation is on",
             unit="tokens",
-            llama_cpp=Argument("--spec-draft-n-max"),
+            llama_cpp=Argument("--spec-draft-n-max", ("--draft", "--draft-n", "--draft-max")),
             vllm=Argument(),
             sglang=Argument(),
             only_with="speculation",
@@ -379,9 +383,9 @@ def means_something(name: str, values: Mapping[str, Any]) -> bool:
     return not needed or values.get(needed, SETTINGS[needed].default) != OFF
 
 
-def flags_of(engine: str) -> frozenset[str]:
-    """Return every flag that says a setting to an engine."""
-    return frozenset().union(*(row.arguments[engine].flags for row in settings_of(engine)))
+def flags_of(engine: str) -> dict[str, str]:
+    """Return every flag that says a setting to an engine, with the setting's name."""
+    return {flag: row.name for row in settings_of(engine) for flag in row.arguments[engine].flags}
 
 
 def settings_by_option() -> dict[str, tuple[EngineSetting, ...]]:

@@ -137,6 +137,24 @@ def test_what_sglang_has_no_argument_for_is_told() -> None:
     assert told == {"speculation=mtp", "threads=4"}
 
 
+@pytest.mark.parametrize(
+    ("preset", "word"),
+    [
+        ("qwen3.6-35b-a3b-sglang-4xl4", "--context_length=4"),
+        ("qwen3.6-35b-a3b-sglang-4xl4", "--model-p"),
+        ("qwen3.6-27b-k8v4-2x24", "--max_model_len"),
+        ("demo-llamacpp", "--hf_repo"),
+    ],
+)
+def test_no_extra_argument_says_what_the_program_says(preset: str, word: str) -> None:
+    wanted = wanted_of(preset)
+    with pytest.raises(HostError) as caught:
+        deployed(
+            replace(wanted, values={**wanted.values, "extra_arguments": (word, "1")}), RenderTarget.DOCKER
+        )
+    assert caught.value.reason is Reason.SETTING_INVALID
+
+
 def test_gpus_are_named_in_every_targets_own_terms() -> None:
     wanted = by_uuid(wanted_of("qwen3.6-27b-k8v4-2x24"))
     first, second = wanted.gpus.uuids

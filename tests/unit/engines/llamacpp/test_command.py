@@ -24,7 +24,7 @@ SERVER = ServerCapabilities(
     version="0.5.0-dev",
     build=None,
     commit="0c1e570",
-    flags=owned_flags()
+    flags=frozenset(owned_flags())
     | {"--no-ui", "--no-kv-unified", "--offline", "--log-colors", "--pooling", "--no-repack", "--mlock"},
     kv_types=("f32", "f16", "q8_0", "q4_0"),
     speculation=("none", "draft-mtp", "ngram-mod"),
@@ -128,6 +128,19 @@ def test_what_the_server_lacks_is_said() -> None:
     assert refused(server=bare).reason is Reason.FLAG_UNSUPPORTED
     assert refused(server=replace(SERVER, has_unix_socket=False)).reason is Reason.FLAG_UNSUPPORTED
     assert refused(extra_arguments=("--unknown", "1")).reason is Reason.FLAG_UNSUPPORTED
+
+
+def test_every_name_that_the_servers_help_has_for_a_flag_of_ours_is_ours() -> None:
+    named = replace(SERVER, flags=SERVER.flags | {"--n-ctx"}, spellings=(("-c", "--ctx-size", "--n-ctx"),))
+    error = refused(server=named, extra_arguments=("--n_ctx", "5"))
+    assert (error.reason, error.problem.evidence["setting"]) == (Reason.SETTING_INVALID, "context")
+
+
+def test_a_flag_is_given_as_the_servers_help_spells_it() -> None:
+    assert argv(
+        extra_arguments=("--no_warmup_x", "a_b"),
+        server=replace(SERVER, flags=SERVER.flags | {"--no-warmup-x"}),
+    )[-2:] == ["--no-warmup-x", "a_b"]
 
 
 def test_extra_arguments_do_not_overrule() -> None:
