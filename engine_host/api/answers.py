@@ -24,6 +24,7 @@ _STATUS = {
     Reason.BAD_REQUEST: 400,
     Reason.SETTING_INVALID: 400,
     Reason.UNAUTHORIZED: 401,
+    Reason.CONSENT_NEEDED: 403,
     Reason.NOT_FOUND: 404,
     Reason.MODEL_FILE_MISSING: 404,
     Reason.PATCH_UNKNOWN: 404,

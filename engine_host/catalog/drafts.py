@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.checks import check_one
+from engine_host.catalog.demands import demands
 from engine_host.catalog.document import Document
 from engine_host.catalog.entries import Loaded, check, fault_of
 from engine_host.catalog.index import Catalog
@@ -66,7 +67,14 @@ def lint(catalog: Catalog, text: str, path: Path, file: str, saved: str = "") ->
     faults, resolved = judge(catalog, found)
     usable = all(fault.severity is not Severity.ERROR for fault in faults)
     preset = resolved.preset if resolved and usable else None
-    return PresetLint(faults=faults, preset=preset, resolved=resolved, diff=diff, data=found.document.data)
+    return PresetLint(
+        faults=faults,
+        preset=preset,
+        resolved=resolved,
+        diff=diff,
+        data=found.document.data,
+        demands=demands(found, catalog),
+    )
 
 
 def edited(text: str, changes: Iterable[PresetChange]) -> str:

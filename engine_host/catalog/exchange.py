@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from engine_host.catalog.demands import demands
 from engine_host.catalog.document import Document, KeyPath, invalid
-from engine_host.catalog.drafts import EXPORTED, judge
+from engine_host.catalog.drafts import EXPORTED, added, judge
 from engine_host.catalog.entries import Loaded, check
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
@@ -14,6 +15,7 @@ from engine_host.catalog.yaml_file import dump, parse
 from engine_host.core.errors import HostError
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import EntryKind, PresetVariation
+from engine_host.protocol.consents import Demand
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
@@ -27,12 +29,16 @@ _PARTS = {
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of checking an exported file: texts to write by path; `unchanged` are there already."""
+    """The result of checking an exported file: texts to write by path; `unchanged` are there already.
+
+    `demands` are what the entries that would be written ask for beyond harmless settings.
+    """
 
     id: str
     writes: tuple[tuple[Path, str], ...]
     unchanged: tuple[str, ...]
     faults: tuple[CatalogFault, ...]
+    demands: tuple[Demand, ...] = ()
 
 
 def export(catalog: Catalog, preset_id: str) -> str:
@@ -61,10 +67,12 @@ def check_import(
     unchanged: list[str] = []
     faults: list[CatalogFault] = []
     beside: list[Loaded[Any]] = []
+    asked: list[Demand] = []
     for part, one in entries.items():
         known = _known(catalog, _PARTS[part], one.entry.id)
         if known is None:
             beside.append(one)
+            asked += _demands(one, part, catalog)
             writes.append((one.path, dump(one.document.data)))
         elif known.document.data == one.document.data:
             unchanged.append(known.file)
@@ -73,6 +81,7 @@ def check_import(
         else:
             _may_replace(one, known, replacing)
             beside.append(one)
+            asked += _demands(one, part, catalog)
             writes.append((known.path, dump(one.document.data)))
     known = _known(catalog, EntryKind.PRESET, preset.entry.id)
     if known is not None and known.document.data == preset.document.data:
@@ -82,11 +91,17 @@ def check_import(
             _may_replace(preset, known, replacing)
         path = preset.path if known is None else known.path
         writes.append((path, dump(preset.document.data)))
+        asked += _demands(preset, "preset", added(catalog, beside))
     if writes:
         preset_faults, _resolved = judge(catalog, preset, beside)
         refuse(preset_faults)
         faults += preset_faults
-    return ImportResult(preset.entry.id, tuple(writes), tuple(unchanged), tuple(faults))
+    return ImportResult(preset.entry.id, tuple(writes), tuple(unchanged), tuple(faults), tuple(asked))
+
+
+def _demands(one: Loaded[Any], part: str, catalog: Catalog) -> list[Demand]:
+    """Return what an entry asks for, by its place in the whole file."""
+    return [demand.model_copy(update={"key": f"{part}.{demand.key}"}) for demand in demands(one, catalog)]
 
 
 def refuse(faults: tuple[CatalogFault, ...]) -> None:

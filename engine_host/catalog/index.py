@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 from engine_host.catalog.entries import Loaded
 from engine_host.core.did_you_mean import near_names, same_numbers
@@ -18,7 +19,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
 )
 from engine_host.protocol.errors import Fix, Reason
-from engine_host.protocol.presets import CatalogFault
+from engine_host.protocol.presets import CatalogFault, EntryOrigin
 
 
 @dataclass(frozen=True)
@@ -54,6 +55,24 @@ class Catalog:
         if hardware_id not in self.hardware:
             raise _no_hardware(hardware_id, self.hardware)
         return self.hardware[hardware_id]
+
+    def files_of(self, preset_id: str, hardware: str | None) -> list[Loaded[Any]]:
+        """Every file that a preset is resolved from. Raises HostError(not_found)."""
+        preset, variation = self.preset(preset_id), self.variations.get(preset_id)
+        files: list[Loaded[Any] | None] = [
+            self.engines.get(preset.engine),
+            self.hardware.get(hardware or ""),
+            self.models[preset.model],
+            self.profiles[preset.profile],
+            self.presets[variation.entry.extends if variation else preset_id],
+            variation,
+        ]
+        return [one for one in files if one is not None]
+
+    def own(self) -> list[Loaded[Any]]:
+        """Every usable file of a person's own."""
+        kinds = (self.engines, self.hardware, self.models, self.profiles, self.presets, self.variations)
+        return [one for kind in kinds for one in kind.values() if one.origin is EntryOrigin.USER]
 
     def ids(self) -> tuple[str, ...]:
         """Every preset's id, in order."""

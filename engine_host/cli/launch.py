@@ -5,6 +5,7 @@ import click
 from engine_host.cli.fit import VERDICTS
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.render import TARGETS, RenderOptions, render_options, write_down
+from engine_host.cli.start.consent import accept_option
 from engine_host.cli.start.follow import StartOptions, start
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
@@ -24,6 +25,7 @@ from engine_host.protocol.plans import LaunchRequest
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
 @click.option("--replace", is_flag=True, help="Replace the running engine, which is stopped first.")
+@accept_option
 @click.option("--render", "target", type=TARGETS, help="Start nothing: render the start for this target.")
 @render_options
 @command
@@ -36,6 +38,7 @@ def launch(
     dry_run: bool,
     detach: bool,
     replace: bool,
+    accept: str | None,
     target: str | None,
     rendering: RenderOptions,
 ) -> Exit | None:
@@ -56,7 +59,7 @@ def launch(
                 f"{' and '.join(conflicting)} cannot go with --render, which starts nothing."
             )
         with find_or_start() as hold:
-            write_down(out, hold.client, rendering, request, target)
+            write_down(out, hold.client, rendering, request, target, accept)
         return None
     if rendering.given:
         raise click.UsageError(
@@ -66,7 +69,7 @@ def launch(
     def about(client: ControlClient) -> str:
         return _verdict(client.call(ops.FIT, _question(request)))
 
-    start_options = StartOptions(dry_run=dry_run, detach=detach, replace=replace, about=about)
+    start_options = StartOptions(dry_run=dry_run, detach=detach, replace=replace, about=about, accept=accept)
     return start(out, start_options, lambda _client: request)
 
 

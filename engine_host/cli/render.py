@@ -14,6 +14,7 @@ from pydantic import TypeAdapter, ValidationError
 from engine_host.cli.output import Exit, Output, command
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.render_folder import write_files
+from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options, with_option
 from engine_host.cli.start.suggestions import with_near_names
@@ -158,12 +159,14 @@ _OPTIONS = (
 @click.option("--model", default="", metavar="MODEL", help="This model or file with the preset's settings.")
 @launch_options
 @render_options
+@accept_option
 @command
 def render(
     out: Output,
     wanted: str,
     target: str,
     model: str,
+    accept: str | None,
     options: LaunchOptions,
     rendering: RenderOptions,
 ) -> Exit | None:
@@ -178,16 +181,29 @@ def render(
             launch = options.request(model).model_copy(update={"preset": wanted})
         else:
             launch = options.request(wanted)
-        write_down(out, hold.client, rendering, launch, target)
+        write_down(out, hold.client, rendering, launch, target, accept)
     return None
 
 
 def write_down(
-    out: Output, client: ControlClient, options: RenderOptions, launch: LaunchRequest, target: str
+    out: Output,
+    client: ControlClient,
+    options: RenderOptions,
+    launch: LaunchRequest,
+    target: str,
+    accept: str | None = None,
 ) -> None:
     """Render a start, and print it or write it into the folder that was named. Raises HostError."""
+    request = options.request(launch, target)
+    again = ["sndr", "render", launch.preset or launch.model, "--target", target]
+    again += ["--hardware", options.hardware] if options.hardware else []
     try:
-        rendering = client.call(ops.RENDER, options.request(launch, target))
+        rendering = with_consent(
+            out,
+            accept,
+            again,
+            lambda consent: client.call(ops.RENDER, request.model_copy(update={"consent": consent})),
+        )
     except HostError as error:
         named = with_option(error, launch)
         raise with_near_names(client, named, launch.model or launch.preset or "") from error

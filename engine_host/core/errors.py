@@ -6,6 +6,7 @@ turns it into `{"error": …}`, the endpoint into OpenAI's form, a job into its 
 
 from typing import Any
 
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Fix, Problem, Reason
 
 
@@ -54,4 +55,17 @@ def defect(error: Exception) -> Problem:
         reason=Reason.INTERNAL,
         message=f"Unexpected error in the engine host: {type(error).__name__}: {error}",
         cause="This is a defect of the program; the host's log has the details.",
+    )
+
+
+def consent_needed(needed: ConsentNeeded, doing: str, command: str | None) -> HostError:
+    """The refusal of what a file from somebody else asks for, until a person consents to these contents."""
+    first, *others = needed.demands
+    more = "" if not others else f", and {len(others)} more"
+    return HostError(
+        Reason.CONSENT_NEEDED,
+        f"{', '.join(needed.files)} asks for what can do harm; {doing} needs your consent.",
+        cause=f"It asks for {first.what[:200]}{more}. {first.does}",
+        fix=Fix(text="Look at each thing that it asks for, and consent if you want them.", command=command),
+        evidence=needed.model_dump(mode="json"),
     )

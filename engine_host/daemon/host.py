@@ -49,6 +49,7 @@ from engine_host.operations.patches.of_engines import (
 )
 from engine_host.operations.patches.plan import PatchPlans
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
@@ -161,6 +162,7 @@ class Host:
             self._events,
             lambda: self._gpus.read().gpus,
         )
+        consents = PresetConsents(self._store)
         checks = PresetVerifyOperations(
             self._jobs, self._store, catalogue, self.models.listed, self._downloads
         )
@@ -179,7 +181,7 @@ class Host:
                 running=self.engines.alive,
                 run_folder=self._folders.run,
                 cache_folder=self._folders.cache,
-                find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads),
+                find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads, consents),
                 is_preset=catalogue.known,
                 machine=self._machine_state,
                 downloads=self._downloads,
@@ -242,7 +244,7 @@ class Host:
             self.fit,
             hub,
             catalogue,
-            OwnPresetOperations(catalogue),
+            OwnPresetOperations(catalogue, consents),
             checks,
             PresetVerdictOperations(
                 catalogue,
@@ -253,7 +255,12 @@ class Host:
                 self._downloads,
             ),
             EngineOperations(
-                self.engines, planner, bisections.refuse_others, self.gateway.request_log, self._events
+                self.engines,
+                planner,
+                bisections.refuse_others,
+                self.gateway.request_log,
+                self._events,
+                consents,
             ),
             DeployOperations(
                 catalogue,
@@ -266,6 +273,7 @@ class Host:
                 lambda: self._gpus.read().gpus,
                 resources,
                 DeployFit(catalogue, self.fit),
+                consents,
             ),
         )
         await self.engines.adopt()

@@ -23,6 +23,7 @@ from engine_host.engines.process.reaper import Reaper
 from engine_host.engines.process.running import START, RunningEngine
 from engine_host.engines.process.saved_engine import RememberedEngine
 from engine_host.engines.process.spawn import EngineProcess
+from engine_host.engines.unstartable import refuse_unstartable
 from engine_host.engines.vllm.environment_changing import refuse_changing
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -113,16 +114,9 @@ class EngineManager:
     def start(self, plan: LaunchPlan) -> Engine:
         """Start a plan, after stopping what runs; answers at once, the job does the work.
 
-        Raises HostError with the plan's first finding that stops a start.
+        Raises HostError with the plan's first finding that stops a start, and HostError(consent_needed).
         """
-        for finding in plan.findings:
-            if finding.severity == "error":
-                raise HostError(
-                    finding.reason or Reason.ENGINE_START_FAILED,
-                    finding.message,
-                    fix=finding.fix,
-                    evidence=finding.evidence,
-                )
+        refuse_unstartable(plan)
         refuse_changing(plan, self._jobs.all())
         engine = Engine(
             id=f"engine-{secrets.token_hex(3)}",

@@ -130,6 +130,7 @@ class Planner:
         if preset is not None:
             fingerprints["the preset"] = preset.mark
             update["preset"] = preset.resolved.preset.id
+            update["consent"] = preset.consent
             update["findings"] = (
                 *preset.findings,
                 *update["findings"],

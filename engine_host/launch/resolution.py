@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.engine_settings.table import Overrides, settings_of
 from engine_host.protocol.patches import PatchChoice
 from engine_host.protocol.plans import Finding, LaunchRequest, Layer, Setting
@@ -17,13 +18,14 @@ class PresetStart:
     """A preset resolved for this machine with the request's settings over it, and the model that it starts.
 
     `model` is a path, or what the request names; `findings` are what its needs and its files lack; `mark`
-    changes when the files that it is made from do.
+    changes when the files that it is made from do. `consent` is what a person has to consent to first.
     """
 
     resolved: ResolvedPreset
     model: str
     findings: tuple[Finding, ...] = ()
     mark: str = ""
+    consent: ConsentNeeded | None = None
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Starts written down for others to carry out: presets on paper, and plans of this machine."""
 
 import asyncio
+import shlex
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -25,6 +26,7 @@ from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.overlay.bundle import contents
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -67,6 +69,7 @@ class DeployOperations:
     gpus: Callable[[], Sequence[Gpu]]
     resources: Callable[[], Path]
     fit: DeployFit
+    consents: PresetConsents
 
     @performs(ops.RENDER)
     async def render(self, asked: RenderRequest) -> Rendering:
@@ -74,7 +77,9 @@ class DeployOperations:
 
         Raises what planning a start raises, HostError(preset_conflict), HostError(unsupported) for what the
         target cannot hold, and the reason of the first error that a finding has, unless it is forced.
+        HostError(consent_needed) for a preset from somebody else.
         """
+        await self._check_consent(asked)
         wanted = await self.wanted(asked)
         if asked.gpus:
             _check_enough(asked.gpus, wanted)
@@ -82,6 +87,17 @@ class DeployOperations:
         if not asked.force:
             _refuse_errors(made)
         return made
+
+    async def _check_consent(self, asked: RenderRequest) -> None:
+        """Raise HostError(consent_needed): a start that is written down is the first one elsewhere."""
+        preset = asked.launch.preset
+        catalog = await self.presets.catalog()
+        if preset is None or preset not in catalog.ids():
+            return
+        hardware = (await self.presets.machine_of(asked.hardware, asked.count)).hardware
+        command = f"sndr render {shlex.quote(preset)} --target {asked.target.value}"
+        needed = self.consents.to_start(catalog, preset, hardware)
+        self.consents.check(needed, asked.consent, "writing it down", command)
 
     async def wanted(self, asked: RenderRequest) -> DeploySpec:
         """Return what is to be written down. Raises what planning a start raises, HostError(bad_request)."""

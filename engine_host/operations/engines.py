@@ -1,5 +1,6 @@
 """Engines: started from plans, watched, stopped; and the requests they answer."""
 
+import shlex
 from collections.abc import Callable
 
 from engine_host.core.event_log import EventLog
@@ -8,6 +9,7 @@ from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.planner import Planner
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.operations.performs import performs
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, Request, RequestPage, StopEngine
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
@@ -23,8 +25,10 @@ class EngineOperations:
         refuse_others: Callable[[], None],
         requests: RequestLog,
         events: EventLog,
+        consents: PresetConsents,
     ) -> None:
         """`refuse_others` raises while no other start may come in."""
+        self._consents = consents
         self._engines = engines
         self._planner = planner
         self._refuse_others = refuse_others
@@ -51,9 +55,12 @@ class EngineOperations:
         """Start a plan.
 
         Raises HostError: plan_stale, not_found, conflict while a bisection runs or, without `replace`, an
-        engine.
+        engine; consent_needed for a preset from somebody else.
         """
         plan = await self._planner.fresh(asked.plan)
+        command = f"sndr launch {shlex.quote(plan.preset)}"
+        self._consents.check(plan.consent, asked.consent, "its first start", command)
+        plan = plan.model_copy(update={"consent": None})
         # Nothing is awaited from here to the start: no other start can come in between.
         self._refuse_others()
         if not asked.replace:

@@ -39,6 +39,7 @@ class RenderRequest(Command):
     port: int = Field(8000, ge=1, le=65535)
     address: str = Field("127.0.0.1", pattern=r"^[0-9a-fA-F.:]+$", description="who may reach the port")
     force: bool = Field(False, description="also when a finding says that it would not start")
+    consent: str | None = Field(None, description="the digest of what a preset from somebody else asks for")
 
 
 class RenderedFile(Wire):

@@ -16,6 +16,7 @@ class Reason(StrEnum):
     CANCELLED = "cancelled"
     COMPILER_MISSING = "compiler_missing"
     CONFLICT = "conflict"
+    CONSENT_NEEDED = "consent_needed"
     CONTEXT_TOO_LONG = "context_too_long"
     DATABASE_TOO_NEW = "database_too_new"
     DISK_FULL = "disk_full"

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import Field
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.patches import BisectCheck, PatchChoice, PlannedPatches
@@ -112,6 +113,9 @@ class LaunchPlan(Wire):
     )
     changes: tuple[str, ...] = Field((), description="what differs from the engine running now")
     command: str = Field(description="the command line that does the same")
+    consent: ConsentNeeded | None = Field(
+        None, description="what files from somebody else ask for; it starts once a person consents"
+    )
 
     @property
     def startable(self) -> bool:
@@ -120,10 +124,14 @@ class LaunchPlan(Wire):
 
 
 class StartRequest(Command):
-    """Start a plan; what runs is replaced, or with `replace` off is a reason to refuse (conflict)."""
+    """Start a plan; what runs is replaced, or with `replace` off is a reason to refuse (conflict).
+
+    `consent` is the digest of what the plan's `consent` asks for; it is remembered.
+    """
 
     plan: str
     replace: bool = True
+    consent: str | None = None
 
 
 class BisectRequest(Command):

@@ -18,6 +18,7 @@ from engine_host.protocol.catalog import (
     ProfileEntry,
     Task,
 )
+from engine_host.protocol.consents import Demand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import Verdict
@@ -184,6 +185,7 @@ class PresetLint(Wire):
     resolved: ResolvedPreset | None = None
     diff: str = Field("", description="unified diff from the saved file")
     data: dict[str, Any] | None = Field(None, description="what the text says; None where it is no YAML")
+    demands: tuple[Demand, ...] = Field((), description="what it asks for beyond harmless settings")
 
     @property
     def usable(self) -> bool:
@@ -237,11 +239,15 @@ class ExportedPreset(Wire):
 
 
 class ImportPreset(Command):
-    """Take in an exported file; `id` renames the preset, `replace` allows replacing what is there."""
+    """Take in an exported file; `id` renames the preset, `replace` allows replacing what is there.
+
+    `consent` is the SHA-256 of the text, from whoever has seen what it asks for beyond harmless settings.
+    """
 
     text: str
     id: Id | None = None
     replace: bool = False
+    consent: str | None = None
 
 
 class ImportedPreset(Wire):

@@ -1,5 +1,6 @@
 """`sndr presets`: the catalogue, what a preset resolves to and why, and a person's own presets."""
 
+import hashlib
 import shlex
 import sys
 from pathlib import Path
@@ -8,12 +9,14 @@ import click
 
 from engine_host.cli.output import Exit, Output, command, size, table
 from engine_host.cli.param_types import PresetId, counted_hardware
+from engine_host.cli.start.consent import accept_option, with_consent
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import overrides_of
 from engine_host.client.sync import ControlClient
-from engine_host.core.errors import HostError
+from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Workload
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Layer
@@ -23,6 +26,7 @@ from engine_host.protocol.presets import (
     LintPreset,
     PresetDetail,
     PresetItem,
+    PresetLint,
     ResolvedPreset,
     ResolvePreset,
     SavePreset,
@@ -231,12 +235,27 @@ def export(out: Output, preset: str, output: Path | None, replace: bool) -> Exit
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--as", "new_id", metavar="ID", type=PresetId(), help="Give the preset this id.")
 @click.option("--replace", is_flag=True, help="Replace your own files of the same ids.")
+@accept_option
 @command
-def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) -> Exit | None:
-    """Take in an exported FILE (`-` is stdin); nothing is overwritten unasked."""
+def import_preset(
+    out: Output, file: Path, new_id: str | None, replace: bool, accept: str | None
+) -> Exit | None:
+    """Take in an exported FILE (`-` is stdin); nothing is overwritten unasked.
+
+    What it asks for beyond harmless settings is shown first, with what it can do, and needs your consent.
+    """
     request = ImportPreset.model_validate({"text": _read(file), "id": new_id, "replace": replace})
+    again = ["sndr", "presets", "import", str(file)]
+    again += [*(["--as", new_id] if new_id else []), *(["--replace"] if replace else [])]
     with find_or_start() as hold:
-        found = hold.client.call(ops.IMPORT_PRESET, request)
+        found = with_consent(
+            out,
+            accept,
+            again,
+            lambda consent: hold.client.call(
+                ops.IMPORT_PRESET, request.model_copy(update={"consent": consent})
+            ),
+        )
     lines = [
         f"{found.id}: wrote {', '.join(found.written)}." if found.written else f"{found.id} was here already."
     ]
@@ -247,9 +266,14 @@ def import_preset(out: Output, file: Path, new_id: str | None, replace: bool) ->
 @presets.command("save")
 @click.argument("file", type=click.Path(path_type=Path))
 @click.option("--replace", is_flag=True, help="Replace your own preset of the same id.")
+@accept_option
 @command
-def save(out: Output, file: Path, replace: bool) -> Exit | None:
-    """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it."""
+def save(out: Output, file: Path, replace: bool, accept: str | None) -> Exit | None:
+    """Keep the preset in FILE (`-` is stdin) as one of your own; 2 when something is wrong in it.
+
+    What it asks for beyond harmless settings is shown first, and needs your consent: who wrote the file is
+    not known. It counts as your own afterwards.
+    """
     text = _read(file)
     with find_or_start() as hold:
         checked = hold.client.call(ops.LINT_PRESET, LintPreset(text=text))
@@ -258,6 +282,8 @@ def save(out: Output, file: Path, replace: bool) -> Exit | None:
             out.result({"faults": [fault.model_dump(mode="json") for fault in faults]}, fault_lines(faults))
             return Exit.USAGE
         preset = checked.preset.id
+        again = ["sndr", "presets", "save", str(file), *(["--replace"] if replace else [])]
+        with_consent(out, accept, again, lambda consent: _check_demands(checked, text, file, consent))
         digest = _current_digest(hold.client, preset) if replace else None
         saved = hold.client.call(ops.SAVE_PRESET, SavePreset(text=text, digest=digest), id=preset)
     out.result(saved, [f"{saved.id} is saved ({saved.file}).", *fault_lines(saved.faults)])
@@ -273,6 +299,16 @@ def remove(out: Output, preset: str) -> Exit | None:
         found = hold.client.call(ops.REMOVE_PRESET, id=preset)
     out.result(found, f"{found.id} is removed ({found.file}).")
     return None
+
+
+def _check_demands(checked: PresetLint, text: str, file: Path, consent: str | None) -> None:
+    """Raise HostError(consent_needed) for a file that asks for more than harmless settings."""
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    if not checked.demands or consent == digest:
+        return
+    asked = tuple(one.model_copy(update={"file": str(file)}) for one in checked.demands)
+    needed = ConsentNeeded(digest=digest, demands=asked, contents=(digest,))
+    raise consent_needed(needed, "keeping it as your own", None)
 
 
 def _current_digest(client: ControlClient, preset: str) -> str | None:

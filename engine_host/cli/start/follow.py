@@ -9,6 +9,7 @@ from types import FrameType
 from typing import Any
 
 from engine_host.cli.output import Exit, Output, echo, problem_lines
+from engine_host.cli.start.consent import with_consent
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
 from engine_host.cli.start.suggestions import with_near_names
@@ -37,7 +38,8 @@ _STOP = 30.0
 class StartOptions:
     """Options of a start: with `about` the plan is printed before it, below the text that `about` returns.
 
-    `ask_demo` puts a question to the model when it is up.
+    `ask_demo` puts a question to the model when it is up. `accept` is a consent to what a preset from
+    somebody else asks for.
     """
 
     dry_run: bool = False
@@ -45,6 +47,7 @@ class StartOptions:
     replace: bool = False
     about: Callable[[ControlClient], str] | None = None
     ask_demo: bool = False
+    accept: str | None = None
 
 
 def start(
@@ -77,9 +80,15 @@ def start(
                 out.note(line)
             if detach:
                 ends.enter_context(_detached_host(out, hold))
-            began = time.monotonic()
             request = StartRequest(plan=plan.id, replace=options.replace)
-            started = hold.client.call(ops.START, request)
+            started = with_consent(
+                out,
+                options.accept,
+                plan.command,
+                lambda consent: hold.client.call(ops.START, request.model_copy(update={"consent": consent})),
+                shown=options.about is not None,
+            )
+            began = time.monotonic()
             started = _until_ready(hold.client, started, out)
             host = hold.client.call(ops.HOST)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")

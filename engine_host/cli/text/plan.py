@@ -3,6 +3,7 @@
 import shlex
 
 from engine_host.cli.output import CODES, Exit
+from engine_host.cli.start.consent import demand_lines
 from engine_host.protocol.plans import Finding, LaunchPlan
 
 
@@ -18,6 +19,7 @@ def plan_lines(plan: LaunchPlan) -> list[str]:
             for one in plan.settings
         ),
         *_patch_lines(plan),
+        *(demand_lines(plan.consent) if plan.consent is not None else ()),
         *(f"changes {change}" for change in plan.changes),
         *(line for finding in plan.findings for line in finding_lines(finding)),
         f"the same: {plan.command}",

@@ -33,6 +33,14 @@ PRESETS = {
         "sndr launch {preset} --render docker",
         "sndr engine build llama.cpp --backend vulkan",
     ),
+    "preset.consent": Text(
+        WARNING,
+        "{preset} asks for more than harmless settings ({files}), and was not written with this program: it "
+        "starts once you have consented to that.",
+        Reason.CONSENT_NEEDED,
+        "Look at what it asks for.",
+        "{command}",
+    ),
     "preset.formats": Text(
         ERROR, "It needs arithmetic in {absent}, which {card} does not have.", Reason.UNSUPPORTED
     ),

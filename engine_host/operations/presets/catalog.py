@@ -3,11 +3,9 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import TypeAdapter
 
-from engine_host.catalog.entries import Loaded
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.needs import card_seen
 from engine_host.catalog.reader import Place, Reader
@@ -154,17 +152,8 @@ class PresetOperations:
 
     async def files_of(self, preset_id: str, hardware: str | None) -> str:
         """Changes when a file that a preset is resolved from does. Raises HostError(not_found)."""
-        catalog = await self.catalog()
-        preset, variation = catalog.preset(preset_id), catalog.variations.get(preset_id)
-        files: list[Loaded[Any] | None] = [
-            catalog.engines.get(preset.engine),
-            catalog.hardware.get(hardware or ""),
-            catalog.models[preset.model],
-            catalog.profiles[preset.profile],
-            catalog.presets[variation.entry.extends if variation else preset_id],
-            variation,
-        ]
-        return " ".join("" if file is None else file.digest for file in files)
+        files = (await self.catalog()).files_of(preset_id, hardware)
+        return " ".join(file.digest for file in files)
 
     async def machine_of(self, hardware: str | None, count: int | None) -> TargetHardware:
         """The GPUs that are meant: of the catalogue, or without a name those of this machine.

@@ -10,6 +10,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.launch.resolution import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.fit import ENGINES, not_started, other_engine
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.presets.weights import by_name, chosen, files_finding, weights_here
@@ -29,12 +30,14 @@ class PresetLaunches:
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
         checks: PresetVerifyOperations,
         downloads: Callable[[], Path],
+        consents: PresetConsents,
     ) -> None:
         """`list_models` looks for them anew when asked to; `downloads` is where fetched models belong."""
         self._presets = presets
         self._checks = checks
         self._list_models = list_models
         self._downloads = downloads
+        self._consents = consents
 
     async def __call__(self, request: LaunchRequest) -> PresetStart:
         """The preset with the request's settings over it.
@@ -56,7 +59,14 @@ class PresetLaunches:
         else:
             model, found = await self._chosen(resolved)
         mark = await self._presets.files_of(request.preset, resolved.hardware)
-        return PresetStart(resolved, model, (*_softened(resolved), *found), mark)
+        needed = self._consents.to_start(await self._presets.catalog(), request.preset, resolved.hardware)
+        if needed is not None:
+            command = f"sndr launch {shlex.quote(request.preset)}"
+            found = [
+                finding("preset.consent", command=command, preset=request.preset, files=list(needed.files)),
+                *found,
+            ]
+        return PresetStart(resolved, model, (*_softened(resolved), *found), mark, needed)
 
     async def _refuse_model(self, wanted: str) -> None:
         """Raise HostError(not_found) when somebody names a model for a preset."""

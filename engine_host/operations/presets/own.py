@@ -15,9 +15,10 @@ from engine_host.catalog.index import Catalog
 from engine_host.catalog.yaml_file import MAX_BYTES
 from engine_host.core import atomic_file
 from engine_host.core.bounds.regular_file import open_regular
-from engine_host.core.errors import HostError
+from engine_host.core.errors import HostError, consent_needed
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents, Trust
 from engine_host.protocol.catalog import Id
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import PresetsChangedEvent
@@ -46,8 +47,9 @@ T = TypeVar("T")
 class OwnPresetOperations:
     """Changes to a person's own presets; texts are read beside the event loop, one at a time."""
 
-    def __init__(self, presets: PresetOperations) -> None:
+    def __init__(self, presets: PresetOperations, consents: PresetConsents) -> None:
         self._presets = presets
+        self._consents = consents
         self._changing = asyncio.Lock()
         self._reading = asyncio.Lock()
 
@@ -132,6 +134,7 @@ class OwnPresetOperations:
                     fix="Save it under its own id.",
                     evidence={"id": preset_id, "in_text": found.preset.id},
                 )
+            self._consents.saved(catalog, asked.text, found.demands, previous)
             await asyncio.to_thread(atomic_file.write, path, asked.text, 0o644, follow=True)
         self._presets.events.publish(PresetsChangedEvent())
         return SavedPreset(
@@ -159,6 +162,7 @@ class OwnPresetOperations:
                     fix="Remove those first.",
                     evidence={"id": preset_id, "extended_by": needing},
                 )
+            self._consents.removed(text)
             try:
                 await asyncio.to_thread(path.unlink, missing_ok=True)
             except OSError as error:
@@ -190,13 +194,22 @@ class OwnPresetOperations:
     async def take_in(self, asked: ImportPreset) -> ImportedPreset:
         """Import an exported preset: everything is checked first, and then all or nothing is written.
 
-        Raises HostError(preset_invalid), HostError(conflict), HostError(disk_full), HostError(not_writable).
+        Raises HostError(preset_invalid), HostError(conflict), HostError(disk_full), HostError(not_writable),
+        and HostError(consent_needed) for what asks for more than harmless settings.
         """
         async with self._changing:
             catalog = await self._presets.catalog()
             imported = await self._aside(
                 check_import, catalog, asked.text, self._presets.own, asked.id, replacing=asked.replace
             )
+            needed = self._consents.to_import(asked.text, imported.demands)
+            if needed is not None and asked.consent != needed.digest:
+                command = f"sndr presets import FILE --accept {needed.digest}"
+                raise consent_needed(needed, "taking it in", command)
+            if imported.demands:
+                # Each file by itself, and the whole, should it be taken in again.
+                for text in (asked.text, *(text for _, text in imported.writes)):
+                    self._consents.note(text, Trust.IMPORTED)
             await asyncio.to_thread(_write_all, imported.writes)
         if imported.writes:
             self._presets.events.publish(PresetsChangedEvent())

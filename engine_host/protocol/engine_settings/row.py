@@ -1,5 +1,6 @@
 """One row of the table of engine settings: what people are told of a setting, and how each engine is."""
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from types import UnionType
@@ -12,6 +13,8 @@ LLAMA_CPP, VLLM, SGLANG = "llama.cpp", "vllm", "sglang"
 _NAMES = {LLAMA_CPP: "llama.cpp", VLLM: "vLLM"}
 OFF = "off"
 _LARGEST = 10_000_000
+# No path, no object, no flag.
+_WORD = re.compile(r"([A-Za-z0-9][A-Za-z0-9_.,-]*)?")
 # The least that a form offers above a bound that is no value itself.
 _ABOVE = 0.01
 _KINDS: dict[object, str] = {int: "whole", float: "decimal", bool: "choice", str: "text", tuple: "words"}
@@ -68,9 +71,11 @@ class EngineSetting:
     `default` is what a start has when no layer says more, and `why` the reason. `build` is the build of vLLM
     for which forms offer it. `kind` is whole, decimal, choice, text or words. A choice offers `choices`, or
     what server and model have. `option` is its named option on the command line, which several settings may
-    share. `more` keeps it below "More settings". `also_off` are other spellings of `off`, which are read as
-    that. `excludes` is a setting that says the same in another way. `only_with` is a setting that this one
-    is about: while that is off, this means nothing. The last four follow from the field's name and type.
+    share. `more` keeps it below "More settings". A `harmless` one may be set by a file from somebody else
+    without asking, to a number, yes or no, or a plain word; what can name a file, a program or an address is
+    not harmless. `also_off` are other spellings of `off`, which are read as that. `excludes` is a setting
+    that says the same in another way. `only_with` is a setting that this one is about: while that is off,
+    this means nothing. The last four follow from the field's name and type.
     """
 
     caption: str
@@ -87,6 +92,7 @@ class EngineSetting:
     more: bool = False
     needs_restart: bool = True
     since: str = "0.1.0"
+    harmless: bool = False
     also_off: tuple[str, ...] = ()
     excludes: str = ""
     only_with: str = ""
@@ -119,6 +125,11 @@ class EngineSetting:
     def spelled(self, value: Any) -> Any:
         """Return a value in the one spelling that it has inside."""
         return OFF if isinstance(value, str) and value in self.also_off else value
+
+    def is_harmless(self, value: Any) -> bool:
+        """Return True for a value that a file from somebody else may set unasked."""
+        plain = value is None or isinstance(value, int | float)
+        return self.harmless and (plain or (isinstance(value, str) and _WORD.fullmatch(value) is not None))
 
     def same(self, engine: str, one: Any, other: Any) -> bool:
         """Return True where two values are the same start of an engine."""

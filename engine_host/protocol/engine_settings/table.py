@@ -41,6 +41,7 @@ class Overrides(Command):
             vllm=Argument("--max-model-len"),
             sglang=Argument("--context-length"),
             option="--context",
+            harmless=True,
         ),
     ] = None
     streams: Annotated[
@@ -55,6 +56,7 @@ class Overrides(Command):
             vllm=Argument("--max-num-seqs", default=16),
             sglang=Argument("--max-running-requests"),
             option="--streams",
+            harmless=True,
         ),
     ] = None
     threads: Annotated[
@@ -65,6 +67,7 @@ class Overrides(Command):
             "CPU threads",
             llama_cpp=Argument("--threads", ("-t", "-tb", "--threads-batch")),
             more=True,
+            harmless=True,
         ),
     ] = None
     flash_attention: Annotated[
@@ -78,6 +81,7 @@ class Overrides(Command):
             llama_cpp=Argument("--flash-attn", ("-fa",), implied=("auto",)),
             choices=(Choice("auto", "Automatic"), Choice("on", "On"), Choice("off", "Off")),
             more=True,
+            harmless=True,
         ),
     ] = None
     kv_type_k: Annotated[
@@ -90,6 +94,7 @@ class Overrides(Command):
             llama_cpp=Argument("--cache-type-k", ("-ctk",), implied=("f16",)),
             kind="choice",
             option="--kv-type",
+            harmless=True,
         ),
     ] = None
     kv_type_v: Annotated[
@@ -102,6 +107,7 @@ class Overrides(Command):
             llama_cpp=Argument("--cache-type-v", ("-ctv",), implied=("f16",)),
             kind="choice",
             option="--kv-type",
+            harmless=True,
         ),
     ] = None
     kv_cache_dtype: Annotated[
@@ -135,6 +141,7 @@ class Overrides(Command):
                 Choice("turboquant_3bit_nc", "TurboQuant, 3 bit", "cuda"),
             ),
             option="--kv-cache-dtype",
+            harmless=True,
         ),
     ] = None
     dtype: Annotated[
@@ -148,6 +155,7 @@ class Overrides(Command):
             sglang=Argument("--dtype", implied=("auto",)),
             choices=tuple(Choice(one, one) for one in ("bfloat16", "float16", "float32")),
             more=True,
+            harmless=True,
         ),
     ] = None
     tensor_parallel: Annotated[
@@ -162,6 +170,7 @@ class Overrides(Command):
             sglang=Argument("--tp-size"),
             build="cuda",
             more=True,
+            harmless=True,
         ),
     ] = None
     kv_cache_gib: Annotated[
@@ -175,6 +184,7 @@ class Overrides(Command):
             vllm=Argument("--kv-cache-memory-bytes"),
             build="cpu",
             excludes="gpu_memory",
+            harmless=True,
         ),
     ] = None
     gpu_memory: Annotated[
@@ -188,6 +198,7 @@ class Overrides(Command):
             vllm=Argument("--gpu-memory-utilization", ("--device-memory-utilization",)),
             sglang=Argument("--mem-fraction-static"),
             build="cuda",
+            harmless=True,
         ),
     ] = None
     batched_tokens: Annotated[
@@ -201,6 +212,7 @@ class Overrides(Command):
             vllm=Argument("--max-num-batched-tokens"),
             sglang=Argument("--chunked-prefill-size"),
             more=True,
+            harmless=True,
         ),
     ] = None
     eager: Annotated[
@@ -212,6 +224,7 @@ class Overrides(Command):
             why="compiled code and CUDA graphs decode faster",
             vllm=Argument(aliases=("--no-enforce-eager",), words={True: ("--enforce-eager",), False: ()}),
             sglang=Argument(words={True: ("--disable-cuda-graph",), False: ()}),
+            harmless=True,
         ),
     ] = None
     prefix_caching: Annotated[
@@ -223,6 +236,7 @@ class Overrides(Command):
             vllm=Argument(words={True: ("--enable-prefix-caching",), False: ("--no-enable-prefix-caching",)}),
             sglang=Argument(words={True: (), False: ("--disable-radix-cache",)}),
             more=True,
+            harmless=True,
         ),
     ] = None
     batch_invariant: Annotated[
@@ -236,6 +250,7 @@ class Overrides(Command):
             sglang=Argument(words={True: ("--enable-deterministic-inference",), False: ()}),
             build="cuda",
             more=True,
+            harmless=True,
         ),
     ] = None
     speculation: Annotated[
@@ -255,6 +270,7 @@ class Overrides(Command):
             kind="choice",
             option="--speculation",
             also_off=_ALSO_OFF,
+            harmless=True,
         ),
     ] = None
     draft_tokens: Annotated[
@@ -270,6 +286,7 @@ class Overrides(Command):
             vllm=Argument(),
             sglang=Argument(),
             only_with="speculation",
+            harmless=True,
         ),
     ] = None
     gpu_layers: Annotated[
@@ -283,6 +300,7 @@ class Overrides(Command):
                 "--gpu-layers", ("-ngl", "--n-gpu-layers"), words={-1: ("--gpu-layers", "all")}
             ),
             more=True,
+            harmless=True,
         ),
     ] = None
     dummy_weights: Annotated[
@@ -294,6 +312,7 @@ class Overrides(Command):
             vllm=Argument(words={True: ("--load-format", "dummy"), False: ()}),
             sglang=Argument(words={True: ("--load-format", "dummy"), False: ()}),
             more=True,
+            harmless=True,
         ),
     ] = None
     tool_parser: Annotated[
@@ -305,6 +324,7 @@ class Overrides(Command):
             sglang=Argument("--tool-call-parser", implied=_UNASKED),
             more=True,
             also_off=_ALSO_OFF,
+            harmless=True,
         ),
     ] = None
     reasoning_parser: Annotated[
@@ -316,6 +336,7 @@ class Overrides(Command):
             sglang=Argument("--reasoning-parser", implied=_UNASKED),
             more=True,
             also_off=_ALSO_OFF,
+            harmless=True,
         ),
     ] = None
     embeddings: Annotated[
@@ -328,6 +349,7 @@ class Overrides(Command):
             vllm=Argument(words={True: ("--runner", "pooling", "--convert", "embed"), False: ()}),
             sglang=Argument(words={True: ("--is-embedding",), False: ()}),
             more=True,
+            harmless=True,
         ),
     ] = None
     extra_arguments: Annotated[

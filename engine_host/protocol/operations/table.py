@@ -225,7 +225,9 @@ EXPORT_PRESET = Operation(
 IMPORT_PRESET = Operation(
     "presets.import", "POST", "/v1/presets/import", ImportPreset, ImportedPreset,
     "Take in such a file.",
-    reasons=(Reason.PRESET_INVALID, Reason.CONFLICT, Reason.DISK_FULL, Reason.NOT_WRITABLE),
+    reasons=(
+        Reason.PRESET_INVALID, Reason.CONFLICT, Reason.CONSENT_NEEDED, Reason.DISK_FULL, Reason.NOT_WRITABLE,
+    ),
     command="presets import")
 
 # Starts and engines
@@ -242,7 +244,8 @@ PLANNED = Operation(
 RENDER = Operation(
     "deploy.render", "POST", "/v1/render", RenderRequest, Rendering,
     "A start written down as files for one target, with the commands that check, start and stop it.",
-    reasons=(Reason.NOT_FOUND, Reason.PRESET_CONFLICT, Reason.UNSUPPORTED), command="render")
+    reasons=(Reason.NOT_FOUND, Reason.PRESET_CONFLICT, Reason.CONSENT_NEEDED, Reason.UNSUPPORTED),
+    command="render")
 ENGINES = Operation(
     "engines.list", "GET", "/v1/engines", Nothing, EnginePage,
     "The engines.",
@@ -250,7 +253,7 @@ ENGINES = Operation(
 START = Operation(
     "engines.start", "POST", "/v1/engines", StartRequest, Engine,
     "Start a plan; the engine's `job` is the start.",
-    status=202, reasons=(Reason.PLAN_STALE, Reason.CONFLICT, Reason.NOT_FOUND),
+    status=202, reasons=(Reason.PLAN_STALE, Reason.CONFLICT, Reason.CONSENT_NEEDED, Reason.NOT_FOUND),
     job=JobKind.ENGINE_START, command="run")
 ENGINE = Operation(
     "engines.show", "GET", "/v1/engines/{id}", Nothing, Engine,

@@ -36,6 +36,7 @@ from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
@@ -158,6 +159,7 @@ async def door() -> AsyncIterator[Door]:
                 cache_folder=built.folders.cache,
             )
         )
+        consents = PresetConsents(built.store)
         hub = HubOperations(Hub(built.folders.cache / "hub", os.environ))
         catalogue = PresetOperations(presets, built.folders.config / "presets", settings, events, lambda: ())
         fits = FitOperations(
@@ -213,7 +215,7 @@ async def door() -> AsyncIterator[Door]:
             fits,
             hub,
             catalogue,
-            OwnPresetOperations(catalogue),
+            OwnPresetOperations(catalogue, consents),
             PresetVerifyOperations(built.jobs, built.store, catalogue, _listed, lambda: built.folders.data),
             PresetVerdictOperations(
                 catalogue,
@@ -229,6 +231,7 @@ async def door() -> AsyncIterator[Door]:
                 bisections.refuse_others,
                 RequestLog(events.publish, lambda _: 0, lambda _: 0),
                 events,
+                consents,
             ),
             DeployOperations(
                 catalogue,
@@ -241,6 +244,7 @@ async def door() -> AsyncIterator[Door]:
                 lambda: (),
                 resources,
                 DeployFit(catalogue, fits),
+                consents,
             ),
         )
         app = control_app(services, events, _endpoint, TOKEN)

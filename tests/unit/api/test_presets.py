@@ -1,6 +1,7 @@
 """The catalogue over the control API, with the files that ship."""
 
 import asyncio
+import hashlib
 import time
 from collections.abc import Callable, Coroutine
 from pathlib import Path
@@ -9,6 +10,7 @@ from typing import Any, TypeVar
 import pytest
 from pydantic import BaseModel
 
+from engine_host.protocol.deploy import Rendering
 from engine_host.protocol.errors import ErrorAnswer, Problem, Reason
 from engine_host.protocol.events import PresetsChangedEvent
 from engine_host.protocol.patches import PatchReason, PlannedPatches
@@ -401,5 +403,42 @@ def test_many_changes_of_a_large_text_are_refused() -> None:
         changes = [{"path": ["b"], "value": number} for number in range(20)]
         refused = await api.refused("POST", "/v1/presets/edit", text=text, changes=changes)
         assert (refused.reason, refused.evidence["field"]) == (Reason.BAD_REQUEST, "changes")
+
+    through(work)
+
+
+def test_an_import_that_asks_for_more_needs_consent_to_these_contents() -> None:
+    async def work(api: Api) -> None:
+        (api.own).mkdir(parents=True, exist_ok=True)
+        (api.own / "mine.yaml").write_text(MINE + "  extra_arguments: [--mcp-servers-json, '{}']\n")
+        text = (await api.ask("GET", "/v1/presets/mine/export", ExportedPreset)).text
+        (api.own / "mine.yaml").unlink()
+        got = await api.door.client.post("/v1/presets/import", json={"text": text})
+        problem = ErrorAnswer.model_validate_json(got.content).error
+        assert (got.status_code, problem.reason) == (403, Reason.CONSENT_NEEDED)
+        assert problem.evidence["digest"] == hashlib.sha256(text.encode()).hexdigest()
+        (demand,) = problem.evidence["demands"]
+        assert demand["what"] == "--mcp-servers-json '{}'"
+        assert "Starts programs" in demand["does"]
+        await api.ask(
+            "POST", "/v1/presets/import", ImportedPreset, text=text, consent=problem.evidence["digest"]
+        )
+        assert "mine" in await api.ids()
+        body = {"launch": {"preset": "mine"}, "target": "docker", "hardware": "l4"}
+        problem = await api.refused("POST", "/v1/render", **body)
+        assert problem.reason is Reason.CONSENT_NEEDED
+        consent = problem.evidence["digest"]
+        made = await api.ask("POST", "/v1/render", Rendering, consent=consent, **body)
+        assert any("--mcp-servers-json" in file.text for file in made.files)
+        await api.ask("POST", "/v1/render", Rendering, **body)
+
+    through(work)
+
+
+def test_a_check_of_a_text_says_what_it_asks_for() -> None:
+    async def work(api: Api) -> None:
+        text = MINE + "  extra_arguments: [--log-file, /tmp/x]\n"
+        found = await api.ask("POST", "/v1/presets/lint", PresetLint, text=text)
+        assert [one.what for one in found.demands] == ["--log-file /tmp/x"]
 
     through(work)

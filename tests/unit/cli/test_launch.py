@@ -107,6 +107,27 @@ def test_a_dry_run_shows_the_whole_plan(ready: FakeHost, sndr: Sndr) -> None:
         assert words in out
 
 
+def test_the_first_start_of_somebody_elses_preset_needs_consent(ready: FakeHost, sndr: Sndr) -> None:
+    demand = {"file": "own/p.yaml", "line": 7, "key": "k", "what": "--tools all", "does": "Runs commands."}
+    needed = {"digest": "d" * 64, "demands": [demand], "contents": ["d" * 64]}
+    problem = {"reason": "consent_needed", "message": "own/p.yaml asks.", "fix": {"text": "Look."}}
+
+    def answer() -> tuple[int, Any]:
+        if received(ready, "POST /v1/engines") and ready.received[-1][2].get("consent") == "d" * 64:
+            return 202, {**ENGINE, "state": "preparing"}
+        return 403, {"error": {**problem, "evidence": needed}}
+
+    ready.answers["POST /v1/plans"] = (201, {**PLANNED, "consent": needed})
+    ready.answers["POST /v1/engines"] = answer
+    _, out, _ = sndr("launch", "p", "--dry-run")
+    assert "own/p.yaml asks for:\n  --tools all  (line 7, k)\n      Runs commands." in out
+    code, _, err = sndr("launch", "p")
+    assert (code, f"$ sndr launch p --accept {'d' * 64}" in err) == (6, True)
+    assert "  --tools all  (line 7, k)" in err
+    code, _, err = sndr("launch", "p", "--detach", "--accept", "d" * 64)
+    assert (code, "Error" in err) == (0, False)
+
+
 def test_what_stops_a_start_comes_with_what_to_do_and_its_exit_code(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["POST /v1/plans"] = (201, {**PLANNED, "findings": [FINDING]})
     code, out, _ = sndr("launch", "p", "--dry-run")
@@ -188,7 +209,13 @@ def test_verdicts_show_what_works_and_what_is_missing(host: FakeHost, sndr: Sndr
 def test_everything_that_can_be_missing_has_a_word() -> None:
     missing = [key for key in PRESETS if key.startswith(("preset.", "weights.", "engine."))]
     words = {key: word_of(key.partition("/")[0]) for key in (*missing, "drafter_missing")}
-    told = {"preset.other_version", "preset.other_weights", "preset.overruled", "preset.unproven"}
+    told = {
+        "preset.consent",
+        "preset.other_version",
+        "preset.other_weights",
+        "preset.overruled",
+        "preset.unproven",
+    }
     assert {key for key, word in words.items() if not word} == told, "notes, and nothing that is missing"
 
 

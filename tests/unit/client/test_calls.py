@@ -14,8 +14,10 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
+from engine_host.core.store import Store
 from engine_host.operations.performs import functions
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.base import Command, Query, Wire
 from engine_host.protocol.errors import Action, Reason
@@ -165,7 +167,11 @@ def test_what_the_real_catalogue_answers_arrives_whole(
     )
     path = {"id": preset} if preset else {}
     given = [*path.values(), *([asked] if asked else [])]
-    said = asyncio.run(functions((services, OwnPresetOperations(services)))[operation.name](*given))
+    said = asyncio.run(
+        functions(
+            (services, OwnPresetOperations(services, PresetConsents(Store(tmp_path / "store.sqlite"))))
+        )[operation.name](*given)
+    )
     with fake_host(home) as host:
         place = f"{operation.method} {operation.path_for(path)}"
         host.answers[place] = (200, said.model_dump(mode="json"))

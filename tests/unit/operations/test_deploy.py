@@ -21,6 +21,7 @@ from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.selection import Switches
 from engine_host.protocol.base import Severity
@@ -113,6 +114,7 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
         lambda: GPUS,
         resources,
         DeployFit(catalogue, fits_of(catalogue)),
+        PresetConsents(Store(tmp_path / "consents.sqlite")),
     )
 
 

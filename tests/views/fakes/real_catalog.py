@@ -21,6 +21,7 @@ from engine_host.operations.fit import FitOperations
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.performs import functions
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.protocol.errors import Reason
@@ -52,7 +53,13 @@ class RealCatalog:
             self.presets, self.fit, _no_models, _no_server, _no_environment, lambda: folder / "models"
         )
         performed = functions(
-            (self.presets, OwnPresetOperations(self.presets), self.fit, self.hub, self.verdicts)
+            (
+                self.presets,
+                OwnPresetOperations(self.presets, PresetConsents(self.store)),
+                self.fit,
+                self.hub,
+                self.verdicts,
+            )
         )
         stage.host.real = Starlette(
             routes=available(performed), exception_handlers={HostError: on_host_error}

@@ -12,7 +12,9 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
+from engine_host.core.store import Store
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.presets import EditPreset, LintPreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
@@ -28,7 +30,7 @@ def served(host: FakeHost, tmp_path: Path) -> PresetOperations:
         presets, tmp_path / "own", SettingsFile(tmp_path / "settings.toml"), EventLog(), lambda: ()
     )
 
-    own = OwnPresetOperations(services)
+    own = OwnPresetOperations(services, PresetConsents(Store(tmp_path / "store.sqlite")))
 
     def said(answer: Any) -> tuple[int, Any]:
         try:

@@ -1,17 +1,23 @@
 """`sndr presets` against a host of canned answers, which the real catalogue gave."""
 
 import asyncio
+import hashlib
+import io
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
+from engine_host.core.store import Store
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.protocol.presets import ImportPreset, LintPreset, ResolvePreset, SavePreset
 from tests.unit.cli.fake_host import FakeHost
@@ -29,9 +35,9 @@ def services(tmp_path: Path) -> PresetOperations:
 
 
 @pytest.fixture
-def own(services: PresetOperations) -> OwnPresetOperations:
+def own(services: PresetOperations, tmp_path: Path) -> OwnPresetOperations:
     """The person's own presets in that folder."""
-    return OwnPresetOperations(services)
+    return OwnPresetOperations(services, PresetConsents(Store(tmp_path / "store.sqlite")))
 
 
 def said(answer: Any) -> tuple[int, Any]:
@@ -150,7 +156,7 @@ def test_exports_and_imports(host: FakeHost, sndr: Sndr, own: OwnPresetOperation
     host.answers["POST /v1/presets/import"] = said(taken)
     code, out, _ = sndr("presets", "import", str(file), "--as", "mine")
     assert (code, out.startswith("mine: wrote ")) == (0, True)
-    assert host.received[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False}
+    assert host.received[-1][2] == {"text": file.read_text(), "id": "mine", "replace": False, "consent": None}
 
 
 def test_saves_what_is_right(host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path) -> None:
@@ -179,3 +185,74 @@ def test_hardware_and_removing(host: FakeHost, sndr: Sndr, services: PresetOpera
     assert any(line.startswith("h200 ") and "140 GiB" in line for line in out.splitlines())
     host.answers["DELETE /v1/presets/mine"] = (200, {"id": "mine", "file": "own/mine.yaml"})
     assert sndr("presets", "remove", "mine")[:2] == (0, "mine is removed (own/mine.yaml).\n")
+
+
+def _asking(own: OwnPresetOperations, host: FakeHost, tmp_path: Path) -> Path:
+    """Put what somebody else exports into a file, and the real answers to taking it in behind the route."""
+    (tmp_path / "own").mkdir()
+    mine = tmp_path / "own" / "mine.yaml"
+    mine.write_text(MINE + "  extra_arguments: [--tools, all, --made-up]\n")
+    file = tmp_path / "theirs.yaml"
+    file.write_text(asyncio.run(own.export("mine")).text)
+    mine.unlink()
+
+    with pytest.raises(HostError) as caught:
+        asyncio.run(own.take_in(ImportPreset(text=file.read_text())))
+    problem = caught.value.problem
+
+    def answer() -> tuple[int, Any]:
+        if host.received[-1][2]["consent"] == problem.evidence["digest"]:
+            return 200, {"id": "mine", "written": ["own/mine.yaml"]}
+        return 403, {"error": problem.model_dump(mode="json")}
+
+    host.answers["POST /v1/presets/import"] = answer
+    return file
+
+
+def test_what_a_file_asks_for_is_shown_and_needs_consent(
+    host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path
+) -> None:
+    file = _asking(own, host, tmp_path)
+    digest = hashlib.sha256(file.read_bytes()).hexdigest()
+    code, _, err = sndr("presets", "import", str(file), "--as", "theirs")
+    assert code == 6
+    assert "  --tools all  (line " in err
+    assert "      Lets the model run shell commands" in err
+    assert "      This program does not know this flag" in err
+    assert f"$ sndr presets import {file} --as theirs --accept {digest}" in err
+    code, out, _ = sndr("presets", "import", str(file), "--json")
+    assert (code, json.loads(out)["error"]["evidence"]["digest"]) == (6, digest)
+    assert sndr("presets", "import", str(file), "--accept", "0" * 64)[0] == 6
+    assert sndr("presets", "import", str(file), "--as", "theirs", "--accept", digest)[0] == 0
+
+
+@pytest.mark.parametrize(("answer", "code"), [("y\n", 0), ("n\n", 6), ("\n", 6)])
+def test_at_a_terminal_a_person_is_asked(
+    host: FakeHost,
+    sndr: Sndr,
+    own: OwnPresetOperations,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    answer: str,
+    code: int,
+) -> None:
+    file = _asking(own, host, tmp_path)
+    terminal = io.StringIO(answer)
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    monkeypatch.setattr(sys, "stdin", terminal)
+    monkeypatch.setattr(type(sys.stderr), "isatty", lambda _self: True, raising=False)
+    assert sndr("presets", "import", str(file))[0] == code
+
+
+def test_a_file_that_is_kept_as_ones_own_is_shown_first(
+    host: FakeHost, sndr: Sndr, own: OwnPresetOperations, tmp_path: Path
+) -> None:
+    text = MINE + "  extra_arguments: [--tools, all]\n"
+    file = tmp_path / "theirs.yaml"
+    file.write_text(text)
+    host.answers["POST /v1/presets/lint"] = said(own.lint(LintPreset(text=text)))
+    host.answers["PUT /v1/presets/mine"] = said(own.save("mine", SavePreset(text=text)))
+    code, _, err = sndr("presets", "save", str(file))
+    assert (code, f"{file} asks for:" in err, "--tools all" in err) == (6, True, True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    assert sndr("presets", "save", str(file), "--accept", digest)[0] == 0

@@ -18,6 +18,7 @@ from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.resolution import PresetStart
 from engine_host.protocol.base import Severity
+from engine_host.protocol.consents import ConsentNeeded, Demand
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
@@ -50,11 +51,13 @@ class Presets:
         self.mark = "files"
         self.findings: tuple[Finding, ...] = ()
         self.catalog: Catalog = CATALOG
+        self.consent: ConsentNeeded | None = None
 
     async def __call__(self, request: LaunchRequest) -> PresetStart:
         assert request.preset is not None
         found = resolve(self.catalog, request.preset, self.machine, self.user, request.overrides)
-        return PresetStart(require(found), request.model or self.model, self.findings, self.mark)
+        model = request.model or self.model
+        return PresetStart(require(found), model, self.findings, self.mark, self.consent)
 
 
 class PresetDesk:
@@ -127,6 +130,13 @@ def test_every_setting_tells_the_layer_that_set_it_and_what_it_overruled(llama: 
     assert (found["flash_attention"].value, found["flash_attention"].layer) == ("on", Layer.PROFILE)
     assert found["kv_type_k"].layer is Layer.ENGINE
     assert plan.command == "sndr launch demo-llamacpp --context 1024"
+
+
+def test_the_plan_says_what_a_person_has_to_consent_to(llama: PresetDesk) -> None:
+    asked = Demand(file="mine.yaml", key="k", what="--tools all", does="Runs shell commands.")
+    llama.presets.consent = ConsentNeeded(digest="d", demands=(asked,))
+    assert llama.plan("demo-llamacpp").consent == llama.presets.consent
+    assert llama.plan("demo-llamacpp").startable, "it starts once there is consent"
 
 
 def test_what_the_settings_file_says_lies_between_preset_and_override(llama: PresetDesk) -> None:

@@ -17,6 +17,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.launch.resolution import PresetStart
 from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.presets.consents import PresetConsents, Trust
 from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
@@ -89,13 +90,16 @@ class Bench:
         settings = SettingsFile(home / "settings.toml")
         self.events = EventLog()
         self.services = PresetOperations(presets, self.own, settings, self.events, lambda: self.gpus)
-        self.changes = OwnPresetOperations(self.services)
         self.store = Store(home / "store.sqlite")
+        self.consents = PresetConsents(self.store)
+        self.changes = OwnPresetOperations(self.services, self.consents)
         self.jobs = JobRunner(self.events.publish, self.store)
         self.checks = PresetVerifyOperations(
             self.jobs, self.store, self.services, self.list, lambda: home / "models"
         )
-        self.starts = PresetLaunches(self.services, self.list, self.checks, lambda: home / "models")
+        self.starts = PresetLaunches(
+            self.services, self.list, self.checks, lambda: home / "models", self.consents
+        )
 
     async def list(self, rescan: bool) -> Sequence[ModelFile]:
         if rescan:
@@ -130,6 +134,8 @@ class Bench:
         (self.own / "models").mkdir(parents=True, exist_ok=True)
         text = KNOWN.replace("HASH", sha256 or hashlib.sha256(b"12345").hexdigest())
         (self.own / "models" / "tiny.yaml").write_text(text.lstrip())
+        # A person has consented to where its weights are from.
+        self.consents.note(text.lstrip(), Trust.TRUSTED)
         (self.own / "tiny-cpu.yaml").write_text(PRESET.lstrip())
         path = self.home / "org" / "Tiny-GGUF" / "tiny.gguf"
         path.parent.mkdir(parents=True, exist_ok=True)
