@@ -2,6 +2,7 @@
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 _STATUS = re.compile(rb"HTTP/1\.1 ([1-5]\d\d) [ -~]*")
@@ -91,21 +92,50 @@ def _chunked(data: bytes) -> tuple[bytes, bytes] | None:
             return body, data
 
 
-def fault_of(answer: Answer, *, engine_runs: bool, is_head: bool) -> str:
-    """Return the fault of an answer; empty for a good one."""
-    if answer.status < 400:
+Judge = Callable[[Answer, bool], str]
+"""Returns the fault of an answer, to HEAD or not; empty for a good one."""
+
+
+def of_endpoint(*, engine_runs: bool) -> Judge:
+    """Judge by the endpoint's form: a code and a message, and 5xx only where no engine runs."""
+
+    def judge(answer: Answer, is_head: bool) -> str:
+        if fault := _unlike_json(answer):
+            return fault
+        if answer.status < 400 or (is_head and answer.status < 500):
+            return ""
+        code, fault = _said(answer, "code")
+        if answer.status >= 500 and not (answer.status == 503 and not engine_runs and code in NO_ENGINE):
+            return f"{answer.status} {code}: {answer.body[:200]!r}"
+        return fault
+
+    return judge
+
+
+def of_control(answer: Answer, is_head: bool) -> str:
+    """Judge by the control API's form: a reason and a message, and of 5xx only what is not supported."""
+    if fault := _unlike_json(answer):
+        return fault
+    if answer.status < 400 or (is_head and answer.status < 500):
         return ""
-    if answer.headers.get("content-type") != "application/json":
-        return f"{answer.status} as {answer.headers.get('content-type')}"
-    if is_head:
-        return "" if answer.status < 500 else f"{answer.status}"
+    reason, fault = _said(answer, "reason")
+    if answer.status >= 500 and reason != "unsupported":
+        return f"{answer.status} {reason}: {answer.body[:200]!r}"
+    return fault
+
+
+def _unlike_json(answer: Answer) -> str:
+    kind = answer.headers.get("content-type")
+    return f"{answer.status} as {kind}" if answer.status >= 400 and kind != "application/json" else ""
+
+
+def _said(answer: Answer, name: str) -> tuple[str, str]:
+    """Return what programs look at in an error object, and what is wrong with the object."""
     try:
         error = json.loads(answer.body)["error"]
-        code, message = error["code"], error["message"]
+        word, message = error[name], error["message"]
     except (ValueError, KeyError, TypeError) as problem:
-        return f"{answer.status} without an error object: {problem!r} {answer.body[:100]!r}"
-    if not (isinstance(code, str) and code and isinstance(message, str) and message):
-        return f"{answer.status} with code {code!r}, message {message!r}"
-    if answer.status >= 500 and not (answer.status == 503 and not engine_runs and code in NO_ENGINE):
-        return f"{answer.status} {code}: {message[:100]}"
-    return ""
+        return "", f"{answer.status} without an error object: {problem!r} {answer.body[:100]!r}"
+    if not (isinstance(word, str) and word and isinstance(message, str) and message):
+        return "", f"{answer.status} with {name} {word!r}, message {message!r}"
+    return word, ""

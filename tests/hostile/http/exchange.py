@@ -6,7 +6,7 @@ import socket
 import struct
 from dataclasses import dataclass
 
-from tests.hostile.http.answers import Answer, NotInFormError, Read, fault_of, read
+from tests.hostile.http.answers import Answer, Judge, NotInFormError, Read, read
 from tests.hostile.http.cases.case import Case, End, Owed
 
 PATIENCE = 20.0
@@ -26,12 +26,13 @@ class Outcome:
     received: bytes = b""
 
 
-async def carry_out(port: int, case: Case, *, engine_runs: bool) -> Outcome:
-    """Say what the case says to the endpoint on this port, and judge the answer."""
-    sock = socket.socket()
+async def carry_out(address: int | str, case: Case, judge: Judge) -> Outcome:
+    """Say what the case says at a port or at a Unix socket, and judge the answer."""
+    sock = socket.socket(socket.AF_UNIX if isinstance(address, str) else socket.AF_INET)
     sock.setblocking(False)
+    place = address if isinstance(address, str) else ("127.0.0.1", address)
     try:
-        await asyncio.get_running_loop().sock_connect(sock, ("127.0.0.1", port))
+        await asyncio.get_running_loop().sock_connect(sock, place)
     except OSError as error:
         sock.close()
         return Outcome("no connection", f"{error}")
@@ -43,7 +44,7 @@ async def carry_out(port: int, case: Case, *, engine_runs: bool) -> Outcome:
             return Outcome("nothing", f"neither an answer nor an end within {PATIENCE:g} s")
         if case.end in {End.RESET, End.MID_ANSWER}:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)
-    return _judged(case, data, closed, engine_runs=engine_runs)
+    return _judged(case, data, closed, judge)
 
 
 async def _talk(sock: socket.socket, case: Case) -> tuple[bytes, bool]:
@@ -94,7 +95,7 @@ def _is_head(case: Case) -> bool:
     return case.parts[0].startswith(b"HEAD ")
 
 
-def _judged(case: Case, data: bytes, closed: bool, *, engine_runs: bool) -> Outcome:
+def _judged(case: Case, data: bytes, closed: bool, judge: Judge) -> Outcome:
     is_head = _is_head(case)
     try:
         found = read(data, is_head=is_head, closed=closed)
@@ -104,11 +105,11 @@ def _judged(case: Case, data: bytes, closed: bool, *, engine_runs: bool) -> Outc
         return _nothing(case, found, data, closed=closed)
     first = found.answers[0]
     for answer in found.answers:
-        if fault := fault_of(answer, engine_runs=engine_runs, is_head=is_head):
+        if fault := judge(answer, is_head):
             return Outcome(str(first.status), fault, data)
     if found.rest and closed and case.end is End.READ:
         return Outcome(str(first.status), f"an answer that breaks off: {found.rest[:100]!r}", data)
-    return Outcome(str(first.status), _owed(case, first, engine_runs=engine_runs), data)
+    return Outcome(str(first.status), _owed(case, first), data)
 
 
 def _nothing(case: Case, found: Read, data: bytes, *, closed: bool) -> Outcome:
@@ -118,8 +119,8 @@ def _nothing(case: Case, found: Read, data: bytes, *, closed: bool) -> Outcome:
     return Outcome(result, f"{result} without an answer: {found.rest[:100]!r}", data)
 
 
-def _owed(case: Case, first: Answer, *, engine_runs: bool) -> str:
-    if case.owed is Owed.OK and first.status != 200 and engine_runs:
+def _owed(case: Case, first: Answer) -> str:
+    if case.owed is Owed.OK and first.status not in {200, 503}:
         return f"{first.status} for a good request: {first.body[:200]!r}"
     if case.owed is Owed.REFUSAL and first.status < 400:
         return f"{first.status} for a bad request"

@@ -83,14 +83,14 @@ class WatchedHost:
         )
         plan = self.client.call(ops.PLAN, request)
         engine = self.client.call(ops.START, StartRequest(plan=plan.id))
-        return self.wait_for(engine.id, EngineState.READY)
+        return self.wait_for(engine.id, EngineState.READY, EngineState.BUSY)
 
-    def wait_for(self, engine_id: str, state: EngineState) -> Engine:
-        """Wait until an engine is in a state."""
+    def wait_for(self, engine_id: str, *states: EngineState) -> Engine:
+        """Wait until an engine is in one of these states."""
         end = time.monotonic() + _PATIENCE
-        while (engine := self.client.call(ops.ENGINE, id=engine_id)).state is not state:
-            assert engine.state is not EngineState.FAILED or state is EngineState.FAILED, engine.problem
-            assert time.monotonic() < end, f"{engine.state} instead of {state}"
+        while (engine := self.client.call(ops.ENGINE, id=engine_id)).state not in states:
+            assert engine.state is not EngineState.FAILED, engine.problem
+            assert time.monotonic() < end, f"{engine.state} instead of one of {states}"
             time.sleep(0.05)
         return engine
 

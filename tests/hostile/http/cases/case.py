@@ -43,25 +43,28 @@ class Case:
 
 
 Generator = Callable[[random.Random], Case]
-KINDS: dict[str, tuple[int, Generator]] = {}
-"""Every kind of hostile exchange: its weight and its generator."""
+Kinds = dict[str, tuple[int, Generator]]
+ENDPOINT: Kinds = {}
+"""Every kind of hostile exchange with the endpoint: its weight and its generator."""
+CONTROL: Kinds = {}
+"""The same for the control socket."""
 
 
-def kind(weight: int) -> Callable[[Generator], Generator]:
+def kind(weight: int, of: Kinds = ENDPOINT) -> Callable[[Generator], Generator]:
     """Name a generator by its function; a kind of twice the weight comes twice as often."""
 
     def register(generator: Generator) -> Generator:
-        KINDS[generator.__name__] = (weight, generator)
+        of[generator.__name__] = (weight, generator)
         return generator
 
     return register
 
 
-def choose(rng: random.Random) -> tuple[str, Case]:
+def choose(kinds: Kinds, rng: random.Random) -> tuple[str, Case]:
     """Return the name and the case of the next exchange."""
-    names = list(KINDS)
-    name = rng.choices(names, [KINDS[one][0] for one in names])[0]
-    return name, KINDS[name][1](rng)
+    names = list(kinds)
+    name = rng.choices(names, [kinds[one][0] for one in names])[0]
+    return name, kinds[name][1](rng)
 
 
 def head(
