@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -13,6 +14,7 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.presets import (
@@ -45,6 +47,23 @@ class PendingImport:
     path: str
     text: str
     problem: Problem
+    new_id: str | None = None
+    replace: bool = False
+
+    @property
+    def needed(self) -> ConsentNeeded | None:
+        """The consent that it waits for."""
+        if self.problem.reason is not Reason.CONSENT_NEEDED:
+            return None
+        return ConsentNeeded.model_validate(self.problem.evidence)
+
+    @property
+    def command(self) -> str:
+        """The command line that takes it in as it was asked for."""
+        words = ["sndr", "presets", "import", self.path, *(["--as", self.new_id] if self.new_id else [])]
+        words += ["--replace"] if self.replace else []
+        words += ["--accept", self.needed.digest] if self.needed is not None else []
+        return shlex.join(words)
 
     @property
     def name(self) -> str:
@@ -354,9 +373,16 @@ class PresetsModel(QObject):
 
         self.session.command("read the file", work)
 
-    def import_text(self, path: str, text: str, new_id: str | None = None, replace: bool = False) -> None:
-        """Take in an exported text; a conflict waits for a decision in `pending_import`."""
-        asked = ImportPreset(text=text, id=new_id, replace=replace)
+    def import_text(
+        self,
+        path: str,
+        text: str,
+        new_id: str | None = None,
+        replace: bool = False,
+        consent: str | None = None,
+    ) -> None:
+        """Take in an exported text; a conflict and a consent wait for a decision in `pending_import`."""
+        asked = ImportPreset(text=text, id=new_id, replace=replace, consent=consent)
 
         async def work(client: AsyncControlClient) -> None:
             done = await client.call(ops.IMPORT_PRESET, asked)
@@ -369,7 +395,7 @@ class PresetsModel(QObject):
 
         def failed(error: HostError) -> None:
             if not error.lost:
-                self._set_pending_import(PendingImport(path, text, error.problem))
+                self._set_pending_import(PendingImport(path, text, error.problem, new_id, replace))
             else:
                 self.session.notices.error("import", str(error))
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Backend, Engine, ServerBuild, StopEngine
 from engine_host.protocol.errors import Problem, Reason
@@ -26,16 +28,31 @@ from engine_host.protocol.plans import (
 from sndr_gui.host.session import Session
 
 
+@dataclass(frozen=True)
+class PendingConsent:
+    """A start that waits for a person's consent to what its files ask for."""
+
+    plan: LaunchPlan
+    needed: ConsentNeeded
+
+    @property
+    def command(self) -> str:
+        """The command line that gives the consent and starts."""
+        return f"{self.plan.command} --accept {self.needed.digest}"
+
+
 class Actions(QObject):
     """Sends the commands, and knows which are under way so that their buttons answer at once.
 
     Signals:
+        consent_wanted: a start waits for the consent in `pending_consent`
         changed: what is under way, or the last problem, is new
         started: an engine's start was accepted
         stale: a plan was refused because it is old or no longer known; it has to be made again
     """
 
     changed = Signal()
+    consent_wanted = Signal()
     started = Signal()
     stale = Signal()
 
@@ -44,6 +61,7 @@ class Actions(QObject):
         self._session = session
         self._pending: set[str] = set()
         self.problem: Problem | None = None
+        self.pending_consent: PendingConsent | None = None
 
     def pending(self, name: str) -> bool:
         """Return True while this command was sent and not yet answered."""
@@ -74,12 +92,16 @@ class Actions(QObject):
 
         self._send("start", work)
 
-    def start_plan(self, plan: LaunchPlan) -> None:
-        """Start a plan."""
+    def start_with_consent(self, pending: PendingConsent) -> None:
+        """Start a plan whose demands a person wants."""
+        self.start_plan(pending.plan, pending.needed.digest)
+
+    def start_plan(self, plan: LaunchPlan, consent: str | None = None) -> None:
+        """Start a plan; `consent` is the digest of what a person consents to."""
 
         async def work(client: AsyncControlClient) -> None:
             try:
-                await self._start(client, plan)
+                await self._start(client, plan, consent)
             except HostError as error:
                 if error.problem.reason in (Reason.PLAN_STALE, Reason.NOT_FOUND):
                     self.stale.emit()
@@ -101,13 +123,22 @@ class Actions(QObject):
 
         self._send("relaunch", work)
 
-    async def _start(self, client: AsyncControlClient, plan: LaunchPlan) -> None:
+    async def _start(self, client: AsyncControlClient, plan: LaunchPlan, consent: str | None = None) -> None:
         if not plan.startable:
             worst = next(finding for finding in plan.findings if finding.severity == "error")
             raise HostError(
                 worst.reason or Reason.CONFLICT, worst.message, fix=worst.fix, evidence=worst.evidence
             )
-        engine = await client.call(ops.START, StartRequest(plan=plan.id))
+        try:
+            engine = await client.call(ops.START, StartRequest(plan=plan.id, consent=consent))
+        except HostError as error:
+            if error.problem.reason is not Reason.CONSENT_NEEDED:
+                raise
+            # No failure: the person is asked, and may start it with their answer.
+            needed = ConsentNeeded.model_validate(error.problem.evidence)
+            self.pending_consent = PendingConsent(plan, needed)
+            self.consent_wanted.emit()
+            return
         self._session.state.set_engine(engine)
         self.started.emit()
 

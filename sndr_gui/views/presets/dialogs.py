@@ -12,6 +12,7 @@ from sndr_gui.models.presets.editor import PresetEditor
 from sndr_gui.models.presets.page import PendingImport, PresetsModel
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.demands import DemandList
 from sndr_gui.views.widgets.dialog import Dialog
 from sndr_gui.views.widgets.diff_text import DiffView
 from sndr_gui.views.widgets.labels import text
@@ -87,6 +88,37 @@ class CloseDialog(_PresetDialog):
     def _on_save(self) -> None:
         self.accept()
         self._save()
+
+
+class ImportConsentDialog(_PresetDialog):
+    """A file that asks for more than harmless settings: each demand, and taking it in with all of them."""
+
+    def __init__(self, parent: QWidget, model: PresetsModel, pending_import: PendingImport) -> None:
+        super().__init__(parent, f"Import {pending_import.name}")
+        self.resize(640, 460)
+        self._model, self._pending_import = model, pending_import
+        needed = pending_import.needed
+        assert needed is not None
+        self._digest = needed.digest
+        self.lines.addWidget(text(f"{pending_import.name} asks for what can do harm", name="h2", wrap=True))
+        about = "Take it in only if you want all of this. Nothing starts by that; the first start asks again."
+        self.lines.addWidget(text(about, "muted", wrap=True))
+        self.demands = DemandList(needed)
+        self.lines.addWidget(self.demands, 1)
+        self.equivalent_command = CopyField(pending_import.command, "equivalent command", wraps=True)
+        self.lines.addWidget(self.equivalent_command)
+        self.cancel = button("Cancel", self.reject)
+        self.cancel.setDefault(True)
+        self.allow = button("Import with all of this", self._on_allow, kind="danger")
+        self.allow.setEnabled(self.demands.complete)
+        self.lines.addLayout(row(None, self.cancel, self.allow))
+        self.cancel.setFocus()
+        self.rejected.connect(model.cancel_import)
+
+    def _on_allow(self) -> None:
+        self.accept()
+        asked = self._pending_import
+        self._model.import_text(asked.path, asked.text, asked.new_id, asked.replace, self._digest)
 
 
 class ImportDialog(_PresetDialog):

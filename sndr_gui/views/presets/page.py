@@ -12,7 +12,7 @@ from sndr_gui.kit import formats
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.library import ALL, OWN, SHIPPED
 from sndr_gui.models.presets.page import PresetsModel
-from sndr_gui.views.presets.dialogs import ImportDialog
+from sndr_gui.views.presets.dialogs import ImportConsentDialog, ImportDialog
 from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, import_dialog
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import EmptyState
@@ -250,5 +250,7 @@ class PresetsView(Page):
         import_dialog(self, self.model)
 
     def _on_pending_import(self) -> None:
-        if self.model.pending_import is not None:
-            ImportDialog(self, self.model, self.model.pending_import).open()
+        waits = self.model.pending_import
+        if waits is not None:
+            kind = ImportDialog if waits.needed is None else ImportConsentDialog
+            kind(self, self.model, waits).open()

@@ -50,7 +50,7 @@ class CopyButton(QPushButton):
         self.setToolTip(self._name)
 
 
-class _WrapAnywhereLabel(QLabel):
+class WrapAnywhereLabel(QLabel):
     """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks."""
 
     def __init__(self, content: str) -> None:
@@ -107,7 +107,7 @@ class CopyField(QFrame):
     def __init__(self, content: str = "", what: str = "command", wraps: bool = False) -> None:
         super().__init__()
         self.setObjectName("inset")
-        self._label: QLabel = _WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")
+        self._label: QLabel = WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")
         self._copy = CopyButton(what)
         self._copy.set_content(content)
         line = QHBoxLayout(self)

@@ -191,11 +191,20 @@ class Window(QMainWindow):
         ):
             changed.connect(self._on_link)
         context.settings.theme_changed.connect(theme.choose)
+        context.actions.consent_wanted.connect(self._on_consent)
         self.go(self._current)
         if placeholder is not None:
             self._stack.removeWidget(placeholder)
             placeholder.deleteLater()
         self._on_link()
+
+    def _on_consent(self) -> None:
+        """Ask for the consent that a start waits for, wherever it was begun."""
+        from sndr_gui.views.window.consent import ConsentDialog
+
+        actions = self._context.actions if self._context is not None else None
+        if actions is not None and actions.pending_consent is not None:
+            ConsentDialog(self, actions, actions.pending_consent).open()
 
     @property
     def current(self) -> str:
