@@ -34,6 +34,7 @@ _BUNDLED = "Takes a file that came with the program for these weights."
 _SPECULATION = (
     "Tells vLLM how to draft: it can load a second model from a path or a repository, or Python code."
 )
+_WRONG = "Starts the engine also where its answers are known to be wrong."
 _NO_WORD = "It is no plain word: the engine may read it as a path, or as a program."
 
 # Fields that can do no harm. What is neither here nor below is shown: a new field is not harmless by itself.
@@ -150,6 +151,8 @@ class _Asked:
                 yield from self._words(value, (*path, name), engine)
             elif name == "speculation":
                 yield self._demand((*path, name), str(value), _SPECULATION)
+            elif name == "allow_wrong_answers":
+                yield self._demand((*path, name), str(value), _WRONG)
             else:
                 yield self._demand((*path, name), str(value), _NO_WORD)
 

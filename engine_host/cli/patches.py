@@ -324,10 +324,11 @@ def _live(out: Output, engine: str | None, operation: Operation[Nothing, EngineP
         for result in process.results:
             if result.outcome is PatchOutcome.PENDING:
                 continue
-            text = result.reason or ""
+            text = result.reason or (result.detail if result.outcome is PatchOutcome.APPLIED else "")
             if result.probe is not None:
                 hits = "" if result.probe.hits is None else f", ran {result.probe.hits} times"
-                text = f"live{hits}" if result.probe.live else f"not live: {result.probe.why}"
+                said = f"; {text}" if text else ""
+                text = f"live{hits}{said}" if result.probe.live else f"not live: {result.probe.why}"
                 dead = dead or (result.outcome is PatchOutcome.APPLIED and not result.probe.live)
             ms = "" if result.ms is None else f"{result.ms:.1f} ms"
             rank = "" if process.rank is None else f" {process.rank}"
@@ -356,6 +357,8 @@ def _about(patch: Patch) -> list[str]:
         f"  family {patch.family}, risk {patch.risk}",
     ]
     lines.append(f"  vLLM {patch.applies_to.vllm}; switched {patch.switch} ({patch.switched_by})")
+    if patch.default_sm:
+        lines.append(f"  on by default on SM {patch.default_sm} alone")
     lines += [f"  {address}" for address in patch.upstream]
     lines += [f"  measured: {_measured(one)}" for one in patch.evidence]
     if patch.retire_when:

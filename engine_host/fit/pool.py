@@ -12,7 +12,8 @@ from engine_host.fit.shapes.model import RECURRENT, Layer, ModelShape
 
 # The smallest block of vLLM's attention: the CPU's kernels want 128 tokens, FlashAttention and Triton 16.
 SMALLEST_BLOCK = {"cpu": 128, "cuda": 16}
-# What our kernels for TurboQuant ask for (turboquant-grouped-attention: get_preferred_block_size).
+# What our kernels for TurboQuant read and ask for (turboquant-grouped-attention: get_preferred_block_size).
+GROUPED = frozenset({"turboquant_k8v4", "turboquant_4bit_nc"})
 GROUPED_BLOCK = 64
 # At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
 BOUNDARY = 2
@@ -140,7 +141,7 @@ def vllm_pool(
     if mtp and shape.mtp_layers:
         counts[Layer.FULL] = counts.get(Layer.FULL, 0) + shape.mtp_layers
     smallest = SMALLEST_BLOCK[build]
-    if grouped_attention and kv_cache_dtype in TURBOQUANT:
+    if grouped_attention and kv_cache_dtype in GROUPED:
         smallest = max(smallest, GROUPED_BLOCK)
     cut = _Cut(
         shape=shape,

@@ -75,11 +75,27 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         prefix_caching=request.prefix_caching,
         eager=request.eager,
         spared_layers=request.spared_layers,
-        eight_bit_head=request.eight_bit_head,
-        grouped_attention=request.grouped_attention,
+        eight_bit_head=_eight_bit_head(request, engine, chosen),
+        grouped_attention=_grouped_attention(request, engine, chosen),
         server=request.server,
         lacking=lacking,
     )
+
+
+def _eight_bit_head(request: FitRequest, engine: EngineKind, devices: Sequence[Device]) -> bool:
+    if "eight_bit_head" in request.model_fields_set:
+        return request.eight_bit_head
+    # As the patch draft-head-8-bit is by default (its default_sm).
+    hopper = bool(devices) and all((device.sm or "").startswith("9.") for device in devices)
+    return engine is EngineKind.VLLM and request.speculation and hopper
+
+
+def _grouped_attention(request: FitRequest, engine: EngineKind, devices: Sequence[Device]) -> bool:
+    if "grouped_attention" in request.model_fields_set:
+        return request.grouped_attention
+    # As the patch turboquant-grouped-attention is by default.
+    old = any((device.sm or "").startswith(("5.", "6.", "7.")) for device in devices)
+    return engine is EngineKind.VLLM and not old
 
 
 def report(

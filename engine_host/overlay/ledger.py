@@ -35,7 +35,7 @@ class LedgerLine(BaseModel):
     pid: int
     role: ProcessRole
     rank: int | None = None
-    event: Literal["start", "result", "settled", "role", "probe"]
+    event: Literal["start", "result", "settled", "role", "probe", "note"]
     overhead_ms: float | None = None
     patch: str | None = None
     op: PatchKind | None = None
@@ -62,6 +62,7 @@ class _Process:
     operations: dict[str, list[OperationResult]] = field(default_factory=dict)
     settled: dict[str, LedgerLine] = field(default_factory=dict)
     probes: dict[str, PatchProbe] = field(default_factory=dict)
+    notes: dict[str, str] = field(default_factory=dict)
     unreadable: int = 0
 
 
@@ -171,6 +172,9 @@ class LedgerReader:
         process.overhead_ms = line.overhead_ms
         if line.event == "probe":
             process.socket = line.socket
+        if line.event == "note" and line.patch:
+            process.notes[line.patch] = line.detail
+            return [LedgerChange(line.pid, line.patch)]
         if line.event == "settled" and line.patch:
             process.settled[line.patch] = line
             return [LedgerChange(line.pid, line.patch)]
@@ -230,6 +234,8 @@ def _result(process: _Process, patch: str) -> PatchResult:
         worst = next((one for one in operations if one.outcome in _WORST), None)
         outcome = worst.outcome if worst else PatchOutcome.APPLIED
         reason, detail = (worst.reason, worst.detail) if worst else (None, "")
+    if outcome is PatchOutcome.APPLIED and not detail:
+        detail = process.notes.get(patch, "")
     spent = [one.ms for one in operations if one.ms is not None]
     return PatchResult(
         patch=patch,

@@ -151,7 +151,9 @@ class PatchFile(_Table):
     risk: Risk
     risk_note: str = ""
     required: bool = False
+    required_with_speculation: bool = False
     default: bool = True
+    default_sm: Range | None = None
     requires: tuple[PatchId, ...] = ()
     conflicts: tuple[PatchId, ...] = ()
     after: tuple[PatchId, ...] = ()
@@ -172,6 +174,8 @@ class PatchFile(_Table):
             raise ValueError("a patch cannot require, follow or conflict with itself")
         if both := {*self.requires} & {*self.conflicts}:
             raise ValueError(f"it requires {min(both)} and conflicts with it")
+        if self.default_sm is not None and not self.default:
+            raise ValueError("`default_sm` narrows a patch that is on by default, and `default` is false")
         return self
 
 

@@ -36,10 +36,14 @@ class Switches:
 
 @dataclass(frozen=True)
 class Selection:
-    """The patches of a start in order of application, and why each other one is not among them."""
+    """The patches of a start in order of application, and why each other one is not among them.
+
+    `required` are the ids without which this start must end.
+    """
 
     chosen: tuple[LoadedPatch, ...]
     left_out: tuple[PatchDecision, ...]
+    required: tuple[str, ...] = ()
 
 
 def select(
@@ -65,7 +69,7 @@ def select(
     for patch in patch_catalog.patches.values():
         decision = (
             gate(patch, properties)
-            or _switch(patch, states[patch.id], off, on, only)
+            or _switch(patch, states[patch.id], off, on, only, properties.sm)
             or _requirement(patch, left_out)
         )
         if decision is None:
@@ -74,7 +78,8 @@ def select(
             left_out[patch.id] = decision
             _refuse_missing(patch, decision)
     _refuse_conflicts(chosen)
-    return Selection(tuple(chosen.values()), tuple(left_out.values()))
+    needed = tuple(name for name, patch in chosen.items() if _needed(patch, properties))
+    return Selection(tuple(chosen.values()), tuple(left_out.values()), needed)
 
 
 def switch_states(patch_catalog: PatchCatalog, switches: Switches) -> Mapping[str, tuple[bool, str]]:
@@ -153,6 +158,10 @@ GATES: Mapping[PatchReason, Gate] = {
 }
 
 
+def _needed(patch: LoadedPatch, start: StartProperties) -> bool:
+    return patch.file.required or (patch.file.required_with_speculation and start.speculation is not None)
+
+
 def _matches(name: str, patterns: Sequence[str]) -> bool:
     return not patterns or any(fnmatchcase(name, pattern) for pattern in patterns)
 
@@ -190,6 +199,7 @@ def _switch(
     off: frozenset[str],
     on: frozenset[str],
     only: frozenset[str] | None,
+    sm: tuple[str, ...],
 ) -> PatchDecision | None:
     if patch.id in off:
         return PatchDecision(patch=patch.id, reason=PatchReason.LEFT_OUT, detail="this start is without it")
@@ -197,8 +207,17 @@ def _switch(
         if patch.id in only:
             return None
         return PatchDecision(patch=patch.id, reason=PatchReason.LEFT_OUT, detail="this start has others")
-    if patch.id in on or switch[0]:
+    if patch.id in on or (switch[0] and switch[1] != "default"):
         return None
+    if switch[0]:
+        usual = patch.file.default_sm
+        if usual is None or all(SpecifierSet(usual).contains(one) for one in sm):
+            return None
+        return PatchDecision(
+            patch=patch.id,
+            reason=PatchReason.NOT_DEFAULT,
+            detail=f"it is on by default on SM {usual} alone, and this is SM {', '.join(sm)}",
+        )
     if switch[1] == "default":
         return PatchDecision(patch=patch.id, reason=PatchReason.NOT_DEFAULT, detail="it is off by default")
     return PatchDecision(

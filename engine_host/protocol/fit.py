@@ -50,14 +50,11 @@ class FitGpu(Command):
 
 def memory_of_patches(chosen: Collection[str]) -> dict[str, bool]:
     """The fields of a `FitRequest` that a start's patches change, by their ids."""
-    found = {}
-    if "turboquant-boundary-layers" in chosen:
-        found["spared_layers"] = False
-    if "draft-head-8-bit" in chosen:
-        found["eight_bit_head"] = True
-    if "turboquant-grouped-attention" in chosen:
-        found["grouped_attention"] = True
-    return found
+    return {
+        "spared_layers": "turboquant-boundary-layers" not in chosen,
+        "eight_bit_head": "draft-head-8-bit" in chosen,
+        "grouped_attention": "turboquant-grouped-attention" in chosen,
+    }
 
 
 class FitRequest(Command):
@@ -90,7 +87,9 @@ class FitRequest(Command):
         True, description="vLLM: TurboQuant leaves the first and last layers of a dense model in 16 bits"
     )
     eight_bit_head: bool = Field(
-        False, description="vLLM: drafts are chosen by a copy of the output matrix in 8 bits"
+        False,
+        description="vLLM: drafts are chosen by a copy of the output matrix in 8 bits; unless it is "
+        "said, so it is on Hopper GPUs, where that patch is on by default",
     )
     grouped_attention: bool = Field(
         False, description="vLLM: TurboQuant's grouped kernels, whose blocks hold at least 64 tokens"

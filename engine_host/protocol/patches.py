@@ -115,7 +115,9 @@ class Patch(Wire):
     requires: tuple[str, ...] = ()
     conflicts: tuple[str, ...] = ()
     required: bool = False
+    required_with_speculation: bool = False
     default: bool = True
+    default_sm: str | None = Field(None, description="it is on by default on these GPUs alone")
     risk: Risk
     risk_note: str = ""
     retire_when: str = ""
@@ -242,7 +244,7 @@ class PatchProbe(Wire):
 
 
 class PatchResult(Wire):
-    """The outcome of one patch in one process."""
+    """The outcome of one patch in one process; an applied one may say in `detail` what it chose."""
 
     patch: str
     outcome: PatchOutcome

@@ -214,6 +214,58 @@ STARTS = {
         "Leave the patch {patch} on, or take another KV cache type.",
         "sndr patches explain {patch}",
     ),
+    "turboquant_kernels": Text(
+        INFO,
+        "TurboQuant runs on this program's kernels {kernels}, which are compared with float64 at the start; "
+        "seen right on {gpus} with vLLM {vllm}.",
+    ),
+    "turboquant_kernels/unproven": Text(
+        INFO,
+        "TurboQuant runs on this program's kernels {kernels}. They are not proven on {gpus} with vLLM {vllm} "
+        "and {kv_cache_dtype} yet: their comparison with float64 at the start decides, and a start with "
+        "drafts ends where it fails.",
+        fix="Compare answers with MTP on and off there.",
+    ),
+    "turboquant_speculation/4bit": Text(
+        ERROR,
+        "TurboQuant with speculation answers wrongly on vLLM's own kernels, and this program's cannot be "
+        "used: {why}.",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Take turboquant_4bit_nc, which this program's kernels read; or switch speculation off.",
+    ),
+    "turboquant_speculation/allowed": Text(
+        WARNING,
+        "Answers will be wrong: TurboQuant with speculation runs on vLLM's own kernels ({why}).",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Leave allow_wrong_answers off for anything but measuring.",
+    ),
+    "turboquant_speculation/drafts": Text(
+        ERROR,
+        "TurboQuant with speculation answers wrongly on vLLM's own kernels, and this program's cannot be "
+        "used: {why}.",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Draft 7 tokens or less.",
+    ),
+    "turboquant_speculation/fp8": Text(
+        ERROR,
+        "TurboQuant with speculation answers wrongly on vLLM's own kernels, and this program's cannot be "
+        "used: {why}.",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Take fp8 for the KV cache, or switch speculation off; or let in what keeps the kernels out.",
+    ),
+    "turboquant_speculation/off": Text(
+        ERROR,
+        "TurboQuant with speculation answers wrongly on vLLM's own kernels, and this program's cannot be "
+        "used: {why}.",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Switch speculation off, or take an uncompressed KV cache; or let in what keeps the kernels out.",
+    ),
+    "turboquant_stock": Text(
+        INFO,
+        "TurboQuant runs on vLLM's own kernels, which decode up to three times slower: {why}.",
+        fix="See why the patch is no part of this start.",
+        command="sndr patches show {patch}",
+    ),
     "weights_missing": Text(
         ERROR,
         "This model is a config without weights; it runs with random ones alone.",

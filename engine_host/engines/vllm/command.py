@@ -154,6 +154,9 @@ def _variables(values: Mapping[str, Any], build: str, gpus: Sequence[str]) -> di
         found["VLLM_CPU_KVCACHE_SPACE"] = str(max(1, math.floor(values["kv_cache_gib"])))
     if values["batch_invariant"]:
         found["VLLM_BATCH_INVARIANT"] = "1"
+    if values["allow_wrong_answers"]:
+        # The patch turboquant-grouped-attention asks for it (decision.py).
+        found["SNDR_ALLOW_WRONG_ANSWERS"] = "1"
     if gpus:
         found["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
         # The driver's numbers; CUDA by itself counts the fastest GPU first.

@@ -135,6 +135,16 @@ def _own_error(line: str) -> str | None:
 
 # Messages of vLLM 0.26 and 0.32, torch and transformers; the first line that matches one explains the end.
 _RULES = (
+    # Said by the patch turboquant-grouped-attention (decision.py).
+    ExitRule(
+        r"turboquant-grouped-attention cannot be used: (?P<why>.+?)\. "
+        r"vLLM's own TurboQuant kernels (?P<own>answer wrongly with drafts|are not batch-invariant)",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "TurboQuant cannot be used for this start: {why}.",
+        "This program's kernels were refused by their test on this GPU, or were not written for this model, "
+        "and vLLM's own {own}.",
+        "Take fp8 for the KV cache, or switch speculation and batch-invariant mode off.",
+    ),
     ExitRule(
         r"(?:vllm|main\.py)(?: serve)?: error: unrecognized arguments: (?P<flag>.*)",
         Reason.FLAG_UNSUPPORTED,

@@ -31,6 +31,7 @@ from engine_host.launch.preflight.machine import (
     shared_memory,
     version,
 )
+from engine_host.launch.preflight.turboquant import kernel_findings
 from engine_host.launch.preflight.vllm import drafter_missing, findings
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolution import (
@@ -111,6 +112,7 @@ class VllmPlans:
         found += findings(
             info, resolved, environment, machine, self._dependencies.total_memory, patches.planned.chosen
         )
+        found += kernel_findings(info, resolved, environment, chosen, patches.planned)
         found += self._of_the_machine(resolved, environment, machine)
         fingerprints = await asyncio.to_thread(_fingerprints, info, environment, patches.planned.digest)
         plan = LaunchPlan(

@@ -14,6 +14,7 @@ from engine_host.fit.start import Device
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.plans.vllm_defaults import Machine, breaks_prefix_caching
+from engine_host.launch.preflight import turboquant
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.base import Severity
@@ -24,8 +25,6 @@ _GIB = 2**30
 _SAMPLING_PATCH = "cpu-speculation-sampling"
 # It tells 0.26's newer runner, which hybrids get, of TurboQuant's cache.
 _SHAPE_PATCH = "turboquant-hybrid-cache-shape"
-# Its kernels give a row the same bits in every batch; vLLM's own for TurboQuant do not.
-_INVARIANT_PATCH = "turboquant-grouped-attention"
 
 
 def findings(
@@ -227,9 +226,9 @@ def _invariance(info: CheckpointInfo, resolved: Resolution, patches: Collection[
     if info.hybrid:
         return [finding("invariance_of_hybrid", settings=off, layers=sorted(set(info.layer_types)))]
     kind = str(resolved["kv_cache_dtype"])
-    if kind in TURBOQUANT and _INVARIANT_PATCH not in patches:
+    if kind in TURBOQUANT and turboquant.PATCH not in patches:
         return [
-            finding("invariance_of_turboquant", settings=off, patch=_INVARIANT_PATCH, kv_cache_dtype=kind)
+            finding("invariance_of_turboquant", settings=off, patch=turboquant.PATCH, kv_cache_dtype=kind)
         ]
     return []
 

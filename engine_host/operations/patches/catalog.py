@@ -148,7 +148,7 @@ class PatchOperations:
             digest="",
             chosen=tuple(patch.id for patch in found.chosen),
             left_out=found.left_out,
-            required=tuple(patch.id for patch in found.chosen if patch.file.required),
+            required=found.required,
         )
 
     def _switches(self) -> Switches:

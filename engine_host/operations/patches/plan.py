@@ -45,7 +45,7 @@ class PatchPlans:
             digest=bundle.digest,
             chosen=tuple(patch.id for patch in found.chosen),
             left_out=found.left_out,
-            required=tuple(patch.id for patch in found.chosen if patch.file.required),
+            required=found.required,
         )
         variables = bundle.environment(facts.ledger, in_own_venv=_is_ready(facts.environment))
         return PlanPatches(planned, variables, bundle.arguments)

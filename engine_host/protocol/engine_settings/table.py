@@ -253,6 +253,18 @@ class Overrides(Command):
             harmless=True,
         ),
     ] = None
+    allow_wrong_answers: Annotated[
+        bool | None,
+        EngineSetting(
+            "Allow wrong answers",
+            "TurboQuant with speculation on vLLM's own kernels, which answer wrongly; to measure them",
+            default=False,
+            why="such a start is refused",
+            vllm=Argument(),
+            build="cuda",
+            more=True,
+        ),
+    ] = None
     speculation: Annotated[
         str | None,
         EngineSetting(

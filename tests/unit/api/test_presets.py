@@ -335,13 +335,17 @@ def test_the_patches_of_a_preset_are_those_of_its_hardware() -> None:
             return await api.ask("POST", "/v1/patches/plan-preset", PlannedPatches, **asked)
 
         known = await planned(preset="qwen3.6-27b-k8v4-2x24")
-        assert {"turboquant-spec-graphs", "gdn-prefill-reserve"} <= set(known.chosen)
+        ours = {"turboquant-grouped-attention", "turboquant-spec-graphs", "gdn-prefill-reserve"}
+        assert ours <= set(known.chosen)
+        assert known.required == ("turboquant-grouped-attention",)
         why = {one.patch: one.reason for one in known.left_out}
         assert why["hopper-flash-attention-3"] is PatchReason.WRONG_GPU
+        assert why["draft-head-8-bit"] is PatchReason.NOT_DEFAULT, "a card of 24 GB needs the memory"
         assert why["cpu-refuses-turboquant"] is PatchReason.WRONG_PLATFORM
         hopper = await planned(preset="qwen3.6-27b-k8v4-h200", hardware="h200")
         why = {one.patch: one.reason for one in hopper.left_out}
-        assert why["hopper-flash-attention-3"] is PatchReason.NOT_DEFAULT
+        assert {"hopper-flash-attention-3", "draft-head-8-bit"} <= set(hopper.chosen)
+        assert why["turboquant-boundary-layers"] is PatchReason.NOT_DEFAULT
         other = await api.refused("POST", "/v1/patches/plan-preset", preset="demo-llamacpp")
         assert other.reason is Reason.UNSUPPORTED
         nobody = await api.refused("POST", "/v1/patches/plan-preset", preset="nope")

@@ -34,8 +34,11 @@ def test_every_field_is_harmless_or_looked_at(kind: type[BaseModel]) -> None:
     assert not HARMLESS[kind] & LOOKED_AT
 
 
-def test_raw_arguments_are_the_one_setting_that_is_never_harmless() -> None:
-    assert {name for name, row in SETTINGS.items() if not row.harmless} == {"extra_arguments"}
+def test_raw_arguments_and_wrong_answers_are_never_harmless(small: Small) -> None:
+    never = {name for name, row in SETTINGS.items() if not row.harmless}
+    assert never == {"allow_wrong_answers", "extra_arguments"}
+    (found,) = asked(small, "mine", varied("  allow_wrong_answers: true\n"))
+    assert "known to be wrong" in found.does
 
 
 @pytest.mark.parametrize(

@@ -242,6 +242,18 @@ def test_the_answer_is_whole_and_small() -> None:
     assert len(answer.model_dump_json()) < 60_000
 
 
+def test_patches_that_are_on_by_default_are_counted_unless_it_is_said_otherwise() -> None:
+    read, hopper = model("hybrid"), replace(CARD, sm="9.0")
+    asked = FitRequest(model="x", speculation=True)
+    assert start_of(asked, read, [hopper], cpu=False).eight_bit_head
+    assert not start_of(asked, read, [hopper, replace(CARD, sm="8.6")], cpu=False).eight_bit_head
+    assert not start_of(FitRequest(model="x"), read, [hopper], cpu=False).eight_bit_head
+    assert start_of(asked, read, [hopper], cpu=False).grouped_attention
+    assert not start_of(asked, read, [replace(CARD, sm="7.5")], cpu=False).grouped_attention
+    without = asked.model_copy(update={"eight_bit_head": False})
+    assert not start_of(without, read, [hopper], cpu=False).eight_bit_head
+
+
 def test_the_demo_model_on_a_processor() -> None:
     request = FitRequest(model="x", context=2048, streams=2)
     read = demo_gguf()

@@ -234,3 +234,12 @@ def test_processes_stand_in_order_and_the_sentence_says_what_is_wrong(tmp_path: 
 
 def test_every_reason_has_words() -> None:
     assert set(REASONS) == set(PatchReason)
+
+
+def test_an_applied_patch_may_say_what_it_chose(reader: LedgerReader, tmp_path: Path) -> None:
+    append(tmp_path, WHOLE + line("note", patch="one", detail="the kernels for Hopper run"))
+    assert LedgerChange(7, "one") in reader.read()
+    assert reader.result(7, "one").detail == "the kernels for Hopper run"
+    append(tmp_path, settled(outcome="skipped", reason="anchor_missing", detail="gone"))
+    reader.read()
+    assert reader.result(7, "one").detail == "gone", "of a patch that is not in force"

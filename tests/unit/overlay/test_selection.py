@@ -1,5 +1,6 @@
 """The choice of patches for a start: gates, switches, requirements, conflicts; each with its reason."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -242,3 +243,23 @@ def test_a_required_patch_whose_requirement_is_out_refuses_the_start(tmp_path: P
 def test_a_required_patch_that_has_no_place_here_is_no_refusal(tmp_path: Path) -> None:
     write_patch(tmp_path, "guard", "required = true", where='vllm = ">=0.33"')
     assert reasons(chosen(tmp_path)) == {"guard": PatchReason.OUT_OF_RANGE}
+
+
+def test_a_patch_may_be_on_by_default_on_some_gpus_alone(tmp_path: Path) -> None:
+    write_patch(tmp_path, "measured", 'default_sm = ">=9.0,<10"')
+    assert ids(chosen(tmp_path)) == ["measured"]
+    ampere = replace(HERE, sm=("9.0", "8.6"))
+    left = chosen(tmp_path, properties=ampere)
+    assert reasons(left) == {"measured": PatchReason.NOT_DEFAULT}
+    assert left.left_out[0].detail == "it is on by default on SM >=9.0,<10 alone, and this is SM 9.0, 8.6"
+    assert ids(chosen(tmp_path, PatchChoice(on=("measured",)), properties=ampere)) == ["measured"]
+    assert ids(chosen(tmp_path, switches=Switches(on=("all",)), properties=ampere)) == ["measured"]
+
+
+def test_a_patch_may_be_required_by_starts_with_speculation_alone(tmp_path: Path) -> None:
+    write_patch(tmp_path, "right", "required_with_speculation = true")
+    write_patch(tmp_path, "other")
+    assert chosen(tmp_path).required == ("right",)
+    assert chosen(tmp_path, properties=replace(HERE, speculation=None)).required == ()
+    # Whoever leaves it out is told by the checks before the start, which know what is right instead.
+    assert ids(chosen(tmp_path, PatchChoice(off=("right",)))) == ["other"]

@@ -1,12 +1,17 @@
 """Decide if an engine's TurboQuant layers run on our kernels: all or none, before anything is stored.
 
 The cache has another order of bytes than vLLM's, so a layer that stores with one must read with it. Whatever
-the kernels were not written for, and a GPU on which they do not compute what they should, keeps vLLM's path.
+the kernels were not written for, and a GPU on which they do not compute what they should, keeps vLLM's path;
+with drafts the start is refused instead, since that path then answers wrongly (docs/kernels.md).
 """
 
 import functools
+import os
 from dataclasses import dataclass, field
 
+ID = "turboquant-grouped-attention"
+# The host sets it where the person asked for vLLM's own kernels with drafts, wrong answers and all.
+ALLOWED = "SNDR_ALLOW_WRONG_ANSWERS"
 PRESETS = {"turboquant_k8v4": "k8v4", "turboquant_4bit_nc": "4bit_nc"}
 MOST_ROWS = 64
 # e4m3 in tensor cores.
@@ -46,13 +51,22 @@ class Facts:
 def decide(vllm_config):
     """The decision for an engine; its layers have to be there.
 
-    RuntimeError in batch-invariant mode where vLLM's own kernels would stay: they are not.
+    RuntimeError where vLLM's own kernels would stay and must not: in batch-invariant mode, since they are
+    not, and with drafts, since answers are then wrong. The host reads the reason off this sentence
+    (engine_host/engines/vllm/log.py).
     """
     decision = _decided(_facts(vllm_config))
-    if decision.invariant and not decision.used:
+    if decision.used:
+        return decision
+    if decision.invariant:
         raise RuntimeError(
-            f"VLLM_BATCH_INVARIANT is set and turboquant-grouped-attention cannot be used: {decision.why}. "
+            f"VLLM_BATCH_INVARIANT is set and {ID} cannot be used: {decision.why}. "
             "vLLM's own TurboQuant kernels are not batch-invariant. Unset it, or choose another KV type."
+        )
+    if vllm_config.speculative_config is not None and not os.environ.get(ALLOWED):
+        raise RuntimeError(
+            f"Speculation is on and {ID} cannot be used: {decision.why}. "
+            "vLLM's own TurboQuant kernels answer wrongly with drafts. Switch one of the two off."
         )
     return decision
 
@@ -134,12 +148,24 @@ def _decided(facts):
         why, native, hopper = _failing(facts)
     logger = init_logger("vllm.sndr")
     if why:
+        # One line: the host reads it off the log.
+        why = " ".join(why.split())
         logger.warning("TurboQuant stays on vLLM's own kernels: %s.", why)
+        _note(f"vLLM's own kernels run: {why}")
         return Decision(False, why, invariant=facts.invariant)
     logger.info(
         "TurboQuant runs on grouped kernels, up to %d query tokens a request as decode.", facts.threshold
     )
+    name = "the kernels for Hopper" if hopper else "the kernels for every GPU"
+    _note(f"{name} run; the self-test passed, up to {facts.threshold} tokens a request as decode")
     return Decision(True, "", facts.threshold, native, hopper, facts.invariant)
+
+
+def _note(detail):
+    """Say in the ledger which kernels run."""
+    from sndr_overlay.ledger import LEDGER
+
+    LEDGER.write("note", patch=ID, detail=detail)
 
 
 def _unsuited(facts):

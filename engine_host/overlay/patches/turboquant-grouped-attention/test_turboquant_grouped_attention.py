@@ -78,6 +78,13 @@ if ID := os.environ.get("PATCHED"):
     from sndr_overlay_patches.turboquant_grouped_attention.kernels import reference
 
     answer["self-test"] = selftest.worst_error("k8v4", SIZE, HEADS, KV_HEADS, BLOCK, 4, True, "cpu")
+    # vLLM's own kernels answer wrongly with drafts: such a start is refused, unless that is asked for.
+    try:
+        decision.decide(engine(head_size=80)[0])
+    except RuntimeError as refused:
+        answer["refused with drafts"] = str(refused)
+    answer["without drafts stays"] = decision.decide(engine(head_size=80, drafts=0)[0]).why
+    os.environ["SNDR_ALLOW_WRONG_ANSWERS"] = "1"
     stays = {}
     for name, made in {
         "no GPU": engine()[0],
@@ -234,6 +241,9 @@ def test_verification_is_decode_and_everything_else_stays() -> None:
         "rows": "32 query heads a KV head times 4 tokens",
     }
     assert answer["stays"] == why
+    assert "head size 80 is not written. vLLM's own" in answer["refused with drafts"]
+    assert "answer wrongly with drafts" in answer["refused with drafts"]
+    assert answer["without drafts stays"] == "head size 80 is not written"
     assert answer["stays stock"]
     assert answer["graphs without"] == "UNIFORM_SINGLE_TOKEN_DECODE"
     assert answer["graphs"] == "UNIFORM_BATCH"

@@ -165,3 +165,31 @@ def test_a_signal_without_a_name_is_told(code: int) -> None:
     problem = explain_exit(code, [], "m", "v")
     assert problem.reason is Reason.ENGINE_CRASHED
     assert problem.message.startswith("vLLM was ended by ")
+
+
+@pytest.mark.parametrize(
+    ("said", "words"),
+    [
+        (
+            "Speculation is on and turboquant-grouped-attention cannot be used: the self-test is off by 3.1e-01 "
+            "(turboquant_k8v4, 128, 32/8). vLLM's own TurboQuant kernels answer wrongly with drafts. Switch one "
+            "of the two off.",
+            "the self-test is off by 3.1e-01 (turboquant_k8v4, 128, 32/8)",
+        ),
+        (
+            "VLLM_BATCH_INVARIANT is set and turboquant-grouped-attention cannot be used: FlashAttention None. "
+            "vLLM's own TurboQuant kernels are not batch-invariant. Unset it, or choose another KV type.",
+            "FlashAttention None",
+        ),
+    ],
+)
+def test_kernels_that_cannot_be_used_end_a_start_with_their_reason(said: str, words: str) -> None:
+    lines = [
+        f"(EngineCore pid=2) ERROR 11-22 19:42:36 [core.py:1500] RuntimeError: {said}",
+        "(APIServer pid=1) RuntimeError: Engine core initialization failed. See root cause above.",
+    ]
+    problem = explain_exit(1, lines, "m", "vLLM 0.32.0, CUDA")
+    assert problem.reason is Reason.KV_TYPE_UNSUPPORTED
+    assert problem.message == f"TurboQuant cannot be used for this start: {words}."
+    assert problem.fix is not None
+    assert "fp8" in problem.fix.text

@@ -57,7 +57,10 @@ def test_a_preset_names_only_what_was_set() -> None:
     subject = of_preset(preset_samples.item("big-24"))
     form = Form(values={"kv_cache_dtype": "fp8", "eager": False})
     asked = fit_request(subject, form, "cuda", samples.vllm_plan())
-    assert asked.model_dump(exclude_unset=True) == {"preset": "big-24", "kv": "fp8", "eager": False}
+    of_patches = {"spared_layers": True, "eight_bit_head": False, "grouped_attention": False}
+    assert (
+        asked.model_dump(exclude_unset=True) == {"preset": "big-24", "kv": "fp8", "eager": False} | of_patches
+    )
 
 
 def test_a_checkpoint_on_the_processor_says_so() -> None:

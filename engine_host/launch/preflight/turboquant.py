@@ -1,0 +1,148 @@
+"""Findings about TurboQuant's kernels: which run, and what is refused since it would answer wrongly.
+
+Our kernels read and write the cache, or vLLM's own do. Those answer wrongly with drafts (docs/kernels.md), so
+such a start is refused where ours cannot be used. What the plan cannot know, the engine finds out at its
+start, and ends (`decision.py` of the patch).
+"""
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.core.findings.table import finding
+from engine_host.engines.vllm.command import TURBOQUANT, speculation_method
+from engine_host.launch.dependencies import Environment
+from engine_host.launch.resolution import Resolution
+from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.patches import PatchReason, PlannedPatches
+from engine_host.protocol.plans import Finding
+
+PATCH = "turboquant-grouped-attention"
+# The limits of the kernels; a test compares them with those in the patch.
+KV_TYPES = ("turboquant_k8v4", "turboquant_4bit_nc")
+HEAD_SIZES = (64, 128, 256)
+MOST_ROWS = 64
+MOST_DRAFTS = 7
+_HOPPER = "9."
+# Below this fp8 in the KV cache is not computed with.
+_FP8 = (8, 9)
+# Where they were seen to be right in an engine: vLLM, a word of the GPU's name, KV type (docs/proof.md).
+_PROVEN = frozenset(
+    {
+        ("0.26.0", "H200", "turboquant_k8v4"),
+        ("0.26.0", "H200", "turboquant_4bit_nc"),
+        ("0.32.0", "H100", "turboquant_k8v4"),
+        ("0.32.0", "H200", "turboquant_k8v4"),
+    }
+)
+
+
+@dataclass(frozen=True)
+class _WayOut:
+    """The nearest start that is right: a sentence's variant and the settings of it."""
+
+    variant: str
+    settings: Mapping[str, Any]
+
+
+def kernel_findings(
+    info: CheckpointInfo,
+    resolved: Resolution,
+    environment: Environment,
+    gpus: Sequence[Gpu],
+    planned: PlannedPatches,
+) -> Iterator[Finding]:
+    """Yield what is to be said of the kernels of a start with TurboQuant; `gpus` are those of the start."""
+    kind = str(resolved["kv_cache_dtype"])
+    if environment.build != "cuda" or not kind.startswith(TURBOQUANT) or not gpus:
+        return
+    unsuited = _unsuited(info, resolved)
+    why = _left_out(planned) or unsuited
+    speculation = speculation_method(str(resolved["speculation"]))
+    if why and speculation is None:
+        yield finding("turboquant_stock", why=why, patch=PATCH)
+    elif why and resolved["allow_wrong_answers"]:
+        yield finding("turboquant_speculation/allowed", why=why, speculation=speculation)
+    elif why:
+        way = _way_out(resolved, gpus, planned, unsuited)
+        yield finding(
+            f"turboquant_speculation/{way.variant}",
+            settings=way.settings,
+            evidence={"patch": PATCH, "kv_cache_dtype": kind},
+            why=why,
+            speculation=speculation,
+        )
+    else:
+        names = sorted({gpu.name for gpu in gpus})
+        new = [name for name in names if not _proven(environment.version, name, kind)]
+        hopper = all((gpu.compute_capability or "").startswith(_HOPPER) for gpu in gpus)
+        kernels = "for Hopper" if hopper and kind == KV_TYPES[0] else "for every GPU"
+        yield finding(
+            "turboquant_kernels/unproven" if new else "turboquant_kernels",
+            kernels=kernels,
+            gpus=new or names,
+            kv_cache_dtype=kind,
+            vllm=environment.version,
+        )
+
+
+def _left_out(planned: PlannedPatches) -> str:
+    """Why the patch with the kernels is no part of the start; empty if it is."""
+    if PATCH in planned.chosen:
+        return ""
+    decision = next((one for one in planned.left_out if one.patch == PATCH), None)
+    detail = decision.detail if decision is not None else "it is not there"
+    return f"the patch {PATCH} is left out: {detail}"
+
+
+def _unsuited(info: CheckpointInfo, resolved: Resolution) -> str:
+    """Name the property of a start that the kernels were not written for; empty if none is known."""
+    method, drafts = speculation_method(str(resolved["speculation"])), _drafts(resolved)
+    if method is not None and drafts > MOST_DRAFTS:
+        return f"{drafts} draft tokens are more than {MOST_DRAFTS}"
+    if method == "draft_model":
+        return "a draft model of its own"
+    if str(resolved["dtype"]) in {"float32", "float"}:
+        return "activations are of 32 bits"
+    if info.head_dim is not None and info.head_dim not in HEAD_SIZES:
+        return f"heads of {info.head_dim} are none of {', '.join(map(str, HEAD_SIZES))}"
+    if info.heads and info.kv_heads:
+        parallel = int(resolved["tensor_parallel"])
+        group = max(1, info.heads // parallel) // max(1, info.kv_heads // parallel)
+        rows = max(1, group) * (1 + drafts if method is not None else 1)
+        # Padded to a power of two, and 64 is one.
+        if rows > MOST_ROWS:
+            return f"{group} query heads a KV head times {1 + drafts} tokens are more than {MOST_ROWS}"
+    return ""
+
+
+def _drafts(resolved: Resolution) -> int:
+    """The tokens drafted a step; a JSON of the person's own says them itself."""
+    speculation = str(resolved["speculation"])
+    if speculation.startswith("{"):
+        said = json.loads(speculation).get("num_speculative_tokens")
+        return said if isinstance(said, int) else 1
+    return int(resolved["draft_tokens"] or 0)
+
+
+def _way_out(resolved: Resolution, gpus: Sequence[Gpu], planned: PlannedPatches, unsuited: str) -> _WayOut:
+    decision = next((one for one in planned.left_out if one.patch == PATCH), None)
+    by_type = decision is not None and decision.reason is PatchReason.WRONG_KV_CACHE
+    if by_type and not unsuited:
+        return _WayOut("4bit", {"kv_cache_dtype": KV_TYPES[1]})
+    own_json = str(resolved["speculation"]).startswith("{")
+    if PATCH in planned.chosen and _drafts(resolved) > MOST_DRAFTS and not own_json:
+        return _WayOut("drafts", {"draft_tokens": MOST_DRAFTS})
+    if all(_capability(gpu) >= _FP8 for gpu in gpus):
+        return _WayOut("fp8", {"kv_cache_dtype": "fp8"})
+    return _WayOut("off", {"speculation": "off"})
+
+
+def _capability(gpu: Gpu) -> tuple[int, ...]:
+    return tuple(int(part) for part in (gpu.compute_capability or "0").split(".") if part.isdecimal())
+
+
+def _proven(version: str, gpu: str, kind: str) -> bool:
+    return any((version, word, kind) in _PROVEN for word in gpu.split())
