@@ -1,12 +1,17 @@
 """Files that are either as they were or as they should be: written beside, flushed, renamed."""
 
+import contextlib
 import errno
+import glob
 import os
 import tempfile
+import time
 from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Reason
+
+_YOUNG = 60.0
 
 
 def write(path: Path, data: bytes | str, mode: int = 0o600, *, follow: bool = False) -> None:
@@ -29,10 +34,20 @@ def write(path: Path, data: bytes | str, mode: int = 0o600, *, follow: bool = Fa
             file.flush()
             os.fsync(file.fileno())
         os.replace(name, path)
+        _remove_left_behind(path)
     except OSError as error:
         if name and os.path.exists(name):
             os.unlink(name)
         raise saving_failed(path, error) from error
+
+
+def _remove_left_behind(path: Path) -> None:
+    """Remove what writers of this file left beside it when they were killed; young ones may be at work."""
+    before = time.time() - _YOUNG
+    for other in path.parent.glob(f".{glob.escape(path.name)}.????????"):
+        with contextlib.suppress(OSError):
+            if other.stat().st_mtime < before:
+                other.unlink()
 
 
 def saving_failed(path: Path, error: OSError) -> HostError:

@@ -13,6 +13,8 @@ def size_text(count: float) -> str:
 
 def duration(seconds: float) -> str:
     """A time span as people read it."""
+    # A clock that was set back must not make a time negative.
+    seconds = max(0.0, seconds)
     if seconds < 1:
         return f"{seconds * 1000:.0f} ms"
     if seconds < 60:

@@ -4,7 +4,9 @@ import asyncio
 import contextlib
 import logging
 import logging.handlers
+import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 from engine_host.core import atomic_file
 from engine_host.core.bounds.cut_text import cut_text
@@ -23,6 +25,48 @@ class _Cut(logging.Formatter):
         return text.encode("utf-8", "backslashreplace").decode()
 
 
+class LogFile(logging.handlers.RotatingFileHandler):
+    """Lines that the disk does not take are counted, and the count is told as soon as it takes some again.
+
+    Raises OSError where the file cannot be opened.
+    """
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path, maxBytes=5_000_000, backupCount=3, encoding="utf-8", errors="backslashreplace")
+        self._lost = 0
+        self._reason = ""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record; what was lost before it stands before it."""
+        if lost := self._lost:
+            self._lost = 0
+            told = "%d lines are lost: %s", (lost, self._reason)
+            super().emit(logging.LogRecord(__name__, logging.WARNING, "", 0, *told, None))
+            if self._lost:
+                self._lost = lost + 1
+                return
+        super().emit(record)
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        """Count what could not be written; a defect in a message is told as ever."""
+        error = sys.exc_info()[1]
+        if not isinstance(error, OSError):
+            super().handleError(record)
+            return
+        self._lost += 1
+        self._reason = error.strerror or str(error)
+        # What is left in its buffer would be tried, and fail, again and again.
+        stream, self.stream = self.stream, None
+        if stream is not None:
+            with contextlib.suppress(OSError):
+                stream.close()
+
+    def close(self) -> None:
+        """Close the file, full disk or not."""
+        with contextlib.suppress(OSError):
+            super().close()
+
+
 @contextlib.contextmanager
 def host_log(folders: Folders, log_buffer: LogBuffer, level: str) -> Iterator[None]:
     """Write what is logged to the file and the buffer, without repeating it.
@@ -31,13 +75,7 @@ def host_log(folders: Folders, log_buffer: LogBuffer, level: str) -> Iterator[No
     """
     try:
         folders.logs.mkdir(mode=0o700, parents=True, exist_ok=True)
-        to_file = logging.handlers.RotatingFileHandler(
-            folders.logs / "host.log",
-            maxBytes=5_000_000,
-            backupCount=3,
-            encoding="utf-8",
-            errors="backslashreplace",
-        )
+        to_file = LogFile(folders.logs / "host.log")
     except OSError as error:
         raise atomic_file.saving_failed(folders.logs / "host.log", error) from error
     loop = asyncio.get_running_loop()

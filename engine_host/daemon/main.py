@@ -16,6 +16,7 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
+from engine_host.daemon import run_folder_watch
 from engine_host.daemon.active_clients import ActiveClients
 from engine_host.daemon.core_dumps import refuse_core_dumps
 from engine_host.daemon.descriptors import raise_limit
@@ -104,7 +105,11 @@ async def _run(
         control = HttpServer(callers, instance.bind(), name="control", protocol=_CONTROL)
         try:
             await asyncio.gather(control.started(), host.endpoint.serve(host.gateway.app))
-            async with _owner_watch(options.owner_stdin, host, done.set), _memory_kept():
+            async with (
+                _owner_watch(options.owner_stdin, host, done.set),
+                _memory_kept(),
+                run_folder_watch.watched(instance.files(), done.set),
+            ):
                 _announce(options, host)
                 await done.wait()
                 control.refuse_new()

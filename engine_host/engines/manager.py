@@ -188,8 +188,8 @@ class EngineManager:
             if process is None:
                 self._forget(engine)
                 continue
-            if not engine.keep:
-                _log.warning("ending %s (pid %d), left behind by a killed host", engine.name, process.pid)
+            if not engine.keep or remembered.unreachable:
+                _log.warning("ending %s (pid %d), which nobody can reach", engine.name, process.pid)
                 await process.stop(leader_only=self._adapters[engine.engine].stops_by_leader)
                 await process.release()
                 self._forget(engine)

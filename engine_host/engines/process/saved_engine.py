@@ -20,6 +20,11 @@ class RememberedEngine(BaseModel):
     born: str
     socket: str = ""
 
+    @property
+    def unreachable(self) -> bool:
+        """True if it served and its socket is gone: nobody will reach it again."""
+        return bool(self.engine.ready_at and self.socket) and not Path(self.socket).exists()
+
     def process(self, log: Path, served: ServedLines) -> EngineProcess | None:
         """Its process, which writes to this log; None when it has ended."""
         return EngineProcess.adopt(ProcessRecord(self.pid, self.born), log, served)

@@ -37,8 +37,9 @@ def request_(tmp_path: Path) -> BuildRequest:
     if not (SHARED / "tools" / "ready.json").is_file():
         pytest.fail("the build has not run here yet: sndr engine build llama.cpp")
     (cache / "llama.cpp").mkdir(parents=True)
-    for name in ("tools", "sdist"):
-        (cache / "llama.cpp" / name).symlink_to(SHARED / name)
+    # Copied, because tools of another version of the program are made anew where they are.
+    shutil.copytree(SHARED / "tools", cache / "llama.cpp" / "tools", symlinks=True)
+    (cache / "llama.cpp" / "sdist").symlink_to(SHARED / "sdist")
     return BuildRequest(cache=cache, data=tmp_path / "data")
 
 

@@ -79,3 +79,13 @@ def test_a_link_to_a_file_that_is_not_there_yet_makes_it(home: Path) -> None:
     atomic_file.write(link, "new", follow=True)
     assert (home / "kept" / "file").read_text(encoding="utf-8") == "new"
     assert link.is_symlink()
+
+
+def test_what_a_killed_writer_left_is_removed_and_another_at_work_is_let_be(home: Path) -> None:
+    names = (".a.toml.x1_yz2ab", ".a.toml.12345678", ".b.toml.x1_yz2ab")
+    for name in names:
+        (home / name).write_text("half")
+    os.utime(home / names[0], (1, 1))
+    os.utime(home / names[2], (1, 1))
+    atomic_file.write(home / "a.toml", "whole")
+    assert sorted(path.name for path in home.iterdir()) == sorted([names[1], names[2], "a.toml"])

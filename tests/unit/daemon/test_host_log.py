@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,9 +11,10 @@ import pytest
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.daemon import repeated_records
-from engine_host.daemon.host_log import host_log
+from engine_host.daemon.host_log import LogFile, host_log
 from engine_host.daemon.repeated_records import WRITTEN, RepeatedRecords
 from tests.unit.asynchronous import run, until
+from tests.unit.full_disk import small_disk
 
 
 class Kept(logging.Handler):
@@ -155,3 +157,37 @@ def test_a_flood_leaves_the_earlier_lines_of_host_log(home: Path) -> None:
         buffer.close()
 
     run(act())
+
+
+def test_lines_that_do_not_fit_are_counted_and_the_rest_is_written(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with small_disk(home / "disk") as disk:
+        log = LogFile(disk.folder / "host.log")
+        logger = logging.Logger("one")
+        logger.addHandler(log)
+        logger.warning("before")
+        with disk.full():
+            for number in range(50):
+                logger.warning("%d %s", number, "x" * 200)
+        logger.warning("after")
+        with disk.full():
+            logger.warning("y" * 9000)
+            log.close()
+        lines = (disk.folder / "host.log").read_text(encoding="utf-8").splitlines()
+    assert lines[0] == "before"
+    told = next(line for line in lines if "lines are lost" in line)
+    assert lines[lines.index(told) + 1] == "after"
+    whole = [line for line in lines if line.endswith("x" * 200) and line[0].isdigit()]
+    # What was torn off stands before the count in the same line.
+    found = re.search(r"(\d+) lines are lost: No space left on device$", told)
+    assert found is not None
+    assert 50 <= len(whole) + int(found[1]) <= 51
+    assert capsys.readouterr().err == ""
+
+
+def test_a_message_that_is_a_defect_of_ours_is_told(home: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    log = LogFile(home / "host.log")
+    log.handle(logging.LogRecord("one", logging.INFO, "", 0, "%d", ("no number",), None))
+    log.close()
+    assert "no number" in capsys.readouterr().err

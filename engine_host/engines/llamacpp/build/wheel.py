@@ -54,7 +54,8 @@ class BuildTools:
 
 async def prepare_tools(cache: Path, python: str, toolchain: Toolchain, log: IO[str]) -> BuildTools:
     """Makes the private environment with the build backend, and cmake and ninja where they are missing."""
-    folder = cache / "llama.cpp" / "tools"
+    # Where the folder is a link, what it leads to is made anew; venv makes none in place of a link.
+    folder = (cache / "llama.cpp" / "tools").resolve()
     inside = str(folder / "bin" / "python")
     environment = {name: value for name, value in os.environ.items() if name not in REMOVED_ENVIRONMENT}
     environment["PATH"] = f"{folder / 'bin'}{os.pathsep}{environment.get('PATH', os.defpath)}"

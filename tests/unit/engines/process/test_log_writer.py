@@ -146,7 +146,7 @@ def test_a_line_of_256_kib_takes_no_time(name: str) -> None:
     for piece in ADVERSE:
         for text in (piece * LONGEST_MATCHED, f"0.0.0.0 W srv a: {piece * LONGEST_MATCHED}"):
             for line in (text[:LONGEST_MATCHED].encode(), (text * 200).encode()[: 1 << 18]):
-                began = time.perf_counter()
+                began = time.thread_time()
                 judge.judge(line)
-                slowest = max(slowest, time.perf_counter() - began)
+                slowest = max(slowest, time.thread_time() - began)
     assert slowest < 0.1, slowest
