@@ -2,7 +2,7 @@
 
 import dataclasses
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from engine_host.fit.estimate import Corrections, Estimate, beyond_training, blocker, estimate, holds
 from engine_host.fit.estimate import largest_context as longest
@@ -20,6 +20,11 @@ KV_TYPES = {
 }
 _LESS_CHUNK = 1024
 _SHORTEST = 1024
+# A change: its id, its sentence, the fields of a question that make it, and the start and model after it.
+_Asks = dict[str, bool | int | float | str]
+_Candidate = tuple[str, str, _Asks, Start, Model]
+# Of `sndr fit`, where an option has another name than its field.
+_OPTIONS = {"tensor_parallel": "tp"}
 
 
 def changes(
@@ -38,18 +43,33 @@ def changes(
         return ()
     listed = []
     chosen = _lighter(found.start, lighter, corrections)
-    for change_id, text, option, start, other in _candidates(model, found.start, corrections, more, chosen):
+    for change_id, text, asks, start, other in _candidates(model, found.start, corrections, chosen):
         if blocker(other, start) is not None:
             continue
         after = estimate(other, start, corrections)
         gained = after.spare - found.spare
         if gained > 0:
             gpus = len(start.devices) if change_id == "gpus" else None
+            option = more if change_id == "gpus" else options_of(asks)
             enough = holds(after) and not beyond_training(other, start)
             listed.append(
-                Change(id=change_id, text=text, saves=gained, fits=enough, option=option, gpus=gpus)
+                Change(
+                    id=change_id, text=text, saves=gained, fits=enough, option=option, asks=asks, gpus=gpus
+                )
             )
     return tuple(sorted(listed, key=lambda change: not change.fits))
+
+
+def options_of(asks: Mapping[str, bool | int | float | str]) -> str:
+    """Return the options of `sndr fit` that ask the same."""
+    words = []
+    for field, value in asks.items():
+        name = _OPTIONS.get(field, field).replace("_", "-")
+        if isinstance(value, bool):
+            words.append(f"--{name}" if value else f"--no-{name}")
+        else:
+            words += [f"--{name}", f"{value:g}" if isinstance(value, float) else str(value)]
+    return " ".join(words)
 
 
 def _lighter(start: Start, known: Sequence[Model], corrections: Corrections | None) -> Model | None:
@@ -60,9 +80,7 @@ def _lighter(start: Start, known: Sequence[Model], corrections: Corrections | No
     return next(enough, able[-1] if able else None)
 
 
-def _caches(
-    model: Model, start: Start, corrections: Corrections | None
-) -> Iterator[tuple[str, str, str, Start, Model]]:
+def _caches(model: Model, start: Start, corrections: Corrections | None) -> Iterator[_Candidate]:
     """Suggest the configured KV cache as large as its streams need, or as the budget allows."""
     found = estimate(model, start, corrections)
     needed, most = math.ceil(found.kv / GIB), (found.budget - found.fixed) // GIB
@@ -71,19 +89,19 @@ def _caches(
     if gib >= max(least, 1):
         larger = gib * GIB > found.cache
         text = f"Reserve {'' if larger else 'only '}{gib} GiB for the KV cache."
-        yield "kv_cache", text, f"--kv-cache-gib {gib}", dataclasses.replace(start, kv_cache=gib * GIB), model
+        yield "kv_cache", text, {"kv_cache_gib": gib}, dataclasses.replace(start, kv_cache=gib * GIB), model
 
 
 def _candidates(
-    model: Model, start: Start, corrections: Corrections | None, more: str, lighter: Model | None
-) -> Iterator[tuple[str, str, str, Start, Model]]:
+    model: Model, start: Start, corrections: Corrections | None, lighter: Model | None
+) -> Iterator[_Candidate]:
     replace = dataclasses.replace
     if any(device.taken for device in start.devices):
         empty = tuple(replace(device, taken=0) for device in start.devices)
         yield (
             "free_memory",
             "End the other programs that hold memory there.",
-            "",
+            {},
             replace(start, devices=empty),
             model,
         )
@@ -92,7 +110,7 @@ def _candidates(
         yield (
             "gpu_memory",
             "Let vLLM use 95 % of the GPU.",
-            "--gpu-memory 0.95",
+            {"gpu_memory": 0.95},
             replace(start, gpu_memory=0.95),
             model,
         )
@@ -102,7 +120,7 @@ def _candidates(
         yield (
             "batched_tokens",
             f"Read prompts in chunks of {_LESS_CHUNK:,} tokens.",
-            (f"--batched-tokens {_LESS_CHUNK}"),
+            {"batched_tokens": _LESS_CHUNK},
             replace(start, batched_tokens=_LESS_CHUNK),
             model,
         )
@@ -112,7 +130,7 @@ def _candidates(
         yield (
             f"kv:{kind}",
             f"Keep the KV cache as {kind}.",
-            f"--kv {kind}",
+            {"kv": kind},
             replace(start, kv=kind, kv_v=kind),
             model,
         )
@@ -122,7 +140,7 @@ def _candidates(
         yield (
             "streams",
             f"Answer {streams} at a time.",
-            f"--streams {streams}",
+            {"streams": streams},
             replace(start, streams=streams),
             model,
         )
@@ -131,26 +149,26 @@ def _candidates(
         yield (
             "context",
             f"Take a context of {context:,} tokens.",
-            f"--context {context}",
+            {"context": context},
             replace(start, context=context),
             model,
         )
     if start.drafting and model.shape.mtp_layers:
         without = replace(start, drafting=False)
-        yield "drafting", "Leave the drafting layers out.", "--no-speculation", without, model
+        yield "drafting", "Leave the drafting layers out.", {"speculation": False}, without, model
     if vllm and not start.cpu and not start.eager:
         yield (
             "eager",
             "Run without CUDA graphs; decoding gets slower.",
-            "--eager",
+            {"eager": True},
             replace(start, eager=True),
             model,
         )
     four = formula_weights(model.shape, 4.5)
     if lighter is not None:
-        yield "weights", f"Take it quantised: sndr fit {lighter.name}", "", start, lighter
+        yield "weights", f"Take it quantised: sndr fit {lighter.name}", {}, start, lighter
     elif four.loaded(drafting=False) < 0.8 * model.weights.loaded(drafting=False):
-        yield "weights", "Take the model quantised to 4 bits.", "", start, replace(model, weights=four)
+        yield "weights", "Take the model quantised to 4 bits.", {}, start, replace(model, weights=four)
     if not start.cpu:
         twice = start.devices * 2
-        yield "gpus", f"Use {len(twice)} such GPUs.", more, replace(start, devices=twice), model
+        yield "gpus", f"Use {len(twice)} such GPUs.", {}, replace(start, devices=twice), model

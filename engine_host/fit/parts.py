@@ -77,7 +77,11 @@ def tensors_at_least(size: int, basis: Basis) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The settings that a start's memory depends on; `file_bytes`: the weights, where there are files."""
+    """The settings that a start's memory depends on; `file_bytes`: the weights, where there are files.
+
+    `embeddings`: vLLM's pooling runner, which measures its pooler in place of the sampler and has no buffers
+    of one; it schedules one batch at a time (0.32: PoolingRunner, VllmConfig).
+    """
 
     context: int
     streams: int
@@ -92,6 +96,7 @@ class Start:
     hybrid_manager: bool | None = None
     eight_bit_head: bool = False
     grouped_attention: bool = False
+    embeddings: bool = False
     gpu_memory: float = 0.92
     build: str = "cuda"
     file_bytes: int | None = None
@@ -113,6 +118,7 @@ class Start:
             spared_layers=self.spared_layers,
             hybrid_manager=self.hybrid_manager,
             grouped_attention=self.grouped_attention,
+            batches=1 if self.embeddings else 2,
         )
 
     def old_runner(self, shape: ModelShape) -> bool:
@@ -173,9 +179,13 @@ def _activations(shape: ModelShape, start: Start) -> Part:
     values = start.batched_tokens * step_width(shape, start.tp) * shape.element
     # A step of verification has logits for each draft, too.
     logits = start.streams * (1 + start.draft_tokens) * shape.vocabulary * _LOGIT[start.old_runner(shape)]
+    about = f"a step of {start.batched_tokens:,} tokens, logits of {_streams(start.streams)}"
+    if start.embeddings:
+        # In 32 bits as they are pooled, and once more as they are brought to length 1.
+        logits = 2 * 4 * start.streams * shape.hidden + start.batched_tokens * shape.hidden * shape.element
+        about = f"a step of {start.batched_tokens:,} tokens, vectors of {_streams(start.streams)}"
     logits += start.batched_tokens * _workspaces(shape, start.tp) * shape.element
     size = _CUBLAS + max(values, logits)
-    about = f"a step of {start.batched_tokens:,} tokens, logits of {_streams(start.streams)}"
     if start.eager:
         return _banded("activations", size, 0.9, 1.25, about)
     return _banded("activations", _CUBLAS + max(_COMPILED * values, logits), 0.6, 1.6, about)
@@ -230,7 +240,7 @@ def _graphs(shape: ModelShape, start: Start) -> tuple[Part, ...]:
 
 def _stream_buffers(shape: ModelShape, start: Start) -> tuple[Part, ...]:
     """Estimate the newer runner's buffers of streams × vocabulary: a count and two masks (PenaltiesState)."""
-    if start.old_runner(shape) or start.build == "cpu":
+    if start.old_runner(shape) or start.build == "cpu" or start.embeddings:
         return ()
     size = start.streams * shape.vocabulary * (4 + 2 / 8)
     beyond = is_before(start.version, (0, 32))

@@ -18,9 +18,6 @@ GROUPED_BLOCK = 64
 # At each end of a dense model, TurboQuant leaves so many layers alone (get_boundary_skip_layers).
 BOUNDARY = 2
 _MORE_LAYERS = 1.5
-# With async scheduling, which is on, one batch is computed while the next is prepared
-# (VllmConfig.max_in_flight_tokens); blocks behind a window are freed after both.
-_BATCHES_IN_FLIGHT = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,12 +127,15 @@ def vllm_pool(
     spared_layers: bool = True,
     hybrid_manager: bool | None = None,
     grouped_attention: bool = False,
+    batches: int = 2,
 ) -> Pool:
     """The pool of a start of vLLM 0.26 or 0.32, which count alike.
 
     `mtp`: the model's drafting layers run and keep a cache of their own. `spared_layers`: TurboQuant leaves
     the layers at both ends of a dense model as they are. `hybrid_manager`: False is
     --disable-hybrid-kv-cache-manager, None is vLLM's choice, which leaves it off for local chunks.
+    `batches` are in flight: with async scheduling, which is on, one is computed while the next is prepared
+    (VllmConfig.max_in_flight_tokens), and blocks behind a window are freed after both.
     """
     counts = {kind: number for kind in Layer if (number := shape.cached(kind))}
     if mtp and shape.mtp_layers:
@@ -148,7 +148,7 @@ def vllm_pool(
         kv_cache_dtype=kv_cache_dtype,
         smallest=smallest,
         tp=tp,
-        reach=_BATCHES_IN_FLIGHT * batched_tokens,
+        reach=batches * batched_tokens,
         draft_tokens=draft_tokens,
         # Without prefix caching a stream has one state; with it, one more at the last block's end.
         states=(2 if prefix_caching else 1) + draft_tokens,

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Sequence
 
 from engine_host.core.sizes import size_text
+from engine_host.engines.llamacpp.command import pooling_of
 from engine_host.fit import vllm
 from engine_host.fit.advisor import AdviceInput, advice
 from engine_host.fit.changes import KV_TYPES, changes
@@ -55,13 +56,21 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
     chosen = sorted(devices, key=lambda device: -device.free)[:count]
     lacking = count - len(chosen) if chosen else 0
     chosen += chosen[:1] * lacking
-    auto = "auto" if engine is EngineKind.VLLM else "f16"
-    kind = request.kv or auto
+    start = start_on(request, engine, chosen, cpu=cpu, model=model)
+    return dataclasses.replace(start, lacking=lacking)
+
+
+def start_on(
+    request: FitRequest, engine: EngineKind, devices: Sequence[Device], *, cpu: bool, model: Model
+) -> Start:
+    """The same on exactly these devices; with no context given a usual one."""
+    kind = request.kv or ("auto" if engine is EngineKind.VLLM else "f16")
     requested = request.kv_cache_gib if engine is EngineKind.VLLM else None
     kv_cache = None if requested is None else vllm.requested_cache(requested, cpu=cpu)
+    arguments = request.extra_arguments
     return Start(
         engine=engine,
-        devices=tuple(chosen),
+        devices=tuple(devices),
         cpu=cpu,
         context=request.context or min(model.context or _USUAL_CONTEXT, _USUAL_CONTEXT),
         streams=request.streams,
@@ -74,11 +83,13 @@ def start_of(request: FitRequest, model: Model, devices: Sequence[Device], *, cp
         draft_tokens=request.draft_tokens,
         prefix_caching=request.prefix_caching,
         eager=request.eager,
+        embeddings=request.embeddings or (engine is EngineKind.VLLM and vllm.pools(model, arguments)),
+        pooling=pooling_of(arguments) or model.pooling,
+        hybrid_manager=vllm.hybrid_manager(arguments),
         spared_layers=request.spared_layers,
-        eight_bit_head=_eight_bit_head(request, engine, chosen),
-        grouped_attention=_grouped_attention(request, engine, chosen),
+        eight_bit_head=_eight_bit_head(request, engine, devices),
+        grouped_attention=_grouped_attention(request, engine, devices),
         server=request.server,
-        lacking=lacking,
     )
 
 
@@ -137,7 +148,7 @@ def report(
         grid=_grid(model, start, factors) if request.grid else (),
         changes=changes(model, found, factors, _more(request, found), lighter),
         advice=advice(facts),
-        roofline=roofline(model, start, request.acceptance_length),
+        roofline=None if start.embeddings else roofline(model, start, request.acceptance_length),
         corrections=tuple(corrections),
         unknown=model.unknown,
     )

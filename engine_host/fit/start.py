@@ -14,7 +14,7 @@ USUAL_VERSION = "0.32.0"
 class Model:
     """A model by its numbers; `context` is what it was trained for, in tokens.
 
-    `drafter`: another model drafts for it.
+    `drafter`: another model drafts for it. `pooling`: how it makes one vector of a text, where that is known.
     """
 
     name: str
@@ -27,6 +27,7 @@ class Model:
     rope_scaled: bool = False
     unknown: tuple[str, ...] = ()
     drafter: bool = False
+    pooling: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +57,7 @@ class Device:
 class Start:
     """The settings of a start; KV types by the engine's own names, `devices` are used alike.
 
+    `embeddings`: it answers with vectors or scores; `pooling` is llama.cpp's way to make one of a text.
     `version` of vLLM: 0.26 and 0.32 divide a GPU's memory differently. `lacking` is the number of GPUs that
     it is meant for and that are not there; it is computed as if they were like the others.
     """
@@ -74,6 +76,8 @@ class Start:
     draft_tokens: int = 3
     prefix_caching: bool = True
     eager: bool = False
+    embeddings: bool = False
+    pooling: str = ""
     spared_layers: bool = True
     eight_bit_head: bool = False
     grouped_attention: bool = False

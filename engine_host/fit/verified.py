@@ -89,7 +89,8 @@ def start_words(start: Start) -> str:
     """A start by the settings that its buffers depend on; equal for starts that are alike."""
     kinds = start.kv if start.kv == start.kv_v else f"{start.kv} and {start.kv_v}"
     drafts = f", {start.draft_tokens} drafts" if start.drafting else ""
-    return f"{start.streams:,} × {start.context:,} tokens, KV {kinds}{drafts}"
+    vectors = ", embeddings" if start.embeddings else ""
+    return f"{start.streams:,} × {start.context:,} tokens, KV {kinds}{drafts}{vectors}"
 
 
 def corrections(measured: Iterable[Measured], scope: CorrectionScope) -> tuple[Correction, ...]:
@@ -126,10 +127,9 @@ def _llamacpp(predicted: Mapping[str, int], buffers: Mapping[str, int]) -> dict[
 
 def _vllm(model: Model, start: Start, logged: LoggedMemory) -> dict[str, tuple[int, int]]:
     pairs: dict[str, tuple[int, int]] = {}
-    drafts = start.drafting and model.shape.mtp_layers > 0
     # vLLM rounds its figure to ten mebibytes, which says nothing of a tiny model.
     if (weights := logged.buffers.get("model", 0)) > 64 << 20:
-        each = -(-model.weights.loaded(drafting=drafts) // start.tensor_parallel)
+        each = -(-vllm.loaded_weights(model, start) // start.tensor_parallel)
         pairs["weights"] = (each, weights)
     cache = logged.buffers.get("KV")
     if cache and logged.kv_tokens:

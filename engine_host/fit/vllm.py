@@ -1,9 +1,10 @@
 """Estimate vLLM's memory on each GPU, or in main memory, and the rest that is left for its KV cache."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
+from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.fit import parts as vllm_parts
 from engine_host.fit.parts import GIB, WEIGHTS_FROM, Basis, Part, tensors_at_least
 from engine_host.fit.pool import Pool
@@ -17,6 +18,10 @@ _PROCESSES = 2 * GIB
 _MOST_CACHE = 4 * GIB
 _CACHE_SHARE = 0.25
 
+# Ends of names of architectures that vLLM pools (_SUFFIX_TO_DEFAULTS), and of those that it has write.
+_POOLING = ("TextEncoding", "SequenceClassification", "TokenClassification", "RewardModeling", "Model")
+_WRITING = ("LMHeadModel", "ChatModel")
+
 
 def parts(model: Model, start: Start) -> tuple[Part, ...]:
     """Everything but the KV cache, on one device."""
@@ -26,7 +31,7 @@ def parts(model: Model, start: Start) -> tuple[Part, ...]:
         about = "size of the files by GPU" if basis is Basis.FILES else WEIGHTS_FROM[basis]
         low = tensors_at_least(weights.bytes, basis)
         return (replace(weights, basis=basis, about=about, low=low), *others)
-    loaded, basis = model.weights.loaded(drafting=_drafts(model.shape, start)), model.weights.basis
+    loaded, basis = loaded_weights(model, start), model.weights.basis
     about = "API server, engine core and worker"
     return (
         Part("weights", loaded, tensors_at_least(loaded, basis), loaded, basis, WEIGHTS_FROM[basis]),
@@ -82,6 +87,24 @@ def share(device: Device, start: Start) -> int:
     return math.ceil(device.total * start.gpu_memory)
 
 
+def pools(model: Model, arguments: Sequence[str]) -> bool:
+    """Return True where a start answers with vectors or scores without being told to by the setting.
+
+    By vLLM's own argument, or by what its name says the model is for (vllm/config/model.py).
+    """
+    for place, word in enumerate(arguments):
+        if ARGPARSE.name(word) == "--runner":
+            return (word.partition("=")[2] or next(iter(arguments[place + 1 :]), "")) == "pooling"
+    return model.architecture.endswith(_POOLING) and not model.architecture.endswith(_WRITING)
+
+
+def hybrid_manager(arguments: Sequence[str]) -> bool | None:
+    """Say whether the arguments switch vLLM's hybrid KV cache manager; None leaves it to vLLM."""
+    name = "disable-hybrid-kv-cache-manager"
+    named = [flag for one in arguments if (flag := ARGPARSE.name(one)) is not None and flag.endswith(name)]
+    return {f"--{name}": False, f"--no-{name}": True}.get(named[-1] if named else "")
+
+
 def _settings(model: Model, start: Start) -> vllm_parts.Start:
     drafts = _drafts(model.shape, start)
     return vllm_parts.Start(
@@ -100,9 +123,16 @@ def _settings(model: Model, start: Start) -> vllm_parts.Start:
         grouped_attention=start.grouped_attention,
         gpu_memory=start.gpu_memory,
         build=start.build,
-        file_bytes=model.weights.loaded(drafting=drafts),
+        file_bytes=loaded_weights(model, start),
+        embeddings=start.embeddings,
         version=start.version,
     )
+
+
+def loaded_weights(model: Model, start: Start) -> int:
+    """Bytes of the weights that are loaded: who answers with vectors has no output matrix (adapters.py)."""
+    drafting = _drafts(model.shape, start)
+    return model.weights.loaded(drafting=drafting, head=not start.embeddings)
 
 
 def _drafts(shape: ModelShape, start: Start) -> bool:

@@ -4,10 +4,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from engine_host.core.errors import HostError
-from engine_host.engines.flag_spelling import ARGPARSE
-from engine_host.engines.vllm.command import speculation_method
 from engine_host.fit.estimate import Estimate, estimate, largest_context
 from engine_host.fit.parts import Basis
+from engine_host.fit.report import start_on
 from engine_host.fit.shapes.gguf import gguf_shape
 from engine_host.fit.shapes.model import ModelShape, read_shape
 from engine_host.fit.shapes.quantization import read_quantization
@@ -16,7 +15,9 @@ from engine_host.fit.start import USUAL_VERSION, Device, Model, Start
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CONFIG, CheckpointInfo, read_json
 from engine_host.library.gguf import GgufInfo
+from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.fit import FitRequest
 from engine_host.protocol.plans import EngineKind, ServerChoice
 
 # What a calculation may not know; a start is made all the same, and the engine measures.
@@ -73,19 +74,11 @@ def _llamacpp(
 ) -> tuple[Estimate, int] | None:
     try:
         shape = gguf_shape(info) if shape is None else replace(shape, mtp_layers=info.mtp_layers)
-        model = Model(info.name, "GGUF", shape, _whole(info.tensor_bytes or info.size), info.context)
-        start = Start(
-            engine=EngineKind.LLAMA_CPP,
-            devices=tuple(devices),
-            cpu=cpu,
-            context=int(resolved["context"]),
-            streams=streams or int(resolved["streams"]),
-            kv=str(resolved["kv_type_k"]),
-            kv_v=str(resolved["kv_type_v"]),
-            drafting="draft-mtp" in str(resolved["speculation"]),
-            draft_tokens=int(resolved["draft_tokens"]),
-            server=server,
-        )
+        weights = _whole(info.tensor_bytes or info.size)
+        model = Model(info.name, "GGUF", shape, weights, info.context, pooling=info.pooling)
+        request = FitRequest(server=server, **question_of(EngineKind.LLAMA_CPP, resolved.values()))
+        start = start_on(request, EngineKind.LLAMA_CPP, devices, cpu=cpu, model=model)
+        start = replace(start, streams=streams or start.streams)
         return estimate(model, start), largest_context(model, start) if longest else 0
     except HostError as error:
         if error.reason in _NOT_KNOWN:
@@ -103,40 +96,17 @@ def vllm_model(info: CheckpointInfo) -> Model | None:
         if error.reason in _NOT_KNOWN:
             return None
         raise
-    return Model(info.path.name, info.format, shape, weights, info.context)
+    architecture = next(iter(info.architectures), "")
+    return Model(info.path.name, info.format, shape, weights, info.context, architecture=architecture)
 
 
 def vllm_start(
-    resolved: Resolution, build: str, devices: Sequence[Device], version: str | None = None
+    resolved: Resolution, model: Model, build: str, devices: Sequence[Device], version: str | None = None
 ) -> Start:
     """The start that the settings resolved so far describe; `version` of vLLM, None for the usual one."""
-    known = {setting.name: setting.value for setting in resolved.settings()}
-    size = known.get("kv_cache_gib")
-    prefix_caching = known.get("prefix_caching")
-    return Start(
-        engine=EngineKind.VLLM,
-        devices=tuple(devices),
-        cpu=build == "cpu",
-        context=int(known["context"]),
-        streams=int(known["streams"]),
-        kv=str(known["kv_cache_dtype"]),
-        gpu_memory=float(known.get("gpu_memory") or 0.9),
-        kv_cache=None if size is None else int(float(size) * 2**30),
-        batched_tokens=int(known.get("batched_tokens") or 2048),
-        drafting=speculation_method(str(known["speculation"])) == "mtp",
-        draft_tokens=int(known["draft_tokens"]),
-        prefix_caching=prefix_caching is None or bool(prefix_caching),
-        eager=bool(known.get("eager")),
-        hybrid_manager=_hybrid_manager(known.get("extra_arguments") or ()),
-        version=version or USUAL_VERSION,
-    )
-
-
-def _hybrid_manager(arguments: Sequence[str]) -> bool | None:
-    """Say whether the arguments switch vLLM's hybrid KV cache manager; None leaves it to vLLM."""
-    name = "disable-hybrid-kv-cache-manager"
-    named = [flag for one in arguments if (flag := ARGPARSE.name(one)) is not None and flag.endswith(name)]
-    return {f"--{name}": False, f"--no-{name}": True}.get(named[-1] if named else "")
+    request = FitRequest(**question_of(EngineKind.VLLM, resolved.values()))
+    start = start_on(request, EngineKind.VLLM, devices, cpu=build == "cpu", model=model)
+    return replace(start, version=version or USUAL_VERSION)
 
 
 def vllm_needs(model: Model, start: Start) -> Estimate | None:

@@ -22,6 +22,8 @@ _SPLIT = re.compile(r"^(?P<stem>.+)-(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf$
 _SSM = ("conv_kernel", "inner_size", "state_size", "time_step_rank", "group_count")
 # Architectures whose models only embed, whatever their metadata says of pooling.
 _EMBEDDING_ONLY = ("bert", "t5encoder", "gemma-embedding")
+# llama.h, enum llama_pooling_type.
+_POOLING = ("none", "mean", "cls", "last", "rank")
 # A template that takes tools reads the variable of this name.
 _TOOLS = re.compile(r"\btools\b")
 MAX_PARTS = 1_000
@@ -65,6 +67,8 @@ class GgufInfo:
     tokenizer_pre: str | None = None
     fim: bool = False
     embedding_only: bool = False
+    pooling: str = ""
+    causal: bool = True
     licence: str | None = None
 
     @property
@@ -137,6 +141,8 @@ def read_gguf(path: Path) -> GgufInfo:
         fim="tokenizer.ggml.fim_mid_token_id" in header.values
         or "tokenizer.ggml.middle_token_id" in header.values,
         embedding_only=_embeds_only(header, architecture),
+        pooling=_pooling(header, architecture),
+        causal=_causal(header, architecture),
         licence=_label(header, "general.license") or _label(header, "general.license.name"),
     )
 
@@ -215,6 +221,19 @@ def _quantization(header: Header, tensors: tuple[Tensor, ...]) -> str:
         return "unknown"
     most = max(weight, key=lambda number: weight[number])
     return TENSOR_TYPES[most][0] if most in TENSOR_TYPES else f"type {most}, unknown to this program"
+
+
+def _pooling(header: Header, architecture: str) -> str:
+    """The way in which the model makes one vector of a text; empty where the file does not say."""
+    number = _count(header, f"{architecture}.pooling_type")
+    return _POOLING[number] if number is not None and number < len(_POOLING) else ""
+
+
+def _causal(header: Header, architecture: str) -> bool:
+    """Return False where each token sees the later ones too: the model reads a text at once."""
+    said = header.values.get(f"{architecture}.attention.causal")
+    encoder = any(part in architecture for part in _EMBEDDING_ONLY)
+    return said if isinstance(said, bool) else not encoder
 
 
 def _embeds_only(header: Header, architecture: str) -> bool:

@@ -5,6 +5,7 @@ import time
 from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from pydantic import ValidationError
 
@@ -29,6 +30,7 @@ from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
 from engine_host.operations.presets.fit import ENGINES, judged, overrides_of, question, refuse_other_engine
 from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
+from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import (
@@ -437,26 +439,14 @@ def _start(request: FitRequest, model: Model, devices: Sequence[Device], *, cpu:
 
 def request_of(plan: LaunchPlan) -> FitRequest:
     """The question that a plan is the answer to."""
-    known = {setting.name: setting.value for setting in plan.settings}
-    vllm = plan.engine == EngineKind.VLLM.value
-    prefix_caching = known.get("prefix_caching")
+    known: dict[str, Any] = {setting.name: setting.value for setting in plan.settings}
+    known |= {"context": plan.context, "streams": plan.streams}
     return FitRequest(
         model=plan.model_path,
         engine=EngineKind(plan.engine),
         server=plan.server,
-        cpu=vllm and "gpu_memory" not in known,
-        context=plan.context,
-        streams=plan.streams,
-        kv=str(known["kv_cache_dtype" if vllm else "kv_type_k"]),
-        kv_v=None if vllm else str(known["kv_type_v"]),
-        tensor_parallel=known.get("tensor_parallel") if vllm else None,
-        gpu_memory=known.get("gpu_memory") or 0.9,
-        kv_cache_gib=known.get("kv_cache_gib"),
-        batched_tokens=known.get("batched_tokens"),
-        speculation="mtp" in plan.speculation,
-        draft_tokens=int(known.get("draft_tokens") or 3),
-        prefix_caching=True if prefix_caching is None else bool(prefix_caching),
-        eager=bool(known.get("eager")),
+        cpu=plan.engine == EngineKind.VLLM.value and "gpu_memory" not in known,
+        **question_of(plan.engine, known),
         **memory_of_patches(plan.patches.chosen if plan.patches else ()),
     )
 

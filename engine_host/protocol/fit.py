@@ -83,6 +83,8 @@ class FitRequest(Command):
     draft_tokens: int = Field(3, gt=0, le=64)
     prefix_caching: bool = True
     eager: bool = False
+    embeddings: bool = Field(False, description="it answers with vectors or scores, and writes nothing")
+    extra_arguments: tuple[str, ...] = Field((), description="of the engine; some change what it takes")
     spared_layers: bool = Field(
         True, description="vLLM: TurboQuant leaves the first and last layers of a dense model in 16 bits"
     )
@@ -166,6 +168,7 @@ class Change(Wire):
     saves: int
     fits: bool
     option: str = ""
+    asks: dict[str, bool | int | float | str] = Field({}, description="fields of a FitRequest that make it")
     gpus: int | None = Field(None, description="how many, where the change is their number")
 
 

@@ -184,6 +184,12 @@ STARTS = {
         "The model has no tokenizer: it takes completions of token numbers, and no text.",
         fix="Put a tokenizer.json into the model's folder to use it with text.",
     ),
+    "no_tokenizer/embeddings": Text(
+        ERROR,
+        "The model has no tokenizer, and without one vLLM answers with no vectors.",
+        Reason.UNSUPPORTED,
+        "Put a tokenizer.json into the model's folder.",
+    ),
     "prefix_caching_breaks": Text(
         WARNING,
         "MTP with prefix caching ends vLLM's CPU build at the first request to this model.",

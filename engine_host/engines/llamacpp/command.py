@@ -18,6 +18,8 @@ from engine_host.protocol.errors import Fix, Reason
 # The longest path that fits a Unix socket's address on Linux (108 with the closing zero) and macOS (104).
 MAX_SOCKET_PATH = 103
 MAX_EMBEDDING_BATCH = 8_192
+# Tokens that llama.cpp computes at once unless it is told otherwise (n_ubatch).
+UBATCH = 512
 # From this level on llama-server prints the sizes of its buffers, which the window shows beside the
 # estimate; at its default, 3, it keeps them to itself. The price is some twenty lines a request; what of it
 # may be written down is in `served_lines`.
@@ -42,13 +44,14 @@ class LlamaCppStart:
     """One start of a model; `values` are its resolved settings by name, the defaults hold for the rest.
 
     `model` is the file's path where the server runs. `pools_itself`: the model was made for embeddings, and
-    says how its vectors are pooled.
+    says how its vectors are pooled; `pooling` is what it says, where that is known.
     """
 
     model: str
     alias: str
     values: Mapping[str, Any]
     pools_itself: bool = False
+    pooling: str = ""
     prompt_cache_mib: int | None = None
     weight_repacking: bool = True
 
@@ -233,14 +236,34 @@ def _speculation(speculation: str, draft_tokens: int, server: ServerCapabilities
     return argv
 
 
+def embedding_batch(context: int, pooling: str) -> int:
+    """Return the tokens that a start for embeddings computes at once.
+
+    An input is embedded in one pass, and a longer one than that is refused by the server; only where the
+    last token stands for all of them it is read in pieces (server_slot::can_split). The buffer of a pass has
+    scores of every word for each of its tokens: with a large vocabulary that is half a GiB for a thousand.
+    """
+    return UBATCH if pooling == "last" else min(context, MAX_EMBEDDING_BATCH)
+
+
+def pooling_of(arguments: Sequence[str]) -> str:
+    """Return the pooling that extra arguments ask for; empty where they say nothing of it."""
+    found = ""
+    for place, word in enumerate(arguments):
+        if EXACT.name(word) == "--pooling":
+            found = word.partition("=")[2] or next(iter(arguments[place + 1 :]), "")
+    return found
+
+
 def _embeddings(values: Mapping[str, Any], server: ServerCapabilities, start: LlamaCppStart) -> list[str]:
-    # An input is embedded in one batch: a longer one than the batch is refused by the server.
-    batch = str(min(values["context"], MAX_EMBEDDING_BATCH))
-    argv = [_need(server, "--embeddings"), "--batch-size", batch, "--ubatch-size", batch]
-    pooled = any(word.startswith("--pooling") for word in values["extra_arguments"] or ())
+    asked = pooling_of(values["extra_arguments"] or ())
+    argv = [_need(server, "--embeddings")]
+    batch = embedding_batch(values["context"], asked or start.pooling)
+    if batch != UBATCH:
+        argv += ["--batch-size", str(batch), "--ubatch-size", str(batch)]
     # A model that was not made for embeddings does not say how to pool them, and a vector a token is not what
     # the OpenAI API answers with.
-    if not pooled and not start.pools_itself:
+    if not asked and not start.pools_itself:
         argv += [_need(server, "--pooling"), "mean"]
     return argv
 

@@ -1,7 +1,7 @@
 """The shape of a model as the metadata of its GGUF file say it; nothing is guessed."""
 
 from engine_host.core.errors import HostError
-from engine_host.fit.shapes.model import LARGEST, Experts, GatedDelta, Layer, ModelShape
+from engine_host.fit.shapes.model import LARGEST, Experts, GatedDelta, Layer, ModelShape, encoder
 from engine_host.library.checkpoint import MAX_LAYERS
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.errors import Reason
@@ -13,6 +13,8 @@ def gguf_shape(info: GgufInfo) -> ModelShape:
     A sliding window is not among it: which layers have one is built into llama.cpp, so such a layer counts as
     full attention. Raises HostError(unsupported) that names what is missing.
     """
+    if not info.causal:
+        raise encoder(f"{info.architecture}.attention.causal")
     layers = _need(info, "block_count", info.layers)
     if max(layers, info.mtp_layers) > MAX_LAYERS:
         raise _unknown(f"{info.architecture}.block_count", "is larger than that of any model")

@@ -51,6 +51,8 @@ _WINDOW_OFF = ("qwen2", "qwen3", "smollm3")
 _WINDOWS = {"gpt_oss": 128, "gemma3n_text": 512}
 # No size of a model is larger, and the product of them all stays a number that can be computed with.
 LARGEST = 1 << 32
+# Parts of names of architectures whose tokens see the later ones, too.
+_ENCODERS = ("Bert", "BERT", "Roberta", "Gte", "T5Encoder", "Bidirectional", "ElectraModel")
 _ELEMENT = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 
@@ -167,6 +169,8 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
     """
     inner = config.get("text_config")
     text: Mapping[str, Any] = {**config, **inner} if isinstance(inner, Mapping) else config
+    if key := _sees_ahead(config, text):
+        raise encoder(key)
     heads = _need(text, "num_attention_heads")
     hidden = _need(text, "hidden_size")
     layers = _layers(text, _need(text, "num_hidden_layers"))
@@ -200,6 +204,27 @@ def read_shape(config: Mapping[str, Any]) -> ModelShape:
         shared_kv=min(_count(text, "num_kv_shared_layers") or 0, len(layers)),
         layer_tables=_layer_tables(text, len(layers)),
     )
+
+
+def encoder(key: str) -> HostError:
+    """unsupported: a model whose tokens see the later ones keeps no KV cache and reads a text at once."""
+    return _unknown(
+        key, "it reads a text at once, as BERT does, and starts of such models are not predicted yet"
+    )
+
+
+def _sees_ahead(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
+    """Return the key that says that each token sees the later ones; empty for a decoder.
+
+    As vLLM tells them apart (ModelConfig.attn_type).
+    """
+    names = config.get("architectures")
+    said = " ".join(map(str, names)) if isinstance(names, Sequence) and not isinstance(names, str) else ""
+    if any(part in said for part in _ENCODERS):
+        return "architectures"
+    if text.get("is_causal") is False:
+        return "is_causal"
+    return "use_bidirectional_attention" if text.get("use_bidirectional_attention") is True else ""
 
 
 def _layers(text: Mapping[str, Any], number: int) -> tuple[Layer, ...]:

@@ -33,6 +33,7 @@ def model_of(info: GgufInfo | CheckpointInfo, name: str, bits: float | None = No
             info.quantization,
             info.architecture,
             unknown=unknown_of(info),
+            pooling=info.pooling,
         )
     config = read_json(info.path / CONFIG)
     shape = read_shape(config)

@@ -45,9 +45,10 @@ class WeightBytes:
     # Of `drafting`, output matrices and embeddings that the drafting layers bring themselves.
     drafting_tables: int = 0
 
-    def loaded(self, *, drafting: bool) -> int:
-        """Bytes in memory; the drafting layers are loaded only where they run."""
-        rest = self.embedding + self.head + self.body + self.experts + self.vision + self.drafter
+    def loaded(self, *, drafting: bool, head: bool = True) -> int:
+        """Bytes in memory: of the drafting layers where they run, of the head where text is written."""
+        rest = self.embedding + self.body + self.experts + self.vision + self.drafter
+        rest += self.head if head else 0
         return rest + (self.drafting if drafting else 0)
 
     def read(self, shape: ModelShape, streams: int = 1) -> int:

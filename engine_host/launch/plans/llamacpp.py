@@ -63,7 +63,9 @@ class LlamaCppPlans:
         shape = _shape(preset, request)
         resolved = self._resolve(request, requested, model, server, shape)
         argv, environment = command(
-            LlamaCppStart(model.file.path, str(resolved["name"]), resolved.values(), info.embedding_only),
+            LlamaCppStart(
+                model.file.path, str(resolved["name"]), resolved.values(), info.embedding_only, info.pooling
+            ),
             server,
             self._dependencies.run_folder / f"{plan_id}.sock",
         )
@@ -149,8 +151,8 @@ class LlamaCppPlans:
         resolved.set_given("threads", user.threads, Layer.USER)
         why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
         resolved.set("speculation", "off", Layer.ENGINE, why)
-        self._limit_streams(resolved, info, server, shape)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
+        self._limit_streams(resolved, info, server, shape)
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)

@@ -134,7 +134,8 @@ def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tupl
     """Whole GiB for the KV cache, and why; vLLM itself would take nine tenths of the machine."""
     context, streams = int(resolved["context"]), int(resolved["streams"])
     model = vllm_model(info)
-    needs = vllm_needs(model, vllm_start(resolved, "cpu", (main_memory(free, free),))) if model else None
+    memory = (main_memory(free, free),)
+    needs = vllm_needs(model, vllm_start(resolved, model, "cpu", memory)) if model else None
     kv = None if needs is None else needs.kv
     gib = default_cache(kv, free) // GIB
     if kv is not None and kv <= gib * GIB:

@@ -80,8 +80,9 @@ def _needs(
     info: CheckpointInfo, resolved: Resolution, environment: Environment, devices: Sequence[Device]
 ) -> Estimate | None:
     model = vllm_model(info)
-    start = vllm_start(resolved, environment.build, devices, environment.version)
-    return None if model is None else vllm_needs(model, start)
+    if model is None:
+        return None
+    return vllm_needs(model, vllm_start(resolved, model, environment.build, devices, environment.version))
 
 
 def _size(needs: Estimate, name: str) -> int:
@@ -240,7 +241,7 @@ def _model(info: CheckpointInfo, resolved: Resolution) -> list[Finding]:
     elif resolved["dummy_weights"]:
         found.append(finding("dummy_weights"))
     if not info.tokenizer:
-        found.append(finding("no_tokenizer"))
+        found.append(finding("no_tokenizer/embeddings" if resolved["embeddings"] else "no_tokenizer"))
     elif not info.chat_template and not resolved["embeddings"]:
         found.append(finding("no_chat_template"))
     return found

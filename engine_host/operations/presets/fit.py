@@ -1,6 +1,5 @@
 """A preset's start as the calculator's question, and its verdict on one machine."""
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -16,6 +15,7 @@ from engine_host.fit.start import Device, Model, Start
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.base import Severity
 from engine_host.protocol.catalog import Evidence, PresetEngine, PresetStatus, Task
+from engine_host.protocol.engine_settings.questions import drafts_itself, question_of, settings_asked
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import Correction, FitReport, FitRequest, Roofline, Verdict
@@ -23,30 +23,6 @@ from engine_host.protocol.plans import EngineKind, Finding, Layer
 from engine_host.protocol.presets import PresetVerdict, ResolvedPreset
 
 ENGINES = {PresetEngine.LLAMA_CPP: EngineKind.LLAMA_CPP, PresetEngine.VLLM: EngineKind.VLLM}
-# By the question's name: the setting of each engine that it is.
-_SETTINGS: dict[PresetEngine, dict[str, tuple[str, ...]]] = {
-    PresetEngine.VLLM: {
-        "context": ("context",),
-        "streams": ("streams",),
-        "kv": ("kv_cache_dtype",),
-        "tensor_parallel": ("tensor_parallel",),
-        "gpu_memory": ("gpu_memory",),
-        "kv_cache_gib": ("kv_cache_gib",),
-        "batched_tokens": ("batched_tokens",),
-        "draft_tokens": ("draft_tokens",),
-        "prefix_caching": ("prefix_caching",),
-        "eager": ("eager",),
-    },
-    PresetEngine.LLAMA_CPP: {
-        "context": ("context",),
-        "streams": ("streams",),
-        "kv": ("kv_type_k", "kv_type_v"),
-        "kv_v": ("kv_type_v",),
-        "draft_tokens": ("draft_tokens",),
-    },
-    PresetEngine.SGLANG: {},
-}
-_MTP = {PresetEngine.VLLM: "mtp", PresetEngine.LLAMA_CPP: "draft-mtp"}
 # It answers with vectors or a score, and writes no tokens.
 _WITHOUT_TOKENS = {Task.EMBEDDING, Task.RERANK}
 _VERDICTS = (Verdict.FITS, Verdict.TIGHT, Verdict.UNKNOWN, Verdict.DOES_NOT_FIT, Verdict.CANNOT_RUN)
@@ -59,14 +35,11 @@ def overrides_of(asked: FitRequest, engine: PresetEngine, speculation: str | Non
 
     Raises HostError(bad_request) for a value that no start can have.
     """
-    given: dict[str, Any] = {}
-    for name, settings in _SETTINGS[engine].items():
-        if name in asked.model_fields_set and getattr(asked, name) is not None:
-            given |= dict.fromkeys(settings, getattr(asked, name))
-    if "speculation" in asked.model_fields_set and engine in _MTP:
-        drafts = "mtp" in (speculation or "")
-        if asked.speculation is not drafts:
-            given["speculation"] = _MTP[engine] if asked.speculation else "off"
+    asks = {name: getattr(asked, name) for name in asked.model_fields_set}
+    if asks.get("speculation") is drafts_itself(speculation or ""):
+        # As the preset has it, in its own words.
+        del asks["speculation"]
+    given = settings_asked(engine, asks)
     try:
         return Overrides.model_validate(given)
     except ValidationError as error:
@@ -83,29 +56,14 @@ def question(resolved: ResolvedPreset, asked: FitRequest) -> FitRequest:
     """The question of a preset's start, with whatever is set in what was asked."""
     values = {setting.name: setting.value for setting in resolved.settings}
     sampling = resolved.model.sampling
-    fields: dict[str, Any] = {
+    known: dict[str, Any] = {
         "engine": ENGINES.get(resolved.engine, EngineKind.VLLM),
         "cpu": resolved.preset.needs.gpus == 0,
-        "speculation": "mtp" in str(values.get("speculation") or ""),
-        "min_p": sampling.min_p if sampling else None,
+        **({"min_p": sampling.min_p} if sampling and sampling.min_p is not None else {}),
+        **question_of(resolved.engine, values),
     }
-    for name, settings in _SETTINGS[resolved.engine].items():
-        fields[name] = values.get(settings[0])
-    fields["draft_tokens"] = _drafts_said(values.get("speculation")) or fields.get("draft_tokens")
-    known = {name: value for name, value in fields.items() if value is not None}
     set_here = {name: getattr(asked, name) for name in asked.model_fields_set - {"engine"}}
     return FitRequest.model_validate(known | set_here)
-
-
-def _drafts_said(speculation: object) -> int | None:
-    """Count the drafts of a step where vLLM's JSON says it."""
-    if not isinstance(speculation, str) or not speculation.startswith("{"):
-        return None
-    try:
-        said = json.loads(speculation).get("num_speculative_tokens")
-    except ValueError:  # Reported by the preset's own check.
-        return None
-    return said if isinstance(said, int) and said > 0 else None
 
 
 def other_engine(preset: str, engine: PresetEngine, asked: EngineKind) -> HostError:

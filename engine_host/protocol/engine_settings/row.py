@@ -75,7 +75,8 @@ class EngineSetting:
     without asking, to a number, yes or no, or a plain word; what can name a file, a program or an address is
     not harmless. `also_off` are other spellings of `off`, which are read as that. `excludes` is a setting
     that says the same in another way. `only_with` is a setting that this one is about: while that is off,
-    this means nothing. The last four follow from the field's name and type.
+    this means nothing. `fit` are the fields of a question to fit that set it, of which its value answers the
+    last. The last four follow from the field's name and type.
     """
 
     caption: str
@@ -96,6 +97,7 @@ class EngineSetting:
     also_off: tuple[str, ...] = ()
     excludes: str = ""
     only_with: str = ""
+    fit: tuple[str, ...] = ()
     name: str = ""
     kind: str = ""
     low: float = 0

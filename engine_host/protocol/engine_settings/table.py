@@ -42,6 +42,7 @@ class Overrides(Command):
             sglang=Argument("--context-length"),
             option="--context",
             harmless=True,
+            fit=("context",),
         ),
     ] = None
     streams: Annotated[
@@ -57,6 +58,7 @@ class Overrides(Command):
             sglang=Argument("--max-running-requests"),
             option="--streams",
             harmless=True,
+            fit=("streams",),
         ),
     ] = None
     threads: Annotated[
@@ -95,6 +97,7 @@ class Overrides(Command):
             kind="choice",
             option="--kv-type",
             harmless=True,
+            fit=("kv",),
         ),
     ] = None
     kv_type_v: Annotated[
@@ -108,6 +111,7 @@ class Overrides(Command):
             kind="choice",
             option="--kv-type",
             harmless=True,
+            fit=("kv", "kv_v"),
         ),
     ] = None
     kv_cache_dtype: Annotated[
@@ -142,6 +146,7 @@ class Overrides(Command):
             ),
             option="--kv-cache-dtype",
             harmless=True,
+            fit=("kv",),
         ),
     ] = None
     dtype: Annotated[
@@ -171,6 +176,7 @@ class Overrides(Command):
             build="cuda",
             more=True,
             harmless=True,
+            fit=("tensor_parallel",),
         ),
     ] = None
     kv_cache_gib: Annotated[
@@ -185,6 +191,7 @@ class Overrides(Command):
             build="cpu",
             excludes="gpu_memory",
             harmless=True,
+            fit=("kv_cache_gib",),
         ),
     ] = None
     gpu_memory: Annotated[
@@ -199,6 +206,7 @@ class Overrides(Command):
             sglang=Argument("--mem-fraction-static"),
             build="cuda",
             harmless=True,
+            fit=("gpu_memory",),
         ),
     ] = None
     batched_tokens: Annotated[
@@ -213,6 +221,7 @@ class Overrides(Command):
             sglang=Argument("--chunked-prefill-size"),
             more=True,
             harmless=True,
+            fit=("batched_tokens",),
         ),
     ] = None
     eager: Annotated[
@@ -225,6 +234,7 @@ class Overrides(Command):
             vllm=Argument(aliases=("--no-enforce-eager",), words={True: ("--enforce-eager",), False: ()}),
             sglang=Argument(words={True: ("--disable-cuda-graph",), False: ()}),
             harmless=True,
+            fit=("eager",),
         ),
     ] = None
     prefix_caching: Annotated[
@@ -237,6 +247,7 @@ class Overrides(Command):
             sglang=Argument(words={True: (), False: ("--disable-radix-cache",)}),
             more=True,
             harmless=True,
+            fit=("prefix_caching",),
         ),
     ] = None
     batch_invariant: Annotated[
@@ -283,6 +294,7 @@ class Overrides(Command):
             option="--speculation",
             also_off=_ALSO_OFF,
             harmless=True,
+            fit=("speculation",),
         ),
     ] = None
     draft_tokens: Annotated[
@@ -299,6 +311,7 @@ class Overrides(Command):
             sglang=Argument(),
             only_with="speculation",
             harmless=True,
+            fit=("draft_tokens",),
         ),
     ] = None
     gpu_layers: Annotated[
@@ -362,6 +375,7 @@ class Overrides(Command):
             sglang=Argument(words={True: ("--is-embedding",), False: ()}),
             more=True,
             harmless=True,
+            fit=("embeddings",),
         ),
     ] = None
     extra_arguments: Annotated[
@@ -374,6 +388,7 @@ class Overrides(Command):
             vllm=Argument(),
             sglang=Argument(),
             more=True,
+            fit=("extra_arguments",),
         ),
     ] = ()
 

@@ -7,23 +7,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from engine_host.protocol.engine_settings.questions import settings_asked
 from engine_host.protocol.fit import Change, FitGpu, FitRequest
 from engine_host.protocol.plans import EngineKind
 
 _GIB = 2**30
 # Settings that the question and the command line name alike.
 _PLAIN = ("context", "streams", "kv", "gpu_memory", "batched_tokens", "draft_tokens", "bits")
-# Settings that a preset and the question name alike.
-_OF_PRESETS = (
-    "context",
-    "streams",
-    "gpu_memory",
-    "batched_tokens",
-    "draft_tokens",
-    "tensor_parallel",
-    "eager",
-)
-_COUNTS = {"--context": "context", "--streams": "streams", "--batched-tokens": "batched_tokens"}
+# The others, which have an option of another name or none with a value.
+_OTHERS = ("tensor_parallel", "speculation", "eager")
+_ASKED = (*_PLAIN, *_OTHERS)
 
 
 class ModelSource(StrEnum):
@@ -133,7 +126,7 @@ class FitForm:
             asked["hardware"] = self._hardware
         elif self.where is HardwareSource.FREE:
             asked["gpus"] = (self._gpu(),) * self.count
-        for name in (*_PLAIN, "tensor_parallel", "speculation", "eager"):
+        for name in _ASKED:
             if (value := getattr(self, name)) is not None:
                 asked[name] = value
         return FitRequest.model_validate(asked)
@@ -168,11 +161,11 @@ class FitForm:
 
     def settings(self, engine: EngineKind) -> dict[str, Any]:
         """Return the settings of the form as a preset for this engine names them."""
-        kv = ("kv_cache_dtype",) if engine is EngineKind.VLLM else ("kv_type_k", "kv_type_v")
-        named = {name: getattr(self, name) for name in _OF_PRESETS} | dict.fromkeys(kv, self.kv)
-        if self.speculation is False:
-            named["speculation"] = "off"
-        return {name: value for name, value in named.items() if value is not None}
+        asked = {name: getattr(self, name) for name in _ASKED}
+        if self.speculation:
+            # Which way of drafting is the preset's matter.
+            del asked["speculation"]
+        return settings_asked(engine, asked)
 
     @property
     def _hardware(self) -> str:
@@ -196,23 +189,9 @@ class FitForm:
 
 def change_of(change: Change, form: FitForm) -> dict[str, Any] | None:
     """Return the values of the form that make a change; None where nothing of the form does."""
-    words = shlex.split(change.option)
-    if change.id == "drafting":
-        return {"speculation": False}
-    if words == ["--eager"]:
-        return {"eager": True}
     if change.gpus is not None:
         return _of_gpus(change.gpus, form)
-    if len(words) != 2:
-        return None
-    option, value = words
-    if option == "--kv":
-        return {"kv": value}
-    if option == "--gpu-memory":
-        return {"gpu_memory": float(value)}
-    if option in _COUNTS and value.isdigit():
-        return {_COUNTS[option]: int(value)}
-    return None
+    return {name: value for name, value in change.asks.items() if name in _ASKED} or None
 
 
 def _of_gpus(count: int, form: FitForm) -> dict[str, Any] | None:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import shlex
-from collections.abc import Mapping
 from typing import Any
 
+from engine_host.protocol.engine_settings.questions import question_of, settings_asked
 from engine_host.protocol.fit import Change, FitRequest, memory_of_patches
 from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
 from sndr_gui.models.launch.form import Form
@@ -47,28 +46,6 @@ _STREAMS = (
 )
 # Eighths of a doubling: fine enough to see the bar move, coarse enough to be round.
 _EIGHTHS = (8, 9, 10, 11, 12, 13, 14, 15)
-# What a start sets and fit counts, under the same name.
-_SAME = (
-    "context",
-    "streams",
-    "tensor_parallel",
-    "gpu_memory",
-    "kv_cache_gib",
-    "batched_tokens",
-    "draft_tokens",
-    "prefix_caching",
-    "eager",
-)
-_OPTIONS = {
-    "--context": ("context", int),
-    "--streams": ("streams", int),
-    "--tp": ("tensor_parallel", int),
-    "--gpu-memory": ("gpu_memory", float),
-    "--kv-cache-gib": ("kv_cache_gib", float),
-    "--batched-tokens": ("batched_tokens", int),
-}
-# Changes that no setting of this start can make.
-_ELSEWHERE = ("gpus", "weights", "free_memory")
 
 
 def context_steps(longest: int | None, *exact: int | None) -> tuple[int, ...]:
@@ -97,44 +74,19 @@ def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | Non
         {} if subject.is_preset else {name: value for name, value in planned.items() if value is not None}
     )
     known |= form.given(subject.engine, build)
-    question: dict[str, Any] = dict(subject.asks)
-    question |= {name: known[name] for name in _SAME if name in known}
+    question: dict[str, Any] = {**subject.asks, **question_of(subject.engine, known)}
     if subject.engine is VLLM:
-        question |= _named(known, kv="kv_cache_dtype")
         if plan is not None and plan.patches is not None:
             question |= memory_of_patches(plan.patches.chosen)
         if build == "cpu" and not subject.is_preset:
             question["cpu"] = True
-    else:
-        question |= _named(known, kv="kv_type_k", kv_v="kv_type_v")
-        if form.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
-            question["server"] = form.server
-        elif plan is not None and plan.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
-            question["server"] = plan.server
-    if "speculation" in known:
-        question["speculation"] = "mtp" in str(known["speculation"])
+    elif form.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
+        question["server"] = form.server
+    elif plan is not None and plan.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
+        question["server"] = plan.server
     return FitRequest.model_validate(question)
-
-
-def _named(known: Mapping[str, Any], **names: str) -> dict[str, Any]:
-    return {name: str(known[source]) for name, source in names.items() if known.get(source) is not None}
 
 
 def change_values(change: Change, engine: EngineKind) -> dict[str, Any] | None:
     """The settings that make a change of fit, or None where no setting of this start does."""
-    if change.id in _ELSEWHERE:
-        return None
-    if change.id == "drafting":
-        return {"speculation": "off"}
-    words = shlex.split(change.option)
-    if words == ["--eager"]:
-        return {"eager": True}
-    if len(words) != 2:
-        return None
-    option, value = words
-    if option == "--kv":
-        return {"kv_cache_dtype": value} if engine is VLLM else {"kv_type_k": value, "kv_type_v": value}
-    if option not in _OPTIONS:
-        return None
-    name, kind = _OPTIONS[option]
-    return {name: kind(value)}
+    return settings_asked(engine, change.asks) or None

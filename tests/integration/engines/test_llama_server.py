@@ -25,7 +25,7 @@ from engine_host.protocol.engines import Readings
 from engine_host.protocol.errors import Reason
 
 ALIAS = "tiny"
-OWN = ("pools_itself", "prompt_cache_mib", "weight_repacking")
+OWN = ("pools_itself", "pooling", "prompt_cache_mib", "weight_repacking")
 Models = dict[str, Path]
 
 

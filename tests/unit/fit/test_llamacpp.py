@@ -8,9 +8,9 @@ import pytest
 from engine_host.core.package_data import resources
 from engine_host.fit import llamacpp
 from engine_host.fit.kv import ggml_token_bytes
-from engine_host.fit.parts import GIB, MIB, Basis
+from engine_host.fit.parts import GIB, MIB, Basis, Part
 from engine_host.fit.shapes.gguf import gguf_shape
-from engine_host.fit.shapes.model import read_shape
+from engine_host.fit.shapes.model import Layer, ModelShape, read_shape
 from engine_host.fit.shapes.tensors import gguf_weights
 from engine_host.fit.start import Device, Model, Start
 from engine_host.library.gguf import read_gguf
@@ -177,3 +177,89 @@ def test_wide_heads_of_full_layers_count_for_those_alone() -> None:
     model = replace(demo_gguf(), shape=shape)
     near, far = 16 * 256 * 2 * 2, 4 * 512 * 2 * 2
     assert llamacpp.kv_bytes(model, start(context=8192)) == 10 * 8192 * far + 50 * 1536 * near
+
+
+def dense(width: int, feed_forward: int, heads: int, kv_heads: int, head_dim: int, vocabulary: int) -> Model:
+    """A dense decoder with random weights (engine_host/bench/random_model.py)."""
+    shape = ModelShape((Layer.FULL,) * 3, width, heads, kv_heads, head_dim, vocabulary, feed_forward)
+    return replace(demo_gguf(), shape=shape)
+
+
+SHAPES = {
+    "demo": demo_gguf(),
+    "small": dense(256, 768, 4, 2, 64, 4096),
+    "wide": dense(512, 2048, 8, 4, 64, 1024),
+    "many words": dense(512, 1024, 8, 4, 64, 16_384),
+    "few heads": dense(512, 1536, 4, 1, 64, 16_384),
+    "many heads": dense(256, 512, 8, 8, 64, 16_384),
+    "widest": dense(256, 4096, 4, 2, 64, 6144),
+    "0.6B": dense(1024, 3072, 16, 8, 128, 151_936),
+}
+
+
+def compute(model: Model, **settings: Any) -> Part:
+    return next(part for part in llamacpp.parts(model, start(**settings)) if part.name == "compute")
+
+
+@pytest.mark.parametrize(
+    ("name", "built", "prebuilt"),
+    [
+        ("small", 8.51, 9.02),
+        ("wide", 18.01, 19.02),
+        ("many words", 11.01, 13.02),
+        ("few heads", 14.51, 16.02),
+        ("many heads", 8.01, 8.52),
+        ("widest", 28.01, 28.52),
+        ("0.6B", 28.01, 30.02),
+    ],
+)
+def test_compute_buffers_of_dense_shapes(name: str, built: float, prebuilt: float) -> None:
+    """What 0c1e570 and 11549 print for batches of 512 and a context of 2,048, on the processor."""
+    found = compute(SHAPES[name], server=ServerChoice.PREBUILT)
+    assert found.bytes == pytest.approx(prebuilt * MIB, rel=0.005)
+    found = compute(SHAPES[name], server=ServerChoice.BUILT)
+    assert found.low <= built * MIB <= found.high
+    assert found.bytes == pytest.approx(built * MIB, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "built", "prebuilt"),
+    [
+        ("demo", {"context": 2048, "pooling": "mean"}, 74.09, 82.11),
+        ("demo", {"context": 8192, "pooling": "mean"}, 392.34, 424.44),
+        ("demo", {"context": 2048, "streams": 4, "pooling": "mean"}, 74.11, 82.13),
+        ("demo", {"context": 512, "streams": 8, "pooling": "mean"}, 18.04, 19.04),
+        ("demo", {"context": 8192, "streams": 2, "pooling": "last"}, 24.52, 26.53),
+        ("small", {"context": 2048, "pooling": "mean"}, 42.06, 50.09),
+        ("small", {"context": 8192, "pooling": "mean"}, 264.25, 240.34),
+        ("wide", {"context": 8192, "pooling": "mean"}, 384.25, 400.34),
+        ("many words", {"context": 512, "pooling": "mean"}, 37.52, 37.52),
+        ("many words", {"context": 8192, "pooling": "mean"}, 656.25, 720.34),
+        ("many words", {"context": 2048, "streams": 2, "pooling": "last"}, 35.01, 39.02),
+        ("few heads", {"context": 4096, "streams": 2, "pooling": "mean"}, 296.14, 328.19),
+        ("many heads", {"context": 2048, "pooling": "mean"}, 142.06, 146.09),
+        ("widest", {"context": 4096, "streams": 2, "pooling": "mean"}, 240.14, 244.19),
+        ("0.6B", {"context": 2048, "pooling": "mean"}, 1211.06, 1235.09),
+        ("0.6B", {"context": 4096, "streams": 2, "pooling": "mean"}, 2422.14, 2486.19),
+        ("0.6B", {"context": 8192, "streams": 2, "pooling": "last"}, 306.76, 314.77),
+    ],
+)
+def test_compute_buffers_of_starts_for_embeddings(
+    name: str, settings: dict[str, Any], built: float, prebuilt: float
+) -> None:
+    """What 0c1e570 and 11549 print: the scores of every word for each token of a batch are in them."""
+    settings = {**settings, "embeddings": True}
+    found = compute(SHAPES[name], server=ServerChoice.PREBUILT, **settings)
+    assert found.bytes == pytest.approx(prebuilt * MIB, rel=0.005)
+    found = compute(SHAPES[name], server=ServerChoice.BUILT, **settings)
+    assert found.low <= built * MIB <= found.high
+    assert found.bytes == pytest.approx(built * MIB, rel=0.11)
+    unknown = compute(SHAPES[name], **settings)
+    assert unknown.low <= min(built, prebuilt) * MIB <= max(built, prebuilt) * MIB <= unknown.high
+
+
+def test_a_window_beside_an_embedding_batch_keeps_the_whole_batch() -> None:
+    model = replace(demo_gguf(), shape=read_shape(GEMMA_4))
+    window = llamacpp.kv_bytes(model, start(context=8192))
+    assert llamacpp.kv_bytes(model, start(context=8192, embeddings=True, pooling="last")) == window
+    assert llamacpp.kv_bytes(model, start(context=8192, embeddings=True)) > window

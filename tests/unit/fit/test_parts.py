@@ -5,10 +5,12 @@ from typing import Any
 
 import pytest
 
+from engine_host.core.errors import HostError
 from engine_host.fit import vllm
 from engine_host.fit.estimate import estimate
 from engine_host.fit.parts import DRAFT_HEAD, GIB, Basis, Part, Start, fixed_parts, is_before, step_width
 from engine_host.fit.shapes.model import read_shape
+from engine_host.protocol.errors import Reason
 from tests.unit.fit import test_report
 from tests.unit.fit.test_kv import DENSE, HYBRID
 
@@ -97,3 +99,75 @@ def test_a_step_is_as_wide_as_its_widest_layer_and_shared_among_gpus() -> None:
 def test_one_stream_is_no_streams() -> None:
     notes = [part.about for part in fixed_parts(read_shape(HYBRID), start(streams=1))]
     assert "a step of 2,048 tokens, logits of 1 stream" in notes
+
+
+def test_who_answers_with_vectors_has_neither_scores_nor_their_buffers() -> None:
+    """vLLM 0.32: PoolingRunner in place of the sampler, and no output matrix (adapters.py)."""
+    shape = read_shape(DENSE)
+    writes = start(streams=256, batched_tokens=512, eager=True)
+    pools = replace(writes, embeddings=True)
+    assert "stream buffers" in {one.name for one in fixed_parts(shape, writes)}
+    found = fixed_parts(shape, pools)
+    assert "stream buffers" not in {one.name for one in found}
+    assert part(found, "activations").bytes < part(fixed_parts(shape, writes), "activations").bytes
+    assert "vectors of 256 streams" in part(found, "activations").about
+
+
+def test_one_batch_is_in_flight_where_nothing_is_written() -> None:
+    """Asynchronous scheduling is off for pooling models, so that a window keeps less."""
+    shape = read_shape({**DENSE, "sliding_window": 4096, "use_sliding_window": True, "model_type": "mistral"})
+    writes = start(context=32_768, batched_tokens=8192)
+    reach = [one.pool(shape).groups[0].reach or 0 for one in (writes, replace(writes, embeddings=True))]
+    assert reach[0] - reach[1] == 8192
+
+
+def test_the_output_matrix_is_left_out_of_the_weights() -> None:
+    model = test_report.model("dense")
+    assert model.weights.head
+    launch = test_report.start()
+    written, pooled = (vllm.loaded_weights(model, replace(launch, embeddings=one)) for one in (False, True))
+    assert written - pooled == model.weights.head
+
+
+@pytest.mark.parametrize(
+    ("architecture", "arguments", "pools"),
+    [
+        ("Qwen3ForCausalLM", (), False),
+        ("Qwen3ForCausalLM", ("--runner", "pooling"), True),
+        ("Qwen3ForCausalLM", ("--runner=pooling", "--convert=embed"), True),
+        ("Qwen3ForSequenceClassification", (), True),
+        ("Qwen3ForSequenceClassification", ("--runner", "generate"), False),
+        ("Qwen2Model", (), True),
+        ("GPT2LMHeadModel", (), False),
+        ("", (), False),
+    ],
+)
+def test_who_pools_by_argument_or_name(architecture: str, arguments: tuple[str, ...], pools: bool) -> None:
+    model = replace(test_report.model("dense"), architecture=architecture)
+    assert vllm.pools(model, arguments) is pools
+
+
+def test_a_decoder_that_pools_keeps_a_cache_like_any_other() -> None:
+    """vLLM 0.32 on the processor, 1 GiB: 349,440 tokens, with chunked prefill and prefix caching on."""
+    config = {
+        "hidden_size": 256, "intermediate_size": 768, "num_hidden_layers": 6, "num_attention_heads": 4,
+        "num_key_value_heads": 2, "head_dim": 64, "vocab_size": 8192, "model_type": "qwen3",
+    }  # fmt: skip
+    pools = start(context=8192, embeddings=True, build="cpu")
+    assert pools.pool(read_shape(config)).tokens(GIB, 8192) == 349_440
+
+
+@pytest.mark.parametrize(
+    ("more", "key"),
+    [
+        ({"architectures": ["BertModel"]}, "architectures"),
+        ({"architectures": ["XLMRobertaForSequenceClassification"]}, "architectures"),
+        ({"architectures": ["LlamaBidirectionalModel"]}, "architectures"),
+        ({"is_causal": False}, "is_causal"),
+        ({"use_bidirectional_attention": True}, "use_bidirectional_attention"),
+    ],
+)
+def test_models_that_read_a_text_at_once_are_not_predicted(more: dict[str, Any], key: str) -> None:
+    with pytest.raises(HostError, match="not predicted yet") as caught:
+        read_shape({**DENSE, **more})
+    assert (caught.value.reason, caught.value.problem.evidence["key"]) == (Reason.UNSUPPORTED, key)

@@ -144,7 +144,7 @@ def test_the_server_of_the_request_wins_over_that_of_the_settings(desk: Desk) ->
 def test_there_are_as_many_streams_as_fit(desk: Desk, room: int, streams: int) -> None:
     one = 16 * 4 * 256 * 4096
     # The scores of a stream, and what does not depend on the streams.
-    rest = 8 * 32_000 * 4 + 512 * ((2 * 4096 + 1024) * 4 + 4096 * 2) + (90 << 20)
+    rest = 8 * 32_000 * 4 + 512 * ((3 * 4096 + 4 * 1024) * 4 + 4096 * 2) + (90 << 20)
     desk.free = int((desk.info.size + room * one + rest) / 0.8) + 8
     plan = desk.plan()
     assert plan.streams == streams

@@ -137,7 +137,18 @@ def test_what_the_file_does_not_say_is_none(path: Path) -> None:
 
 def test_pooling_means_embedding(path: Path) -> None:
     path.write_bytes(gguf([("general.architecture", STRING, "qwen3"), ("qwen3.pooling_type", U32, 3)]))
-    assert read_gguf(path).embedding_only
+    info = read_gguf(path)
+    assert (info.embedding_only, info.pooling, info.causal) == (True, "last", True)
+    path.write_bytes(gguf([("general.architecture", STRING, "qwen3"), ("qwen3.pooling_type", U32, 99)]))
+    assert read_gguf(path).pooling == "", "a kind that is not known here"
+
+
+def test_a_model_that_reads_a_text_at_once_says_so(path: Path) -> None:
+    path.write_bytes(gguf([("general.architecture", STRING, "nomic-bert")]))
+    assert not read_gguf(path).causal
+    name = "gemma3.attention.causal"
+    path.write_bytes(gguf([("general.architecture", STRING, "gemma3"), (name, BOOL, False)]))
+    assert not read_gguf(path).causal
 
 
 def test_a_file_cut_in_its_data_says_how_much_is_missing(path: Path) -> None:

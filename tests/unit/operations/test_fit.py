@@ -21,6 +21,7 @@ from engine_host.protocol.fit import FitPart, FitReport, FitRequest, Measured, P
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import EngineKind, LaunchPlan, Layer, ServerChoice, Setting
+from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import server
 
@@ -164,3 +165,24 @@ def test_a_running_engine_is_compared_with_what_its_patches_make_of_the_cache() 
     assert not request_of(copied).grouped_attention
     ours = PlannedPatches(digest="0", chosen=("turboquant-grouped-attention",))
     assert request_of(plan.model_copy(update={"patches": ours})).grouped_attention
+
+
+def test_a_plan_asks_with_all_that_its_memory_depends_on() -> None:
+    values = {
+        "context": 4096,
+        "streams": 3,
+        "kv_cache_dtype": "fp8",
+        "speculation": '{"method": "mtp", "num_speculative_tokens": 5}',
+        "draft_tokens": 3,
+        "embeddings": True,
+        "extra_arguments": ["--disable-hybrid-kv-cache-manager"],
+        "prefix_caching": None,
+        "gpu_memory": 0.8,
+    }
+    settings = tuple(Setting(name=name, value=one, layer=Layer.OVERRIDE) for name, one in values.items())
+    asked = request_of(vllm_plan(settings=settings, context=4096, streams=3))
+    assert (asked.context, asked.streams, asked.kv, asked.gpu_memory) == (4096, 3, "fp8", 0.8)
+    assert (asked.speculation, asked.draft_tokens, asked.embeddings) == (True, 5, True)
+    assert asked.extra_arguments == ("--disable-hybrid-kv-cache-manager",)
+    assert asked.prefix_caching
+    assert not asked.cpu

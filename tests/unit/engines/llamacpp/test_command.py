@@ -33,7 +33,7 @@ SERVER = ServerCapabilities(
 )
 
 
-OWN = ("pools_itself", "prompt_cache_mib", "weight_repacking")
+OWN = ("pools_itself", "pooling", "prompt_cache_mib", "weight_repacking")
 
 
 def argv(server: ServerCapabilities = SERVER, socket: Path = SOCKET, **changes: Any) -> list[str]:
@@ -92,6 +92,26 @@ def test_an_embedding_batch_holds_a_whole_input() -> None:
     flags = argv(embeddings=True, context=2048)
     assert value(flags, "--ubatch-size") == "2048"
     assert value(flags, "--pooling") == "mean"
+
+
+@pytest.mark.parametrize(
+    ("own", "arguments", "batch"),
+    [
+        ("last", (), None),
+        ("", ("--pooling", "last"), None),
+        ("mean", ("--pooling=last",), None),
+        ("last", ("--pooling", "mean"), "4096"),
+        ("cls", (), "4096"),
+        ("", (), "4096"),
+    ],
+)
+def test_inputs_whose_last_token_stands_for_all_are_read_in_pieces(
+    own: str, arguments: tuple[str, ...], batch: str | None
+) -> None:
+    """The scores of every word for each token of a batch would take GiBs."""
+    flags = argv(embeddings=True, pools_itself=True, pooling=own, extra_arguments=arguments)
+    assert ("--ubatch-size" in flags) is (batch is not None)
+    assert batch is None or value(flags, "--batch-size") == batch
 
 
 def test_vectors_are_pooled_once_as_the_model_or_the_person_says() -> None:

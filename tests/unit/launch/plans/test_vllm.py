@@ -129,6 +129,7 @@ def test_a_shape_runs_with_random_weights(desk: Desk) -> None:
     assert "--skip-tokenizer-init" in bare.argv
     assert "--tool-call-parser" not in bare.argv
     assert finding(bare, "no_tokenizer").severity is Severity.WARNING
+    assert not desk.plan(embeddings=True).startable, "vLLM's pooling server ends at once without a tokenizer"
 
 
 @pytest.mark.parametrize(

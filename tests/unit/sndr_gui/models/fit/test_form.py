@@ -2,6 +2,7 @@
 
 import shlex
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -84,19 +85,21 @@ def test_what_is_missing_is_said(form: FitForm, says: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("option", "name", "values"),
+    ("asks", "values"),
     [
-        ("--kv fp8", "kv:fp8", {"kv": "fp8"}),
-        ("--gpu-memory 0.95", "gpu_memory", {"gpu_memory": 0.95}),
-        ("--context 10752", "context", {"context": 10752}),
-        ("--batched-tokens 1024", "batched_tokens", {"batched_tokens": 1024}),
-        ("--eager", "eager", {"eager": True}),
-        ("--no-speculation", "drafting", {"speculation": False}),
-        ("", "smaller", None),
+        ({"kv": "fp8"}, {"kv": "fp8"}),
+        ({"gpu_memory": 0.95}, {"gpu_memory": 0.95}),
+        ({"context": 10752}, {"context": 10752}),
+        ({"batched_tokens": 1024}, {"batched_tokens": 1024}),
+        ({"eager": True}, {"eager": True}),
+        ({"speculation": False}, {"speculation": False}),
+        # The form has no field for it.
+        ({"kv_cache_gib": 2}, None),
+        ({}, None),
     ],
 )
-def test_changes_become_values_of_the_form(option: str, name: str, values: object) -> None:
-    change = Change(id=name, text="", saves=1, fits=True, option=option)
+def test_changes_become_values_of_the_form(asks: dict[str, Any], values: object) -> None:
+    change = Change(id="some", text="", saves=1, fits=True, asks=asks)
     assert change_of(change, CATALOGUE) == values
 
 

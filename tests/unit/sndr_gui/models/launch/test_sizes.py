@@ -1,6 +1,7 @@
 """The steps of the sliders, the question that they ask, and what a change of fit sets."""
 
 from itertools import pairwise
+from typing import Any
 
 import pytest
 
@@ -81,27 +82,25 @@ def test_patches_that_change_what_a_start_takes_are_told() -> None:
     assert asked.eight_bit_head
 
 
-def change(name: str, option: str = "") -> Change:
-    return Change(id=name, text="…", saves=1, fits=True, option=option)
+def change(name: str, **asks: Any) -> Change:
+    return Change(id=name, text="…", saves=1, fits=True, asks=asks)
 
 
 @pytest.mark.parametrize(
     ("wanted", "engine", "values"),
     [
-        (change("context", "--context 8192"), LLAMA, {"context": 8192}),
-        (change("streams", "--streams 2"), VLLM, {"streams": 2}),
-        (change("kv:fp8", "--kv fp8"), VLLM, {"kv_cache_dtype": "fp8"}),
-        (change("kv:q8_0", "--kv q8_0"), LLAMA, {"kv_type_k": "q8_0", "kv_type_v": "q8_0"}),
-        (change("gpu_memory", "--gpu-memory 0.95"), VLLM, {"gpu_memory": 0.95}),
-        (change("kv_cache", "--kv-cache-gib 1"), VLLM, {"kv_cache_gib": 1.0}),
-        (change("drafting", "--no-speculation"), VLLM, {"speculation": "off"}),
-        (change("batched_tokens", "--batched-tokens 1024"), VLLM, {"batched_tokens": 1024}),
-        (change("eager", "--eager"), VLLM, {"eager": True}),
-        (change("drafting"), LLAMA, {"speculation": "off"}),
-        (change("gpus", "--tp 4"), VLLM, None),
-        (change("weights"), VLLM, None),
-        (change("free_memory"), LLAMA, None),
-        (change("of a newer host", "--new 1"), LLAMA, None),
+        (change("context", context=8192), LLAMA, {"context": 8192}),
+        (change("streams", streams=2), VLLM, {"streams": 2}),
+        (change("kv:fp8", kv="fp8"), VLLM, {"kv_cache_dtype": "fp8"}),
+        (change("kv:q8_0", kv="q8_0"), LLAMA, {"kv_type_k": "q8_0", "kv_type_v": "q8_0"}),
+        (change("gpu_memory", gpu_memory=0.95), VLLM, {"gpu_memory": 0.95}),
+        (change("kv_cache", kv_cache_gib=1), VLLM, {"kv_cache_gib": 1}),
+        (change("batched_tokens", batched_tokens=1024), VLLM, {"batched_tokens": 1024}),
+        (change("eager", eager=True), VLLM, {"eager": True}),
+        (change("drafting", speculation=False), VLLM, {"speculation": "off"}),
+        (change("drafting", speculation=False), LLAMA, {"speculation": "off"}),
+        (change("gpus"), VLLM, None),
+        (change("of a newer host", of_a_newer_host=1), LLAMA, None),
     ],
 )
 def test_a_change_sets_what_the_engine_calls_it(
