@@ -15,6 +15,7 @@ from engine_host.engines.flag_spelling import ARGPARSE
 from engine_host.engines.llamacpp import command as llamacpp
 from engine_host.engines.vllm import command as vllm
 from engine_host.fit.shapes.model import read_shape
+from engine_host.launch.preflight.turboquant import KV_TYPES
 from engine_host.protocol.catalog import EntryKind, PresetEngine, PresetStatus, Task, Workload
 from engine_host.protocol.presets import EntryOrigin
 
@@ -180,3 +181,14 @@ def test_another_card_is_no_way_out_for_one_that_is_not_here() -> None:
         CATALOG.gpu("rtx3090")
     assert raised.value.problem.fix is not None
     assert "Did you mean rtx-3090?" in raised.value.problem.fix.text
+
+
+@pytest.mark.parametrize("preset", sorted(CATALOG.presets))
+def test_no_preset_drafts_where_turboquant_answers_wrongly(preset: str) -> None:
+    """What our kernels do not read runs on vLLM's own, which answer wrongly with drafts."""
+    resolved = resolve(CATALOG, preset)
+    values = {one.name: one.value for one in resolved.settings}
+    kind = str(values.get("kv_cache_dtype"))
+    if resolved.engine is PresetEngine.VLLM and kind.startswith(vllm.TURBOQUANT):
+        drafts = vllm.speculation_method(str(values["speculation"])) is not None
+        assert not drafts or kind in KV_TYPES
