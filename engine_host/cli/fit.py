@@ -165,7 +165,7 @@ def _lines(report: FitReport) -> list[str]:
         if device.taken:
             rows.append(("taken by others", size(device.taken), "", "", ""))
         lines += table(("part", "bytes", "between", "from", "note"), rows)
-    if report.verdict is not Verdict.CANNOT_RUN:
+    if report.verdict is not Verdict.CANNOT_RUN or report.devices:
         lines += [
             "",
             f"Longest context of {_count(report.streams, 'stream')}: {report.largest_context:,} tokens; "

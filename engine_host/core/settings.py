@@ -237,8 +237,8 @@ def _refused(name: str, entry: Any) -> HostError:
 
 def _known(name: str = "") -> str:
     names = [known for known, _ in _flat(Settings())]
-    near = near_names(name, names, 3) or near_names(name.rpartition(".")[2], names, 3)
-    meant = f"Did you mean {' or '.join(near)}? " if name and near else ""
+    near = near_names(name, names)
+    meant = f"Did you mean {near[0]}? " if name and near else ""
     return f"{meant}Known settings: {', '.join(names)}."
 
 

@@ -17,7 +17,7 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         engine=engine.id,
         name=engine.name,
         slots=engine.plan.streams,
-        context=engine.plan.context,
+        context=engine.context,
         created_at=engine.created_at,
         socket=socket,
         parameters=model.file.parameters if model else None,

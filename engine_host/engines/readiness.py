@@ -51,9 +51,9 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
     """
     try:
         listed = await answers.fetch(client, "/v1/models", most=_MOST_BYTES, seconds=READ_SECONDS)
-        ids = _ids(listed.object())
-        if probe.alias not in ids:
-            shown = [name[:_LONGEST_NAME] for name in ids[:_MOST_NAMES]]
+        models = _models(listed.object())
+        if probe.alias not in models:
+            shown = [name[:_LONGEST_NAME] for name in list(models)[:_MOST_NAMES]]
             raise _not_ready(
                 f"It lists {', '.join(shown) or 'no model'}, not {probe.alias}.", {"listed": shown}
             )
@@ -66,8 +66,14 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
         model_listed=True,
         token_generated=True,
         speculation_moved=moved,
+        context=_positive(models[probe.alias].get("max_model_len")),
         ready_after=round(time.time() - started_at, 3),
     )
+
+
+def _positive(value: object) -> int | None:
+    """Return a number of tokens; None for what is none."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None
 
 
 async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
@@ -88,10 +94,11 @@ async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
         raise _not_ready(message, {"status": answer.status, "answer": answer.text[:_LONGEST_ANSWER]})
 
 
-def _ids(listed: Mapping[str, Any]) -> list[str]:
-    models = listed.get("data")
-    named = [one.get("id") for one in models if isinstance(one, dict)] if isinstance(models, list) else []
-    return [name for name in named if isinstance(name, str)]
+def _models(listed: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the models that an engine lists, by their ids."""
+    data = listed.get("data")
+    models = [one for one in data if isinstance(one, dict)] if isinstance(data, list) else []
+    return {one["id"]: one for one in models if isinstance(one.get("id"), str)}
 
 
 async def _drafted(client: httpx.AsyncClient, probe: Probe) -> float | None:

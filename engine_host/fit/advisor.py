@@ -135,9 +135,9 @@ def _context_beyond_training(s: AdviceInput) -> Iterator[Advice]:
         yield _advice(
             "context_beyond_training",
             Severity.WARNING,
-            f"The model was trained for {s.model.context:,} tokens; answers beyond that are poor.",
-            f"Take a context of {s.model.context:,} tokens or less.",
-            "the model's own metadata",
+            f"The model was trained for {s.model.context:,} tokens, and llama.cpp gives a stream no more.",
+            f"Take a context of {s.model.context:,} tokens or less: the rest is memory for nothing.",
+            "the model's own metadata; llama.cpp caps the context of a slot at it",
         )
 
 

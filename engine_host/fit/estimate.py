@@ -137,7 +137,10 @@ def holds(found: Estimate) -> bool:
 
 
 def beyond_training(model: Model, start: Start) -> bool:
-    """Return True if a stream gets more tokens than the model was trained for; llama.cpp starts anyway."""
+    """Return True if a stream is to get more tokens than the model was trained for.
+
+    vLLM does not start then; llama.cpp does, and gives each stream what the model was trained for.
+    """
     return bool(model.context) and start.context > (model.context or 0) and not model.rope_scaled
 
 

@@ -13,6 +13,7 @@ from engine_host.fit.estimate import (
     Blocker,
     Corrections,
     Estimate,
+    beyond_training,
     blocker,
     estimate,
     holds,
@@ -26,6 +27,7 @@ from engine_host.fit.pool import BOUNDARY
 from engine_host.fit.roofline import roofline
 from engine_host.fit.shapes.model import Layer, ModelShape
 from engine_host.fit.start import Device, Model, Start
+from engine_host.protocol.errors import Reason
 from engine_host.protocol.fit import (
     Correction,
     CurvePoint,
@@ -127,6 +129,11 @@ def report(
     facts = AdviceInput(model, start, found, request.min_p, request.speculation)
     pool = vllm.pool(model, start) if start.engine is EngineKind.VLLM else None
     longest = largest_context(model, start, factors)
+    verdict, why, reason = found.verdict, found.why, None
+    if beyond_training(model, start):
+        # llama.cpp starts, and no stream gets what was asked for.
+        verdict, reason = Verdict.CANNOT_RUN, Reason.CONTEXT_TOO_LONG
+        why = f"The model was trained for {model.context:,} tokens, and llama.cpp gives a stream no more."
     return FitReport(
         model=model.name,
         engine=start.engine,
@@ -134,8 +141,9 @@ def report(
         context=start.context,
         streams=start.streams,
         tensor_parallel=start.tensor_parallel,
-        verdict=found.verdict,
-        why=found.why,
+        verdict=verdict,
+        reason=reason,
+        why=why,
         devices=tuple(_device(device, found) for device in start.devices),
         kv_bytes_per_token=kv_token_bytes(model.shape, start),
         kv_blocks=pool.blocks(found.kv_budget) if pool else None,
@@ -242,6 +250,7 @@ def _part(part: Part) -> FitPart:
 
 def _kv_choices(model: Model, start: Start, factors: Corrections) -> tuple[KvChoice, ...]:
     found = []
+    too_long = beyond_training(model, start)
     for kind in KV_TYPES[start.engine]:
         other = dataclasses.replace(start, kv=kind, kv_v=kind)
         stopped = blocker(model, other)
@@ -260,7 +269,7 @@ def _kv_choices(model: Model, start: Start, factors: Corrections) -> tuple[KvCho
             KvChoice(
                 kv=kind,
                 bytes_per_token=kv_token_bytes(model.shape, other),
-                verdict=estimate(model, other, factors).verdict,
+                verdict=Verdict.CANNOT_RUN if too_long else estimate(model, other, factors).verdict,
                 largest_context=largest_context(model, other, factors),
             )
         )

@@ -49,7 +49,8 @@ class DeployFit:
             report = await self.fit.fit(request_of(plan))
         except HostError as error:
             return (_unknown(error.problem.message, error.reason),)
-        if report.verdict is Verdict.FITS or not report.devices:
+        said = report.reason is Reason.CONTEXT_TOO_LONG  # By the plan's own findings.
+        if report.verdict is Verdict.FITS or said or not report.devices:
             return ()
         fullest = min(report.devices, key=lambda device: device.free_after)
         if report.verdict is Verdict.DOES_NOT_FIT and fullest.needed <= fullest.room + fullest.taken:

@@ -87,6 +87,7 @@ class Verification(Wire):
     model_listed: bool
     token_generated: bool
     speculation_moved: bool | None = None
+    context: int | None = Field(None, description="tokens of one stream, as the engine says")
     ready_after: float
 
 
@@ -113,6 +114,12 @@ class Engine(Wire):
     problem: Problem | None = None
     last_lines: tuple[str, ...] = Field((), description="the end of the log of a failed engine")
     buffers: dict[str, int] = Field(default_factory=dict, description="bytes, as the engine printed them")
+
+    @property
+    def context(self) -> int:
+        """The tokens of one stream: as the engine says, and until it does as they were planned."""
+        said = self.verified.context if self.verified is not None else None
+        return self.plan.context if said is None else said
 
 
 class EnginePage(Page):

@@ -92,6 +92,8 @@ def start(
             started = _until_ready(hold.client, started, out)
             host = hold.client.call(ops.HOST)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
+            if started.context < plan.context:
+                out.note(f"It gives a stream {started.context:,} tokens, not the {plan.context:,} asked for.")
             answer = _ask_demo(out, hold.client, host, started) if options.ask_demo else None
         except HostError as error:
             if not detach:

@@ -101,8 +101,10 @@ STARTS = {
     ),
     "context_beyond_training/llama.cpp": Text(
         WARNING,
-        "The model was trained for {trained:,} tokens; answers beyond that are poor.",
-        fix="Set the context to {trained} or less.",
+        "The model was trained for {trained:,} tokens, and llama.cpp gives a stream no more: of the "
+        "{context:,} that are asked for the rest is memory for nothing.",
+        Reason.CONTEXT_TOO_LONG,
+        "Set the context to {trained} or less.",
     ),
     "context_beyond_training/vllm": Text(
         ERROR,

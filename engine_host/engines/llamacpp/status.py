@@ -163,4 +163,9 @@ async def verify_ready(
         # The counter moves when the slot is released, a moment after the answer was sent.
         tries=20,
     )
-    return await readiness.verify_ready(client, probe, started_at)
+    verified = await readiness.verify_ready(client, probe, started_at)
+    told = await answers.fetch(client, "/slots", most=_SLOTS_BYTES, seconds=READ_SECONDS)
+    slots = await asyncio.to_thread(_slots, told) or ()
+    # The server gives a slot no more than the model was trained for, whatever it was told.
+    contexts = [tokens for slot in slots if (tokens := _number(slot, "n_ctx")) > 0]
+    return verified.model_copy(update={"context": min(contexts, default=verified.context)})

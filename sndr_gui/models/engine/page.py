@@ -298,7 +298,8 @@ class EngineModel(LiveModel):
             Fact("Engine", build_of(engine), engine.server_version),
             Fact("Model", plan.model_path.rsplit("/", 1)[-1], plan.model_path),
             Fact(
-                "Context", f"{formats.count(plan.context)} tokens × {formats.plural(plan.streams, 'stream')}"
+                "Context",
+                f"{formats.count(engine.context)} tokens × {formats.plural(plan.streams, 'stream')}",
             ),
             Fact("Speculation", plan.speculation),
             Fact("State", STATE_WORDS[engine.state]),

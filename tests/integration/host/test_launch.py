@@ -11,13 +11,14 @@ import pytest
 
 from engine_host.core.errors import HostError
 from engine_host.core.package_data import resources
+from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, Layer, StartRequest
 from engine_host.protocol.presets import JudgePresets, SavePreset
-from tests.integration.host.conftest import RunningHost, wait_for
+from tests.integration.host.conftest import DEMO, RunningHost, wait_for
 from tests.vllm_environment import vllm_venv
 
 # Three processes of vLLM import torch one after the other, on two cores that others use too.
@@ -159,3 +160,33 @@ def test_the_preset_for_vllm_is_launched_and_answers(host: RunningHost) -> None:
         lambda: all(one.state is EngineState.UNLOADED for one in host.client.call(ops.ENGINES).engines),
         "the engine's end",
     )
+
+
+def test_what_is_promised_is_what_the_engine_says(host: RunningHost) -> None:
+    """The demo model was trained for 8,192 tokens, and llama.cpp gives a stream no more."""
+    asked = Overrides(context=32_768, streams=1)
+    planned = plan(host, model=str(DEMO), overrides=asked)
+    (told,) = (one for one in planned.findings if one.id == "context_beyond_training")
+    assert "8,192 tokens" in told.message
+    engine = host.start(overrides=asked)
+    assert (engine.plan.context, engine.context) == (32_768, 8192)
+    answer = httpx.get(f"http://127.0.0.1:{host.port}/v1/models", timeout=10).json()
+    (listed,) = answer["data"]
+    assert (listed["max_model_len"], listed["meta"]["n_ctx"]) == (8192, 8192)
+
+
+def test_what_somebody_else_asks_for_starts_with_consent_alone(host: RunningHost) -> None:
+    own = host.folders.config / "presets"
+    own.mkdir(parents=True, exist_ok=True)
+    (own / "mine.yaml").write_text(MINE + "  extra_arguments: [--no-warmup]\n")
+    code, values, _ = sndr("launch", "mine", "--detach")
+    error = values[-1]["error"]
+    assert (code, error["reason"]) == (6, Reason.CONSENT_NEEDED)
+    assert [one["what"] for one in error["evidence"]["demands"]] == ["--no-warmup"]
+    assert host.client.call(ops.ENGINES).engines == ()
+    code, values, _ = sndr("launch", "mine", "--detach", "--accept", error["evidence"]["digest"])
+    assert code == 0
+    assert "--no-warmup" in Engine.model_validate(values[-1]["engine"]).plan.argv
+    assert sndr("launch", "mine", "--detach", "--replace")[0] == 0, "it is remembered"
+    (own / "mine.yaml").write_text(MINE + "  extra_arguments: [--no-warmup, --no-repack]\n")
+    assert sndr("launch", "mine", "--detach", "--replace")[0] == 6, "the file has changed"

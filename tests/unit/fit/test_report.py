@@ -323,6 +323,19 @@ def test_beyond_what_a_model_was_trained_for_only_a_shorter_context_is_enough() 
     assert "context_beyond_training" in {one.id for one in answer.advice}
 
 
+def test_llamacpp_gives_a_stream_no_more_than_a_model_was_trained_for() -> None:
+    read = replace(model("dense", gguf=True), context=8192)
+    launch = start(EngineKind.LLAMA_CPP, context=8192, kv="f16", kv_v="f16", devices=(CARD, CARD))
+    assert report(FitRequest(model="x"), read, launch).verdict is Verdict.FITS
+    answer = report(FitRequest(model="x"), read, replace(launch, context=131_072))
+    assert (answer.verdict, answer.reason) == (Verdict.CANNOT_RUN, Reason.CONTEXT_TOO_LONG)
+    assert "trained for 8,192 tokens" in answer.why
+    assert (answer.largest_context, bool(answer.devices)) == (8192, True), (
+        "what it takes is told all the same"
+    )
+    assert {choice.verdict for choice in answer.kv_choices} == {Verdict.CANNOT_RUN}
+
+
 def test_one_stream_has_room_and_two_have_it() -> None:
     read = model("dense")
     words = {

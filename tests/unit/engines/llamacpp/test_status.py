@@ -79,10 +79,14 @@ def verified(answer: Answer, **options: Any) -> Any:
     return asyncio.run(run())
 
 
-def server(drafts: list[int] | None = None, tokens: int = 16, listed: str = "x") -> Answer:
+def server(
+    drafts: list[int] | None = None, tokens: int = 16, listed: str = "x", slots: object = None
+) -> Answer:
     counts = iter(drafts or [])
 
     def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/slots":
+            return httpx.Response(200, json=slots)
         if request.url.path == "/v1/models":
             return httpx.Response(200, json={"data": [{"id": listed}]})
         if request.url.path == "/metrics":
@@ -99,6 +103,19 @@ def test_ready() -> None:
     assert verified(server(), embeddings=True).token_generated
     assert verified(server([3, 3, 5]), speculation="draft-mtp").speculation_moved is True
     assert verified(server([3, *[3] * 40]), speculation="ngram-mod").speculation_moved is None
+
+
+@pytest.mark.parametrize(
+    ("slots", "context"),
+    [
+        ([{"n_ctx": 8192}, {"n_ctx": 8192}], 8192),
+        ([{"n_ctx": 8192}, {"n_ctx": 4096}], 4096),
+        ([{"id": 0}, {"n_ctx": "many"}, {"n_ctx": 0}, 7], None),
+        ({"error": "no slots"}, None),
+    ],
+)
+def test_the_context_of_a_stream_is_what_the_server_says(slots: object, context: int | None) -> None:
+    assert verified(server(slots=slots)).context == context
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,26 @@
+"""The context that an engine lists for its model is what is promised of it."""
+
+import asyncio
+
+import httpx
+import pytest
+
+from engine_host.engines.readiness import Probe, verify_ready
+
+
+@pytest.mark.parametrize(
+    ("said", "context"), [(4096, 4096), (None, None), ("many", None), (True, None), (0, None)]
+)
+def test_what_the_engine_lists_is_taken(said: object, context: int | None) -> None:
+    def answer(request: httpx.Request) -> httpx.Response:
+        if request.url.path == "/v1/models":
+            return httpx.Response(200, json={"data": [{"id": "x", "max_model_len": said}]})
+        return httpx.Response(200, json={"usage": {"completion_tokens": 1}})
+
+    async def run() -> int | None:
+        transport = httpx.MockTransport(answer)
+        async with httpx.AsyncClient(transport=transport, base_url="http://engine") as client:
+            probe = Probe("x", "vllm:", 1.0, False, {})
+            return (await verify_ready(client, probe, 0.0)).context
+
+    assert asyncio.run(run()) == context
