@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import Any
 
-from engine_host.core.errors import HostError
+from engine_host.core.errors import HostError, consent_needed
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.equivalent_command import equivalent_command
@@ -70,11 +70,13 @@ class BisectOperations:
         """Find the culprit as a job.
 
         Raises HostError: conflict while another bisection runs, bad_request for a check that cannot be run,
-        unsupported for a start without patches, and what planning the start raises.
+        unsupported for a start without patches, consent_needed, and what planning the start raises.
         """
         self.refuse_others()
         check = StartCheck(asked.check)
         plan = await self._planner.plan(asked.launch)
+        if plan.consent is not None:
+            raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
         suspects = _suspects(plan)
         if not suspects:
             raise HostError(

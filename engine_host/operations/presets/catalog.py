@@ -150,11 +150,6 @@ class PresetOperations:
         """Tell whether there is such a preset."""
         return preset_id in (await self.catalog()).ids()
 
-    async def files_of(self, preset_id: str, hardware: str | None) -> str:
-        """Changes when a file that a preset is resolved from does. Raises HostError(not_found)."""
-        files = (await self.catalog()).files_of(preset_id, hardware)
-        return " ".join(file.digest for file in files)
-
     async def machine_of(self, hardware: str | None, count: int | None) -> TargetHardware:
         """The GPUs that are meant: of the catalogue, or without a name those of this machine.
 

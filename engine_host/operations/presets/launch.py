@@ -50,7 +50,9 @@ class PresetLaunches:
         if not await self._presets.known(request.preset):
             await self._refuse_model(request.preset)
         machine = await self._presets.machine_of(None, None)
-        resolved = await self._presets.resolve_for(request.preset, machine, request.overrides)
+        # Read once: what is resolved is what a person consents to.
+        catalog = await self._presets.catalog()
+        resolved = self._presets.resolve_in(catalog, request.preset, machine, request.overrides)
         _check_engine(resolved, request)
         _check_gpus(resolved)
         require(resolved)
@@ -58,8 +60,8 @@ class PresetLaunches:
             model, found = request.model, await self._named(resolved, request.model)
         else:
             model, found = await self._chosen(resolved)
-        mark = await self._presets.files_of(request.preset, resolved.hardware)
-        needed = self._consents.to_start(await self._presets.catalog(), request.preset, resolved.hardware)
+        mark = " ".join(file.digest for file in catalog.files_of(request.preset, resolved.hardware))
+        needed = self._consents.to_start(catalog, request.preset, resolved.hardware)
         if needed is not None:
             command = f"sndr launch {shlex.quote(request.preset)}"
             found = [

@@ -143,7 +143,7 @@ SWITCH_PATCHES = Operation(
 BISECT_PATCHES = Operation(
     "patches.bisect", "POST", "/v1/patches/bisect", BisectRequest, Job,
     "Find the patch that makes a start fail its check; the job's result is a `BisectResult`.",
-    status=202, reasons=(Reason.CONFLICT, Reason.UNSUPPORTED),
+    status=202, reasons=(Reason.CONFLICT, Reason.CONSENT_NEEDED, Reason.UNSUPPORTED),
     job=JobKind.PATCH_BISECT, command="patches bisect")
 
 # Fit
