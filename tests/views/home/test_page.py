@@ -43,7 +43,8 @@ async def test_home_empty_teaches_and_starts_the_demo(stage: Stage) -> None:
     assert page.hero.start.text() == "Starting…", "a click answers at once"
     await stage.until(lambda: page.starting.isVisible())
     assert stage.host.sent("POST", "/v1/plans")[0]["model"] == "sndr-demo"
-    assert stage.host.sent("POST", "/v1/engines") == [{"plan": "plan-1", "replace": True}]
+    sent = stage.host.sent("POST", "/v1/engines")
+    assert sent == [{"plan": "plan-1", "replace": True, "consent": None}]
     assert all(stage.host.keys), "every command carries a key"
 
 
