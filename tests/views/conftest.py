@@ -76,6 +76,7 @@ class Stage:
         self.window.deleteLater()
         QApplication.processEvents()
         assert not self.errors, self.errors
+        assert not self.host.faults, self.host.faults
 
 
 @asynccontextmanager

@@ -58,6 +58,17 @@ from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 # Each row: name, method, path, request, answer, what it does. Formatted by hand, to be read as a table.
 # fmt: off
 
+# Of whatever makes a plan: model, engine, settings, patches.
+_OF_PLANS = (
+    Reason.NOT_FOUND, Reason.MODEL_FILE_MISSING, Reason.PRESET_CONFLICT, Reason.SETTING_INVALID,
+    Reason.UNSUPPORTED, Reason.ENGINE_UNUSABLE, Reason.FLAG_UNSUPPORTED, Reason.KV_CACHE_UNSAFE,
+    Reason.PATCH_UNKNOWN, Reason.PATCH_CONFLICT, Reason.PATCH_CYCLE, Reason.PATCH_INVALID)
+# Of the findings of a plan that stop its start.
+_OF_FINDINGS = (
+    Reason.CONFLICT, Reason.CONTEXT_TOO_LONG, Reason.ENGINE_UNUSABLE, Reason.KV_TYPE_UNSUPPORTED,
+    Reason.MODEL_FILE_DAMAGED, Reason.MODEL_FILE_MISSING, Reason.OUT_OF_MEMORY, Reason.SETTING_INVALID,
+    Reason.UNSUPPORTED)
+
 # The host
 
 VERSION = Operation(
@@ -235,8 +246,7 @@ IMPORT_PRESET = Operation(
 PLAN = Operation(
     "plans.make", "POST", "/v1/plans", LaunchRequest, LaunchPlan,
     "Plan the start of a model, or of a preset with the layers of its settings.",
-    status=201, reasons=(Reason.NOT_FOUND, Reason.MODEL_FILE_MISSING, Reason.PRESET_CONFLICT),
-    command="run")
+    status=201, reasons=_OF_PLANS, command="run")
 PLANNED = Operation(
     "plans.show", "GET", "/v1/plans/{id}", Nothing, LaunchPlan,
     "A plan that was made before.",
@@ -244,8 +254,7 @@ PLANNED = Operation(
 RENDER = Operation(
     "deploy.render", "POST", "/v1/render", RenderRequest, Rendering,
     "A start written down as files for one target, with the commands that check, start and stop it.",
-    reasons=(Reason.NOT_FOUND, Reason.PRESET_CONFLICT, Reason.CONSENT_NEEDED, Reason.UNSUPPORTED),
-    command="render")
+    reasons=(*_OF_PLANS, Reason.CONSENT_NEEDED), command="render")
 ENGINES = Operation(
     "engines.list", "GET", "/v1/engines", Nothing, EnginePage,
     "The engines.",
@@ -253,7 +262,7 @@ ENGINES = Operation(
 START = Operation(
     "engines.start", "POST", "/v1/engines", StartRequest, Engine,
     "Start a plan; the engine's `job` is the start.",
-    status=202, reasons=(Reason.PLAN_STALE, Reason.CONFLICT, Reason.CONSENT_NEEDED, Reason.NOT_FOUND),
+    status=202, reasons=(Reason.PLAN_STALE, Reason.CONSENT_NEEDED, Reason.NOT_FOUND, *_OF_FINDINGS),
     job=JobKind.ENGINE_START, command="run")
 ENGINE = Operation(
     "engines.show", "GET", "/v1/engines/{id}", Nothing, Engine,

@@ -1,4 +1,7 @@
-"""A control API of canned answers on a real socket, for the tests of its clients."""
+"""A control API of canned answers on a real socket, for the tests of its clients.
+
+Answers and requests are held to the table of operations: a test in which one could not be fails at its end.
+"""
 
 import json
 import socketserver
@@ -8,8 +11,10 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, cast
+from urllib.parse import parse_qsl, urlsplit
 
 from engine_host.core.paths import Folders
+from tests.wire_contract import WireContract
 
 TOKEN = "the-token"
 Answer = tuple[int, Any]
@@ -17,7 +22,10 @@ VERSION = {"major": 1, "minor": 0, "program": "0.1.0", "run_id": "r", "seq": 0}
 
 
 class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
-    """Answers by method and path; a list is sent as server-sent events, a callable is asked."""
+    """Answers by method and path; a list is sent as server-sent events, a callable is asked.
+
+    `lies` lets a test send what no host of this version sends.
+    """
 
     daemon_threads = True
     block_on_close = True
@@ -28,7 +36,15 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         folders.token.write_text(TOKEN, encoding="utf-8")
         super().__init__(str(folders.socket), _Handler)
         self.answers: dict[str, Any] = {"GET /v1/version": (200, VERSION)}
+        self.contract = WireContract()
+        self.lies = False
+        self.faults: list[str] = []
         self.received: list[tuple[str, dict[str, str], Any]] = []
+
+    def note(self, fault: str) -> None:
+        """Keep a fault for the end of the test."""
+        if fault and not self.lies:
+            self.faults.append(fault)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -54,6 +70,10 @@ class _Handler(BaseHTTPRequestHandler):
         host.received.append(
             (f"{self.command} {self.path}", {k.lower(): v for k, v in self.headers.items()}, body)
         )
+        operation = host.contract.operation(self.command, path)
+        if operation is not None:
+            query = dict(parse_qsl(urlsplit(self.path).query))
+            host.note(host.contract.request_fault(operation, query, body))
         if self.headers.get("authorization") != f"Bearer {TOKEN}":
             self._json(401, {"error": {"reason": "unauthorized", "message": "Wrong token."}})
             return
@@ -61,11 +81,16 @@ class _Handler(BaseHTTPRequestHandler):
         if callable(found):
             found = cast(Callable[[], Any], found)()
         if found is None:
-            self._json(404, {"error": {"reason": "not_found", "message": f"No {path}."}})
+            missing = {"error": {"reason": "not_found", "message": f"No {path}."}}
+            if operation is not None:
+                host.note(host.contract.answer_fault(operation, 404, missing))
+            self._json(404, missing)
         elif isinstance(found, list):
             self._events(found)
         else:
             status, answer = found
+            if operation is not None and not isinstance(answer, bytes):
+                host.note(host.contract.answer_fault(operation, status, answer))
             self._json(status, answer)
 
     def _json(self, status: int, answer: Any) -> None:
@@ -96,6 +121,7 @@ def fake_host(home: Path) -> Iterator[FakeHost]:
     thread.start()
     try:
         yield host
+        assert not host.faults, "\n".join(dict.fromkeys(host.faults))
     finally:
         host.shutdown()
         host.server_close()

@@ -66,7 +66,7 @@ def ready(host: FakeHost) -> FakeHost:
         "found_in": "x",
         "format": "GGUF",
     }
-    models = [{**model, "parts": ["/m/demo.gguf"], "origin": "bundled"}]
+    models = [{**model, "origin": "bundled"}]
     host.answers["GET /v1/models"] = (200, {"seq": 0, "models": models, "folders": []})
     return host
 

@@ -1,6 +1,8 @@
 """A FAKE engine host for view tests: it speaks the real protocol over a real socket, and runs no engine.
 
-What it answers is set by the test; what the window sent is kept in `received`.
+What it answers is set by the test; what the window sent is kept in `received`. Its functions perform
+operations of the table, as a host's do, so that their answers have the types of it. A test in which something
+was asked or refused that no host would fails at its end.
 """
 
 import asyncio
@@ -14,13 +16,16 @@ from pathlib import Path
 from typing import Any
 
 import uvicorn
-from pydantic import BaseModel
 from starlette.applications import Starlette
 from starlette.requests import Request as HttpRequest
 from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine_host.api.answers import on_host_error, refused
+from engine_host.api.routes import available
+from engine_host.core.errors import HostError
+from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
 from engine_host.protocol.engines import (
     Engine,
@@ -28,24 +33,43 @@ from engine_host.protocol.engines import (
     EngineState,
     InstallationPage,
     RequestPage,
+    ServerBuild,
     ServerPage,
+    StopEngine,
 )
 from engine_host.protocol.engines import Request as EngineRequest
-from engine_host.protocol.errors import Problem
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
 from engine_host.protocol.fit import FitReport, FitRequest
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
-from engine_host.protocol.logs import LogLine, LogPage
+from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
-from engine_host.protocol.patches import EnginePatches, PatchDetail, PatchPage
-from engine_host.protocol.plans import LaunchPlan
-from engine_host.protocol.presets import PresetPage, PresetVerdicts
-from engine_host.protocol.settings import SettingPage
-from engine_host.protocol.telemetry import TelemetryPage
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.operations.definition import Done
+from engine_host.protocol.operations.table import OPERATIONS
+from engine_host.protocol.patches import (
+    EnginePatches,
+    PatchDetail,
+    PatchPage,
+    PatchQuery,
+    PlannedPatches,
+    SwitchPatches,
+)
+from engine_host.protocol.plans import BisectRequest, LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.presets import (
+    JudgePresets,
+    PresetDetail,
+    PresetPage,
+    PresetVerdicts,
+    ResolvePreset,
+)
+from engine_host.protocol.settings import SettingPage, SettingsChange
+from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
+from tests.wire_contract import WireContract
 
 
 class _Server(uvicorn.Server):
@@ -84,6 +108,8 @@ class FakeHost:
         self.verdicts: PresetVerdicts = preset_samples.verdicts()
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
+        self.faults: list[str] = []
+        self._contract = WireContract()
         self.keys: list[str] = []
         self.queries: list[dict[str, str]] = []
         self.chat: list[str | float] = samples.chat()
@@ -156,154 +182,201 @@ class FakeHost:
 
         return front
 
-    # What it answers.
+    # What it answers: a function for each operation, as a host has them.
 
     def _app(self) -> Starlette:
-        routes = [
-            Route("/v1/version", self._version),
-            Route("/v1/host", self._page("host")),
-            Route("/v1/host/quit", self._command, methods=["POST"]),
-            Route("/v1/models", self._page("models")),
-            Route("/v1/models/scan", self._command, methods=["POST"]),
-            Route("/v1/servers", self._page("servers")),
-            Route("/v1/servers/build", self._command, methods=["POST"]),
-            Route("/v1/servers/compare", self._command, methods=["POST"]),
-            Route("/v1/installations", self._page("installations")),
-            Route("/v1/installations/{installation}", self._command, methods=["POST", "DELETE"]),
-            Route("/v1/plans", self._command, methods=["POST"]),
-            Route("/v1/fit", self._fit, methods=["POST"]),
-            Route("/v1/presets", self._page("presets")),
-            Route("/v1/presets/verdicts", self._command, methods=["POST"]),
-            Route("/v1/presets/{preset}", self._preset),
-            Route("/v1/engines", self._engines),
-            Route("/v1/engines", self._command, methods=["POST"]),
-            Route("/v1/engines/{engine}", self._command, methods=["DELETE"]),
-            Route("/v1/engines/{engine}/requests", self._requests),
-            Route("/v1/engines/{engine}/requests/{request}", self._command, methods=["DELETE"]),
-            Route("/v1/patches", self._page("patches")),
-            Route("/v1/patches/switch", self._command, methods=["POST"]),
-            Route("/v1/patches/plan-preset", self._command, methods=["POST"]),
-            Route("/v1/patches/bisect", self._command, methods=["POST"]),
-            Route("/v1/patches/{patch}", self._page("patch")),
-            Route("/v1/engines/{engine}/patches", self._page("applies")),
-            Route("/v1/engines/{engine}/patches/probe", self._command, methods=["POST"]),
-            Route("/v1/engines/{engine}/patches/{patch}/start-without", self._command, methods=["POST"]),
-            Route("/v1/telemetry", self._page("telemetry")),
-            Route("/v1/jobs", self._jobs),
-            Route("/v1/jobs/{job}", self._command, methods=["DELETE"]),
-            Route("/v1/logs", self._logs),
-            Route("/v1/settings", self._page("settings")),
-            Route("/v1/settings", self._command, methods=["PUT"]),
-            Route("/v1/events", self._events),
-            Route("/openai/v1/chat/completions", self._chat, methods=["POST"]),
-        ]
-        return Starlette(routes=routes)
-
-    def _answer(self, value: BaseModel) -> Response:
-        return Response(value.model_dump_json(), media_type="application/json")
-
-    def _refusal(self, path: str) -> Response | None:
-        problem = self.refuse.get(path)
-        if problem is None:
-            return None
-        return JSONResponse({"error": problem.model_dump(mode="json")}, 409)
-
-    async def _version(self, request: HttpRequest) -> Response:
-        if request.headers.get("authorization") != "Bearer test-token":
-            return JSONResponse({"error": {"reason": "unauthorized", "message": "Wrong token."}}, 401)
-        return self._answer(
-            Version(major=self.major, minor=0, program="fake", run_id=self.run_id, seq=self.seq)
+        performed = functions((self,))
+        return Starlette(
+            routes=[
+                *(self._watched(route) for route in available(performed)),
+                Route(ops.EVENTS.path, self._events),
+                Route("/openai/v1/chat/completions", self._chat, methods=["POST"]),
+            ],
+            exception_handlers={HostError: on_host_error},
         )
 
-    def _page(self, name: str) -> Any:
-        async def page(request: HttpRequest) -> Response:
-            self.queries.append(dict(request.query_params))
-            value: BaseModel = getattr(self, name)
-            return self._refusal(f"/v1/{name}") or self._answer(value.model_copy(update={"seq": self.seq}))
+    def _watched(self, route: Route) -> Route:
+        """The same route; what comes is kept, and what a test wants refused is refused."""
+        operation = next(one for one in OPERATIONS if one.name == route.name)
 
-        return page
+        async def watched(request: HttpRequest) -> Response:
+            body = await request.body()
+            path, sent = request.url.path, json.loads(body) if body else None
+            if operation.method == "GET":
+                self.queries.append(dict(request.query_params))
+            else:
+                # As it was sent: what is not set means another thing than its default.
+                self.received.append((operation.method, path, sent))
+                self.keys.append(request.headers.get("idempotency-key", ""))
+            self._note(self._contract.request_fault(operation, request.query_params, sent))
+            if request.headers.get("authorization") != "Bearer test-token":
+                return refused(Problem(reason=Reason.UNAUTHORIZED, message="Wrong token."))
+            if (problem := self.refuse.get(path)) is not None:
+                answer = refused(problem)
+                said = json.loads(bytes(answer.body))
+                self._note(self._contract.answer_fault(operation, answer.status_code, said))
+                return answer
+            done: Response = await route.endpoint(request)
+            return done
 
-    async def _engines(self, _request: HttpRequest) -> Response:
-        return self._answer(EnginePage(seq=self.seq, engines=tuple(self.engines.values())))
+        return Route(operation.path, watched, methods=[operation.method])
 
-    async def _jobs(self, _request: HttpRequest) -> Response:
-        return self._answer(JobPage(seq=self.seq, jobs=tuple(self.jobs)))
+    def _note(self, fault: str) -> None:
+        if fault:
+            self.faults.append(fault)
 
-    async def _requests(self, _request: HttpRequest) -> Response:
-        return self._answer(RequestPage(seq=self.seq, requests=tuple(self.requests)))
+    @performs(ops.VERSION)
+    def version(self) -> Version:
+        """Return the version of the protocol, and the run of this host."""
+        return Version(major=self.major, minor=0, program="fake", run_id=self.run_id, seq=self.seq)
 
-    async def _logs(self, _request: HttpRequest) -> Response:
-        sources = tuple(dict.fromkeys(line.source for line in self.log_lines))
-        return self._answer(LogPage(seq=self.seq, lines=tuple(self.log_lines), sources=sources))
+    @performs(ops.HOST)
+    def _host(self) -> HostInfo:
+        return self.host.model_copy(update={"seq": self.seq})
 
-    async def _command(self, request: HttpRequest) -> Response:
-        body = await request.body()
-        path, method = request.url.path, request.method
-        self.received.append((method, path, json.loads(body) if body else None))
-        self.keys.append(request.headers.get("idempotency-key", ""))
-        if (refusal := self._refusal(path)) is not None:
-            return refusal
-        answer, gate = self._done(method, path, request), self.plan_gate
-        if path == "/v1/plans" and gate is not None:
+    @performs(ops.QUIT_HOST)
+    def _quit(self) -> Done:
+        return Done()
+
+    @performs(ops.MODELS)
+    def _models(self) -> ModelPage:
+        return self.models.model_copy(update={"seq": self.seq})
+
+    @performs(ops.SCAN_MODELS)
+    def _scan(self) -> ModelPage:
+        return self.models
+
+    @performs(ops.SERVERS)
+    def _servers(self) -> ServerPage:
+        return self.servers.model_copy(update={"seq": self.seq})
+
+    @performs(ops.BUILD_SERVER)
+    def _build(self, _asked: ServerBuild) -> Job:
+        return samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)
+
+    @performs(ops.COMPARE_SERVERS)
+    def _compare(self) -> Job:
+        return samples.job(JobKind.ENGINE_COMPARE, JobState.RUNNING)
+
+    @performs(ops.INSTALLATIONS)
+    def _installations(self) -> InstallationPage:
+        return self.installations.model_copy(update={"seq": self.seq})
+
+    @performs(ops.INSTALL)
+    def _install(self, installation: str) -> Job:
+        return samples.install_job(installation)
+
+    @performs(ops.REMOVE_INSTALLATION)
+    def _remove(self, installation: str) -> Job:
+        return samples.install_job(installation, JobKind.ENGINE_REMOVE)
+
+    @performs(ops.PLAN)
+    async def _plan(self, _asked: LaunchRequest) -> LaunchPlan:
+        plan, gate = self.plan, self.plan_gate
+        if gate is not None:
             # Made as things stood when it was asked for, and sent when the test lets it go.
             await gate.wait()
-        return self._answer(answer)
+        return plan
 
-    async def _fit(self, request: HttpRequest) -> Response:
-        body = await request.body()
-        asked = FitRequest.model_validate_json(body)
-        # As it was sent: what is not set means another thing than its default.
-        self.received.append(("POST", request.url.path, json.loads(body)))
+    @performs(ops.FIT)
+    async def _fit(self, asked: FitRequest) -> FitReport:
         await asyncio.sleep(self.fit_seconds)
-        return self._refusal(request.url.path) or self._answer(self.fit(asked))
+        return self.fit(asked)
 
-    async def _preset(self, request: HttpRequest) -> Response:
-        return self._answer(preset_samples.detail(request.path_params["preset"]))
+    @performs(ops.PRESETS)
+    def _presets(self) -> PresetPage:
+        return self.presets.model_copy(update={"seq": self.seq})
 
-    def _done(self, method: str, path: str, request: HttpRequest) -> BaseModel:
-        match method, path:
-            case "POST", "/v1/plans":
-                return self.plan
-            case "POST", "/v1/engines":
-                engine = samples.engine(EngineState.STARTING)
-                self.set_engine(engine)
-                return engine
-            case "POST", "/v1/presets/verdicts":
-                return self.verdicts
-            case "POST", "/v1/models/scan":
-                return self.models
-            case "POST", "/v1/servers/build":
-                return samples.job(JobKind.ENGINE_BUILD, JobState.RUNNING)
-            case "POST", "/v1/servers/compare":
-                return samples.job(JobKind.ENGINE_COMPARE, JobState.RUNNING)
-            case "POST", _ if "installation" in request.path_params:
-                return samples.install_job(request.path_params["installation"])
-            case "DELETE", _ if "installation" in request.path_params:
-                return samples.install_job(request.path_params["installation"], JobKind.ENGINE_REMOVE)
-            case "POST", "/v1/patches/switch":
-                return self.patches
-            case "POST", "/v1/patches/plan-preset":
-                planned = samples.vllm_plan().patches
-                assert planned is not None
-                return planned
-            case "POST", "/v1/patches/bisect":
-                return samples.job(JobKind.PATCH_BISECT, JobState.RUNNING)
-            case "POST", _ if path.endswith("/patches/probe"):
-                return self.applies
-            case "POST", _ if path.endswith("/start-without"):
-                return self.engines[request.path_params["engine"]]
-            case "PUT", "/v1/settings":
-                return self.settings
-            case "DELETE", _ if "engine" in request.path_params and "request" not in request.path_params:
-                engine = self.engines[request.path_params["engine"]]
-                stopping = engine.model_copy(update={"state": EngineState.STOPPING})
-                self.set_engine(stopping)
-                return stopping
-            case "DELETE", _ if "request" in request.path_params:
-                return self.requests[0]
-            case "DELETE", _:
-                return samples.job(JobKind.ENGINE_BUILD, JobState.CANCELLED)
-        return Version(major=1, minor=0, program="fake", run_id=self.run_id, seq=self.seq)
+    @performs(ops.PRESET)
+    def _preset(self, preset: str) -> PresetDetail:
+        return preset_samples.detail(preset)
+
+    @performs(ops.JUDGE_PRESETS)
+    def _judge(self, _asked: JudgePresets) -> PresetVerdicts:
+        return self.verdicts
+
+    @performs(ops.ENGINES)
+    def _engines(self) -> EnginePage:
+        return EnginePage(seq=self.seq, engines=tuple(self.engines.values()))
+
+    @performs(ops.START)
+    def _start(self, _asked: StartRequest) -> Engine:
+        engine = samples.engine(EngineState.STARTING)
+        self.set_engine(engine)
+        return engine
+
+    @performs(ops.STOP)
+    def _stop(self, engine: str, _asked: StopEngine) -> Engine:
+        stopping = self.engines[engine].model_copy(update={"state": EngineState.STOPPING})
+        self.set_engine(stopping)
+        return stopping
+
+    @performs(ops.REQUESTS)
+    def _requests(self, _engine: str) -> RequestPage:
+        return RequestPage(seq=self.seq, requests=tuple(self.requests))
+
+    @performs(ops.CANCEL_REQUEST)
+    def _cancel_request(self, _engine: str, _request: str) -> EngineRequest:
+        return self.requests[0]
+
+    @performs(ops.PATCHES)
+    def _patches(self) -> PatchPage:
+        return self.patches.model_copy(update={"seq": self.seq})
+
+    @performs(ops.PATCH)
+    def _patch(self, _patch: str, _asked: PatchQuery) -> PatchDetail:
+        return self.patch.model_copy(update={"seq": self.seq})
+
+    @performs(ops.SWITCH_PATCHES)
+    def _switch(self, _asked: SwitchPatches) -> PatchPage:
+        return self.patches
+
+    @performs(ops.PLAN_PRESET_PATCHES)
+    def _plan_patches(self, _asked: ResolvePreset) -> PlannedPatches:
+        planned = samples.vllm_plan().patches
+        assert planned is not None
+        return planned
+
+    @performs(ops.BISECT_PATCHES)
+    def _bisect(self, _asked: BisectRequest) -> Job:
+        return samples.job(JobKind.PATCH_BISECT, JobState.RUNNING)
+
+    @performs(ops.ENGINE_PATCHES)
+    def _applied(self, _engine: str) -> EnginePatches:
+        return self.applies.model_copy(update={"seq": self.seq})
+
+    @performs(ops.PROBE_PATCHES)
+    def _probe(self, _engine: str) -> EnginePatches:
+        return self.applies
+
+    @performs(ops.START_WITHOUT)
+    def _start_without(self, engine: str, _patch: str) -> Engine:
+        return self.engines[engine]
+
+    @performs(ops.TELEMETRY)
+    def _telemetry(self, _asked: TelemetryQuery) -> TelemetryPage:
+        return self.telemetry.model_copy(update={"seq": self.seq})
+
+    @performs(ops.JOBS)
+    def _jobs(self) -> JobPage:
+        return JobPage(seq=self.seq, jobs=tuple(self.jobs))
+
+    @performs(ops.CANCEL_JOB)
+    def _cancel_job(self, _job: str) -> Job:
+        return samples.job(JobKind.ENGINE_BUILD, JobState.CANCELLED)
+
+    @performs(ops.LOGS)
+    def _logs(self, _asked: LogQuery) -> LogPage:
+        sources = tuple(dict.fromkeys(line.source for line in self.log_lines))
+        return LogPage(seq=self.seq, lines=tuple(self.log_lines), sources=sources)
+
+    @performs(ops.SETTINGS)
+    def _settings(self) -> SettingPage:
+        return self.settings.model_copy(update={"seq": self.seq})
+
+    @performs(ops.CHANGE_SETTINGS)
+    def _change(self, _asked: SettingsChange) -> SettingPage:
+        return self.settings
 
     async def _events(self, request: HttpRequest) -> Response:
         after = int(request.query_params.get("after", self.seq))

@@ -140,7 +140,7 @@ async def test_the_faster_build_is_a_click_of_its_finding(stage: Stage) -> None:
 
 
 async def test_launch_refused_plan_shows_the_problem(stage: Stage) -> None:
-    stage.host.refuse["/v1/plans"] = Problem(reason=Reason.KV_TYPE_UNSUPPORTED, message="No such KV type.")
+    stage.host.refuse["/v1/plans"] = Problem(reason=Reason.SETTING_INVALID, message="No such KV type.")
     page = launch(stage)
     await stage.until(lambda: page.plan.problem.isVisible())
     assert "No such KV type." in page.plan.problem._what.text()

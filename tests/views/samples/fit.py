@@ -92,6 +92,7 @@ def report(request: FitRequest, **changes: Any) -> FitReport:
                 saves=size // 2,
                 fits=True,
                 option="--kv fp8",
+                asks={"kv": "fp8"},
             ),
             Change(
                 id="context",
@@ -99,6 +100,7 @@ def report(request: FitRequest, **changes: Any) -> FitReport:
                 saves=size - largest * each,
                 fits=True,
                 option=f"--context {largest}",
+                asks={"context": largest},
             ),
             Change(
                 id="free_memory",

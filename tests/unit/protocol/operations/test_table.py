@@ -7,12 +7,13 @@ import click
 import pytest
 
 from engine_host.cli.root import root
-from engine_host.protocol.base import Command, Query
+from engine_host.core.findings.starts import STARTS
+from engine_host.protocol.base import Command, Query, Severity
 from engine_host.protocol.engines import Engine, StopEngine
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.operations.definition import Operation
 from engine_host.protocol.operations.document import document
-from engine_host.protocol.operations.table import EVENTS, OPERATIONS, PATCH, START_WITHOUT
+from engine_host.protocol.operations.table import EVENTS, OPERATIONS, PATCH, START, START_WITHOUT
 
 ROOT = Path(__file__).resolve().parents[4]
 
@@ -51,6 +52,11 @@ def test_names_in_a_path_are_filled_in_and_quoted() -> None:
 @pytest.mark.parametrize(("said", "now"), [("1", True), ("TRUE", True), ("yes", False), ("", False)])
 def test_an_engine_is_ended_at_once_by_a_clear_word_alone(said: str, now: bool) -> None:
     assert StopEngine.model_validate({"now": said}).now is now
+
+
+def test_a_start_may_be_refused_with_whatever_stops_it_in_its_plan() -> None:
+    stops = {text.reason for text in STARTS.values() if text.severity is Severity.ERROR and text.reason}
+    assert stops <= set(START.reasons), "and docs/CONTROL_API.md says so"
 
 
 def test_the_document_is_what_the_definitions_say() -> None:
