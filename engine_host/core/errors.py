@@ -6,8 +6,12 @@ turns it into `{"error": …}`, the endpoint into OpenAI's form, a job into its 
 
 from typing import Any
 
+from engine_host.core.bounds.cut_text import cut_text, cut_texts
 from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Fix, Problem, Reason
+
+_LONGEST = 2_000
+_LONGEST_EVIDENCE = 16_000
 
 
 class HostError(Exception):
@@ -22,13 +26,15 @@ class HostError(Exception):
         fix: Fix | str | None = None,
         evidence: dict[str, Any] | None = None,
     ) -> None:
+        # A wrong value stands in it, and may be of any length.
+        message = cut_text(message, _LONGEST)
         super().__init__(message)
         self.problem = Problem(
             reason=reason,
             message=message,
-            cause=cause,
-            fix=Fix(text=fix) if isinstance(fix, str) else fix,
-            evidence=evidence or {},
+            cause=cut_text(cause, _LONGEST),
+            fix=Fix(text=cut_text(fix, _LONGEST)) if isinstance(fix, str) else fix,
+            evidence=cut_texts(evidence or {}, _LONGEST_EVIDENCE),
         )
 
     @property

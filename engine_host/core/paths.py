@@ -188,7 +188,7 @@ class LockOwner:
 
 def _run_folder(env: Mapping[str, str]) -> Path:
     runtime = env.get("XDG_RUNTIME_DIR", "")
-    if runtime and Path(runtime).is_dir():
+    if runtime and os.path.isdir(runtime):
         return Path(runtime) / "sndr"
     if sys.platform == "win32":
         return platformdirs.user_data_path("sndr", appauthor=False) / "run"

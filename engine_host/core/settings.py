@@ -13,9 +13,12 @@ from engine_host.core import atomic_file
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
 from engine_host.core.loopback import is_loopback
+from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Layer, ServerChoice, Setting
+
+_LARGEST = 1 << 20
 
 
 class _Group(BaseModel):
@@ -95,10 +98,10 @@ class SettingsFile:
     def _read(self) -> tomlkit.TOMLDocument:
         """The file as a document that keeps comments and order."""
         try:
-            return tomlkit.parse(self.path.read_text(encoding="utf-8"))
+            return tomlkit.parse(files.read_text(self.path, _LARGEST))
         except FileNotFoundError:
             return tomlkit.document()
-        except (TOMLKitError, ValueError) as error:
+        except (TOMLKitError, ValueError, RecursionError) as error:
             raise HostError(
                 Reason.SETTING_INVALID,
                 f"{self.path} is not valid TOML: {error}.",
@@ -130,7 +133,10 @@ class SettingsFile:
             for name, value in values.items()
         }
         for name, value in values.items():
-            _put(document, name, value)
+            try:
+                _put(document, name, value)
+            except (TOMLKitError, ValueError, TypeError) as error:
+                raise _unwritable(name, value) from error
         written = document.unwrap()
         still_wrong: HostError | None = None
         try:
@@ -242,6 +248,16 @@ def _known(name: str = "") -> str:
     return f"{meant}Known settings: {', '.join(names)}."
 
 
+def _unwritable(name: str, value: Any) -> HostError:
+    """A value that TOML has no form for, such as nothing in a list; nothing was saved."""
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"{name} cannot be {str(value)[:200]}: it has no form in a settings file. Nothing was changed.",
+        fix="Give another value.",
+        evidence={"key": name},
+    )
+
+
 def _check_reach(host: str, config: Path) -> None:
     if is_loopback(host) or read_api_keys(config):
         return
@@ -267,7 +283,7 @@ def read_api_keys(config: Path) -> frozenset[str]:
     path = config / "api-keys"
     try:
         mode = stat.S_IMODE(path.stat().st_mode)
-        lines = path.read_text(encoding="utf-8").splitlines()
+        lines = files.read_text(path, _LARGEST).splitlines()
     except FileNotFoundError:
         return frozenset()
     except (OSError, UnicodeDecodeError) as error:

@@ -26,6 +26,7 @@ _MIGRATIONS: tuple[str, ...] = (
 
 
 # The second is what a full disk gives when SQLite cannot make the index of its write-ahead log.
+_LARGEST = 32 << 20
 _FULL = {"SQLITE_FULL", "SQLITE_IOERR_SHMSIZE"}
 
 
@@ -50,6 +51,8 @@ class Store:
             raise atomic_file.saving_failed(path, error) from error
         with self._clear_errors():
             self._db = sqlite3.connect(path, isolation_level=None, timeout=5.0)
+            # A text that is none is the reader's to judge: it must not end the reading of the others.
+            self._db.text_factory = lambda raw: raw.decode("utf-8", "replace")
             try:
                 self._open(migrations)
             except BaseException:
@@ -91,7 +94,8 @@ class Store:
         """One document, or None."""
         with self._clear_errors():
             row = self._db.execute(
-                "SELECT body FROM document WHERE kind = ? AND id = ?", (kind, identifier)
+                "SELECT body FROM document WHERE kind = ? AND id = ? AND length(body) <= ?",
+                (kind, identifier, _LARGEST),
             ).fetchone()
         return None if row is None else str(row[0])
 
@@ -99,7 +103,8 @@ class Store:
         """Documents of a kind, newest first."""
         with self._clear_errors():
             rows = self._db.execute(
-                "SELECT body FROM document WHERE kind = ? ORDER BY at DESC LIMIT ?", (kind, limit)
+                "SELECT body FROM document WHERE kind = ? AND length(body) <= ? ORDER BY at DESC LIMIT ?",
+                (kind, _LARGEST, limit),
             ).fetchall()
         return [str(row[0]) for row in rows]
 
@@ -120,7 +125,8 @@ class Store:
     def _clear_errors(self) -> Iterator[None]:
         try:
             yield
-        except sqlite3.DatabaseError as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            # The second is what damage to the names of its own columns ends in.
             name = getattr(error, "sqlite_errorname", "")
             full = name in _FULL
             raise HostError(

@@ -181,6 +181,9 @@ class EngineManager:
                 _log.warning("an engine of another version of this program is left alone: %s", error)
                 continue
             engine = remembered.engine
+            if engine.engine not in self._adapters:
+                _log.warning("an engine of another version of this program is left alone: %s", engine.engine)
+                continue
             # The host before may have had another run folder.
             self._sockets[engine.id] = remembered.socket
             served = self._adapters[engine.engine].served_lines

@@ -17,9 +17,12 @@ from packaging.version import Version
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files as outside_files
 from engine_host.overlay.loaded_patch import LoadedPatch
 from engine_host.overlay.patch_file import Hook, Rebind, TextEdit
 from engine_host.protocol.errors import Reason
+
+_LARGEST = 8 << 20
 
 FORMAT = 1
 INJECT = Path(__file__).parent / "inject"
@@ -221,7 +224,7 @@ def _files(patches: Sequence[LoadedPatch], specs: Sequence[dict[str, Any]]) -> d
 def _patch_files(patch: LoadedPatch, folder: str) -> dict[str, bytes]:
     try:
         return {
-            f"{folder}/{path.relative_to(patch.folder).as_posix()}": path.read_bytes()
+            f"{folder}/{path.relative_to(patch.folder).as_posix()}": outside_files.read(path, _LARGEST)
             for path in sorted(patch.folder.rglob("*.py"))
             if not path.name.startswith("test_") and not _NEVER_COPIED & set(path.parts)
         }

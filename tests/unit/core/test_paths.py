@@ -115,3 +115,8 @@ def test_a_claim_that_nobody_wrote_is_none(home: Path, note: bytes) -> None:
     folders.data_lock.unlink()
     os.mkfifo(folders.data_lock)
     assert folders.read_lock_owner() is None
+
+
+@pytest.mark.parametrize("name", ["x" * 5000, "/dev/null", "/proc/1/root/x", "relative"])
+def test_any_run_folder_of_the_system_may_be_named(name: str) -> None:
+    assert Folders.resolve({"XDG_RUNTIME_DIR": name}).run.name.startswith("sndr")

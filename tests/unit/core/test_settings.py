@@ -1,5 +1,6 @@
 """The settings file: checked, changed whole or not at all, and never harmed."""
 
+import os
 import tomllib
 from pathlib import Path
 
@@ -288,3 +289,35 @@ def test_every_way_to_write_a_group_can_be_changed(path: Path, text: str) -> Non
     again.change({"engine.streams": None, "engine.threads": None, "endpoint.port": None})
     again.load()
     assert not any(again.is_set(name) for name in ("engine.streams", "engine.threads", "endpoint.port"))
+
+
+@pytest.mark.parametrize("value", [[None], {"a": None}, [[None]], [{"a": [None]}]])
+def test_a_value_without_a_form_in_the_file_is_refused(path: Path, value: object) -> None:
+    settings = written(path, "[endpoint]\nport = 9000\n")
+    settings.load()
+    with pytest.raises(HostError) as caught:
+        settings.change({"models.folders": value})
+    assert caught.value.reason is Reason.SETTING_INVALID
+    assert path.read_text() == "[endpoint]\nport = 9000\n"
+
+
+def test_what_is_no_file_of_settings_is_not_waited_for(path: Path) -> None:
+    path.parent.mkdir(parents=True)
+    os.mkfifo(path)
+    os.mkfifo(path.parent / "api-keys")
+    with pytest.raises(HostError, match="no regular file"):
+        SettingsFile(path).load()
+    with pytest.raises(HostError):
+        read_api_keys(path.parent)
+
+
+@pytest.mark.parametrize(
+    "text", ["a = " + "[" * 5000, "a = " + "9" * 5000, "x" * (2 << 20)], ids=["deep", "digits", "long"]
+)
+def test_a_file_of_nonsense_is_a_clear_error(path: Path, text: str) -> None:
+    assert len(str(refused(written(path, text)))) < 3000
+
+
+def test_a_wrong_value_of_any_length_has_a_short_error(path: Path) -> None:
+    error = refused(written(path, f'[endpoint]\nport = "{"x" * 100_000}"\n'))
+    assert len(error.problem.sentence()) < 5000

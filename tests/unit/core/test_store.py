@@ -134,3 +134,35 @@ def test_after_close_it_says_so(path: Path) -> None:
     store.close()
     with pytest.raises(HostError):
         store.put("job", "a", 1.0, "late")
+
+
+def test_a_row_that_is_no_text_does_not_hide_the_others(path: Path) -> None:
+    store = Store(path)
+    store.put("job", "good", 1.0, "good")
+    store.close()
+    with sqlite3.connect(path) as raw:
+        for number, body in enumerate(["CAST(x'ff00' AS TEXT)", "x'00ff'", "12", "zeroblob(40000000)"]):
+            raw.execute(f"INSERT INTO document VALUES ('job', 'odd{number}', 2.0, {body})")
+    raw.close()
+    store = Store(path)
+    found = store.newest("job", 100)
+    assert "good" in found
+    assert len(found) == 4, "the largest is left out"
+    assert store.get("job", "odd3") is None
+    store.close()
+
+
+def test_damage_to_its_own_columns_is_a_clear_error(path: Path) -> None:
+    Store(path).close()
+    path.write_bytes(path.read_bytes().replace(b"kind TEXT NOT NULL", b"k\xffnd TEXT NOT NULL"))
+
+    def use() -> None:
+        store = Store(path)
+        try:
+            store.newest("job", 10)
+        finally:
+            store.close()
+
+    with pytest.raises(HostError) as caught:
+        use()
+    assert caught.value.reason is Reason.NOT_WRITABLE

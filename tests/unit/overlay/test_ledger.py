@@ -9,7 +9,7 @@ import pytest
 
 from engine_host.overlay.ledger import LedgerChange, LedgerReader
 from engine_host.overlay.summary import REASONS, summary
-from engine_host.protocol.patches import PatchOutcome, PatchProbe, PatchReason, ProcessRole
+from engine_host.protocol.patches import PatchOutcome, PatchProbe, PatchReason, ProcessPatches, ProcessRole
 
 
 def line(event: str, pid: int = 7, **fields: Any) -> bytes:
@@ -26,11 +26,13 @@ def settled(patch: str = "one", outcome: str = "applied", **fields: Any) -> byte
     return line("settled", patch=patch, outcome=outcome, **fields)
 
 
+# Where the path beside the ledger would be too long.
+OWN_SOCKET = "/var/run/sndr-abc/probe.sock"
 WHOLE = (
     line("start", bundle="d", overhead_ms=2.5)
     + result(detail="“ßé”")
     + settled()
-    + line("probe", socket="/run/7.sock")
+    + line("probe", socket=OWN_SOCKET)
 )
 
 
@@ -67,7 +69,7 @@ def test_a_ledger_that_is_split_at_any_byte_reads_as_a_whole(tmp_path: Path) -> 
         assert (one.patch, one.outcome, one.ms) == ("one", PatchOutcome.APPLIED, 1.5)
         assert one.operations[0].detail == "“ßé”"
         assert two.outcome is PatchOutcome.PENDING
-        assert reader.sockets() == {7: "/run/7.sock"}
+        assert reader.sockets() == {7: OWN_SOCKET}
 
 
 def test_a_ledger_that_ends_at_any_byte_loses_only_its_last_line(tmp_path: Path) -> None:
@@ -135,8 +137,70 @@ def test_blank_lines_and_other_files_are_nothing(reader: LedgerReader, tmp_path:
 
 
 def test_a_file_with_another_name_is_no_process(reader: LedgerReader, tmp_path: Path) -> None:
-    append(tmp_path, b"bad\n", "core.jsonl")
-    assert reader.read() == (LedgerChange(0, None),)
+    append(tmp_path, WHOLE, "core.jsonl")
+    append(tmp_path, WHOLE, "7.jsonl.jsonl")
+    assert reader.read() == ()
+    assert reader.processes() == ()
+
+
+def test_a_line_about_another_process_is_unreadable(reader: LedgerReader, tmp_path: Path) -> None:
+    append(tmp_path, line("start", pid=8))
+    assert reader.read() == (LedgerChange(7, None),)
+    (process,) = reader.processes()
+    assert (process.pid, process.unreadable) == (7, 1)
+
+
+def test_what_is_no_file_of_this_folder_is_not_read(reader: LedgerReader, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "1.jsonl")
+    (tmp_path / "elsewhere").write_bytes(WHOLE)
+    (tmp_path / "7.jsonl").symlink_to(tmp_path / "elsewhere")
+    (tmp_path / "8.jsonl").mkdir()
+    assert reader.read() == ()
+
+
+@pytest.mark.parametrize(
+    "socket",
+    ["/run/user/1000/bus", "/tmp/other/probe.sock", "/tmp/sndr-x/../bus/probe.sock", "", "probe.sock"],
+)
+def test_only_a_probe_is_asked(reader: LedgerReader, tmp_path: Path, socket: str) -> None:
+    append(tmp_path, line("start") + line("probe", socket=socket))
+    reader.read()
+    assert reader.sockets() == {}
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"at": 1e300},
+        {"at": -1e300},
+        {"overhead_ms": 1e300},
+        {"rank": 2**70},
+        {"detail": "x" * 70_000},
+        {"target": "x" * 5000},
+        {"socket": "x" * 5000},
+        {"patch": "x" * 5000},
+        {"ms": -1},
+    ],
+    ids=lambda wrong: str(wrong)[:40],
+)
+def test_a_line_that_nobody_could_send_on_is_unreadable(
+    reader: LedgerReader, tmp_path: Path, wrong: dict[str, Any]
+) -> None:
+    append(tmp_path, line("start") + line("role", **wrong))
+    reader.read()
+    (process,) = reader.processes()
+    assert process.unreadable == 1
+    assert ProcessPatches.model_validate_json(process.model_dump_json()) == process
+
+
+def test_what_is_kept_of_a_process_is_bounded(reader: LedgerReader, tmp_path: Path) -> None:
+    append(tmp_path, b"".join(result(patch=f"p{n}") for n in range(1000)))
+    append(tmp_path, b"".join(result(patch="p0", target=f"vllm.t{n}") for n in range(1000)))
+    while reader.read():
+        pass
+    (process,) = reader.processes()
+    assert len(process.results) < 500
+    assert max(len(one.operations) for one in process.results) <= 200
 
 
 def test_a_file_that_was_replaced_counts_anew(reader: LedgerReader, tmp_path: Path) -> None:

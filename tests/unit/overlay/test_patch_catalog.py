@@ -3,10 +3,12 @@
 import itertools
 from collections.abc import Callable
 from pathlib import Path
+from typing import BinaryIO
 
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.overlay.selection import Switches, switch_states
 from engine_host.protocol.errors import Reason
@@ -98,7 +100,7 @@ def test_a_folder_that_may_not_be_entered_is_a_fault(tmp_path: Path, monkeypatch
     """Stands in for a folder of somebody else: permissions do not stop root, who may run these tests."""
     write_patch(tmp_path, "closed")
     write_patch(tmp_path, "good")
-    real_stat, real_read = Path.stat, Path.read_text
+    real_stat, real_open = Path.stat, files.open_regular
 
     def closed(path: Path) -> None:
         if path.parent.name == "closed":
@@ -108,12 +110,12 @@ def test_a_folder_that_may_not_be_entered_is_a_fault(tmp_path: Path, monkeypatch
         closed(path)
         return real_stat(path, follow_symlinks=follow_symlinks)
 
-    def read_text(path: Path, encoding: str | None = None, errors: str | None = None) -> str:
+    def open_regular(path: Path) -> BinaryIO:
         closed(path)
-        return real_read(path, encoding, errors)
+        return real_open(path)
 
     monkeypatch.setattr(Path, "stat", stat)
-    monkeypatch.setattr(Path, "read_text", read_text)
+    monkeypatch.setattr(files, "open_regular", open_regular)
     catalogue = PatchCatalog.load((tmp_path,))
     assert list(catalogue.patches) == ["good"]
     assert "Permission denied" in catalogue.faults[0].problem.message
@@ -226,3 +228,13 @@ def test_every_built_in_patch_loads() -> None:
     assert set(catalogue.patches) == {path.parent.name for path in BUILT_IN.glob("*/patch.toml")}
     for patch in catalogue.patches.values():
         assert (patch.folder / f"test_{patch.id.replace('-', '_')}.py").is_file()
+
+
+def test_more_patches_than_anybody_has_are_left_out(tmp_path: Path) -> None:
+    for number in range(402):
+        # Each waits for the one before: a recursion as deep as there are patches.
+        before = f'requires = ["p{number - 1:03d}"]' if number else ""
+        write_patch(tmp_path, f"p{number:03d}", before)
+    catalogue = PatchCatalog.load((tmp_path,))
+    assert len(catalogue.patches) == 400
+    assert "more than 400" in catalogue.faults[0].problem.message

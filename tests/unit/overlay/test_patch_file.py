@@ -1,5 +1,6 @@
 """`patch.toml`: each key that is wrong is named together with its file."""
 
+import os
 from pathlib import Path
 
 import pytest
@@ -172,3 +173,33 @@ def test_a_key_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 def test_a_folder_without_the_file(tmp_path: Path) -> None:
     assert "No such file" in refusal(tmp_path / "nowhere").problem.message
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "count = " + "9" * 5000,
+        "a = " + "[" * 5000,
+        "a = " + "{b=" * 500,
+        "evidence = [{metric = 'a', before = inf}]",
+        "evidence = [{metric = 'a', after = nan}]",
+        "applies_to.vllm = '" + ">=0," * 1000 + "'",
+        "x" * (2 << 20),
+    ],
+    ids=lambda line: line[:30],
+)
+def test_a_file_of_nonsense_is_a_clear_error(tmp_path: Path, line: str) -> None:
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    (folder / "patch.toml").write_text(f"{line}\n")
+    with pytest.raises(HostError) as caught:
+        read_patch_file(folder)
+    assert caught.value.reason is Reason.PATCH_INVALID
+
+
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    folder = tmp_path / "whole"
+    folder.mkdir()
+    os.mkfifo(folder / "patch.toml")
+    with pytest.raises(HostError, match="no regular file"):
+        read_patch_file(folder)

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import socket
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -107,3 +108,36 @@ def test_a_process_that_is_stuck_holds_nobody_up(tmp_path: Path) -> None:
 
 def test_nobody_is_asked_when_there_is_nobody() -> None:
     assert run(probe({})) == {}
+
+
+def test_an_endless_report_is_left_out(tmp_path: Path) -> None:
+    async def endless(writer: asyncio.StreamWriter) -> None:
+        while True:
+            writer.write(b" " * 65_536)
+            await writer.drain()
+
+    async def ask() -> None:
+        async with processes(tmp_path, p1=endless, p2=says(report(2))) as sockets:
+            began = time.monotonic()
+            assert set(await probe(sockets)) == {2}
+            assert time.monotonic() - began < 2
+
+    run(ask())
+
+
+def test_what_is_no_socket_is_not_asked(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("{}")
+    os.mkfifo(tmp_path / "pipe")
+    paths = {1: str(tmp_path / "file"), 2: str(tmp_path / "pipe"), 3: str(tmp_path / "none"), 4: "/dev/zero"}
+    assert run(probe(paths)) == {}
+
+
+@pytest.mark.parametrize(
+    "fields", [{"hits": -1}, {"hits": 10**30}, {"why": "x" * 10_000}, {"live": "perhaps"}], ids=str
+)
+def test_a_report_that_nobody_could_send_on_is_left_out(tmp_path: Path, fields: dict[str, object]) -> None:
+    async def ask() -> None:
+        async with processes(tmp_path, p1=says(report(1, **fields))) as sockets:
+            assert await probe(sockets) == {}
+
+    run(ask())

@@ -1,5 +1,6 @@
 """vLLM's sources from a venv, its packages, a wheel, and from what is none of them."""
 
+import os
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -89,3 +90,36 @@ def test_what_is_no_vllm_says_so(tmp_path: Path, what: str) -> None:
         open_source(path)
     assert raised.value.reason is Reason.NOT_FOUND
     assert str(path) in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [b"# coding: nonsense\n", b"# coding: utf-8\n\xff", b"\xff\xfe", b"x" * (9 << 20)],
+    ids=lambda c: str(c[:16]),
+)
+def test_sources_that_are_none_are_a_clear_error(tmp_path: Path, content: bytes) -> None:
+    write_packages(tmp_path)
+    (tmp_path / "vllm" / "odd.py").write_bytes(content)
+    source = open_source(tmp_path)
+    if len(content) > 1000:
+        assert source.read("vllm.odd") is None
+        return
+    with pytest.raises(HostError, match="no Python source") as caught:
+        source.read("vllm.odd")
+    assert caught.value.reason is Reason.NOT_FOUND
+
+
+def test_a_wheel_that_unpacks_to_gigabytes_is_refused(tmp_path: Path) -> None:
+    path = write_wheel(tmp_path / "vllm-0.32.0-py3-none-any.whl")
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("vllm/bomb.py", bytes(64 << 20))
+    with pytest.raises(HostError, match="larger than any such file"):
+        open_source(path).read("vllm.bomb")
+
+
+def test_metadata_in_a_pipe_are_not_waited_for(tmp_path: Path) -> None:
+    write_packages(tmp_path)
+    folder = tmp_path / "vllm-9.9.9.dist-info"
+    folder.mkdir()
+    os.mkfifo(folder / "METADATA")
+    assert open_source(tmp_path).version == "0.32.0+cpu"

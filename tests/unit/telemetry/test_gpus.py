@@ -243,3 +243,36 @@ def test_the_real_driver_or_a_reason() -> None:
     gpus.close()
     assert bool(reading.gpus) == (reading.absence is None)
     assert reading.gpus or reading.detail
+
+
+@pytest.mark.parametrize(
+    ("call", "value"),
+    [
+        ("nvmlDeviceGetCount", 2**64),
+        ("nvmlDeviceGetCount", "many"),
+        ("nvmlDeviceGetName", b"\xff\xfe" * 500),
+        ("nvmlDeviceGetName", 5),
+        ("nvmlDeviceGetCudaComputeCapability", 8),
+        ("nvmlDeviceGetMemoryInfo", None),
+        ("nvmlDeviceGetPowerUsage", float("inf")),
+        ("nvmlDeviceGetTemperature", float("nan")),
+        ("nvmlDeviceGetComputeRunningProcesses", [None]),
+        ("nvmlDeviceGetComputeRunningProcesses", 5),
+    ],
+)
+def test_an_answer_of_another_form_raises_nothing(call: str, value: Any) -> None:
+    class Odd(FakeNvml):
+        def answer(self, name: str, *arguments: Any) -> Any:
+            return value if name == call else super().answer(name, *arguments)
+
+    reading = Gpus(Odd()).read_with_holders(lambda _pid: "x")
+    assert len(reading.gpus) <= 64
+    for gpu in reading.gpus:
+        assert len(gpu.name) <= 200
+        assert gpu.model_dump_json()
+
+
+def test_a_name_that_is_no_text_is_left_out() -> None:
+    nvml = FakeNvml()
+    nvml.broken["nvmlDeviceGetName"] = UnicodeDecodeError("utf-8", b"\xff", 0, 1, "x")
+    assert Gpus(nvml).read().gpus[0].name == "GPU 0"
