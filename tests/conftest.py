@@ -9,7 +9,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import hypothesis
@@ -85,6 +85,20 @@ def _needs(item: pytest.Item) -> set[str]:
     definitions = item._fixtureinfo.name2fixturedefs.values()
     used = [*vars(item.module).values(), *(one.func for several in definitions for one in several)]
     return {NEEDS[place] for one in used if (place := getattr(one, "__module__", None)) in NEEDS}
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Show what no UTF-8 can hold as escapes: hostile text in a report ends a worker of xdist."""
+    report = yield
+    report.sections = [(name, _written(text)) for name, text in report.sections]
+    if report.longrepr is not None and (told := str(report.longrepr)) != _written(told):
+        report.longrepr = _written(told)
+    return report
+
+
+def _written(text: str) -> str:
+    return text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 class NoProcess:
