@@ -1,4 +1,4 @@
-"""Server-sent events, read piece by piece; the one reader of event streams and of OpenAI's.
+"""Server-sent events: the one reader of event streams and of OpenAI's, and of raw frames that are passed on.
 
 Lines end with a line feed alone: JSON may hold other signs that end a line elsewhere, such as U+2028.
 """
@@ -6,6 +6,8 @@ Lines end with a line feed alone: JSON may hold other signs that end a line else
 from collections.abc import AsyncIterator, Iterable, Iterator
 from dataclasses import dataclass, field
 
+FRAME_END = b"\n\n"
+"""The bytes between two frames."""
 DONE = "[DONE]"
 """The data that ends an OpenAI stream."""
 LONGEST = 32 << 20
@@ -88,6 +90,36 @@ async def async_messages(parts: AsyncIterator[bytes]) -> AsyncIterator[SseMessag
             yield message
 
 
+# Of frames that are passed on as they are, but for a few that are changed or left out.
+
+
 def payloads(frames: bytes) -> list[bytes]:
     """The data of each `data:` line in these bytes, for who passes a stream on."""
     return [line[5:].strip() for line in frames.split(b"\n") if line.startswith(b"data:")]
+
+
+def split(frames: bytes) -> list[bytes]:
+    """The frames in whole ones, each without its end."""
+    return frames.removesuffix(FRAME_END).split(FRAME_END) if frames else []
+
+
+def join(frames: Iterable[bytes]) -> bytes:
+    """The same frames with their ends."""
+    return b"".join(one + FRAME_END for one in frames)
+
+
+def data_of(frame: bytes) -> bytes:
+    """The data of one frame, its lines together; empty for one without, such as a comment."""
+    return b"\n".join(payloads(frame))
+
+
+def with_data(frame: bytes, data: bytes) -> bytes:
+    """The same frame with other data, and all else that it says."""
+    others = [line for line in frame.split(b"\n") if not line.startswith(b"data:")]
+    return b"\n".join([*others, b"data: " + data])
+
+
+def frame_of(data: bytes, event: str = "") -> bytes:
+    """A frame with its end."""
+    named = f"event: {event}\n".encode() if event else b""
+    return named + b"data: " + data + FRAME_END

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
+from engine_host.core import sse
 from engine_host.core.bounds.cut_text import cut_text
 from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Problem, Reason
@@ -111,8 +112,8 @@ class EndpointError(Exception):
 
     def frame(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
         """The error object as one frame of an event stream, for an answer that has already begun."""
-        event = b"event: error\n" if form is Form.ANTHROPIC else b""
-        return event + b"data: " + self.encoded(form, request_id) + b"\n\n"
+        event = "error" if form is Form.ANTHROPIC else ""
+        return sse.frame_of(self.encoded(form, request_id), event)
 
     def problem(self) -> Problem:
         """The same failure as the control protocol tells it: short, and without text of the request."""

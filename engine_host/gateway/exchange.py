@@ -17,6 +17,7 @@ from typing import Any
 
 from starlette.types import Receive, Send
 
+from engine_host.core.sse import FRAME_END
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, Ticket
 from engine_host.gateway.directory import Target
@@ -32,7 +33,7 @@ from engine_host.protocol.errors import Reason
 _log = logging.getLogger(__name__)
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
-_PING = b": ping\n\n"
+_PING = b": ping" + FRAME_END
 _LONGEST_COALESCE = 0.010
 _COALESCE_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
@@ -304,7 +305,7 @@ class Exchange:
             now = clock()
             coalesce = min(_LONGEST_COALESCE, (now - began) * _COALESCE_SHARE)
             # Stopping and starting costs as much as a piece, so a lump has to hold several.
-            if now - last < coalesce / 4 or piece.count(b"\n\n") > 3:
+            if now - last < coalesce / 4 or piece.count(FRAME_END) > 3:
                 upstream.coalesce_reads(coalesce)
             last = now
         self._finish(infill.figures() if infill is not None else self._meter.figures())
@@ -321,7 +322,7 @@ class Exchange:
             return piece
         frame, self._crash = explained
         own_frame = self._crash.frame(self._form, self._entry.id)
-        return piece.replace(frame, own_frame.removesuffix(b"\n\n"), 1)
+        return piece.replace(frame, own_frame.removesuffix(FRAME_END), 1)
 
     def _finish(self, figures: Figures) -> None:
         """Close the entry and free the slot before the client reads the end; only the first call counts."""
@@ -361,7 +362,7 @@ class Exchange:
             await send_fault(self._send, fault, self._entry.id, self._form)
             return
         frame = fault.frame(self._form, self._entry.id)
-        await self._send_piece((b"" if self._at_frame_end else b"\n\n") + frame)
+        await self._send_piece((b"" if self._at_frame_end else FRAME_END) + frame)
         await self._close()
 
     def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
@@ -382,7 +383,7 @@ class Exchange:
 
     async def _send_piece(self, piece: bytes) -> None:
         self._sends += 1
-        self._at_frame_end = piece.endswith(b"\n\n")
+        self._at_frame_end = piece.endswith(FRAME_END)
         await self._send({"type": "http.response.body", "body": piece, "more_body": True})
 
     async def _close(self) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 
 from engine_host.core.bounds.newest import Newest
 from engine_host.core.outside import json_text
-from engine_host.core.sse import payloads
+from engine_host.core.sse import FRAME_END, payloads
 
 _TAIL_PIECES = 8
 """Pieces kept from the end: finish reason, usage with timings, and `[DONE]`, one or more to a piece."""
@@ -66,7 +66,7 @@ class Meter:
         """Take one piece of the stream; True when it holds the first content."""
         self._pieces.add(data, len(data))
         self._last_begun = self._last_begun or _LAST_FRAME.search(data) is not None
-        self.over = self._last_begun and data.endswith(b"\n\n")
+        self.over = self._last_begun and data.endswith(FRAME_END)
         if self.content_seen:
             return False
         self.content_seen = any(_has_content(payload) for payload in payloads(data))

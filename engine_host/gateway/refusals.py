@@ -5,6 +5,7 @@ import json
 import re
 from typing import Any
 
+from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
@@ -51,7 +52,7 @@ async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.End
 
     None where there is no frame of an error, or the engine lives.
     """
-    for frame in piece.split(b"\n\n"):
+    for frame in sse.split(piece):
         found = _ERROR_FRAME.fullmatch(frame)
         if found is None:
             continue

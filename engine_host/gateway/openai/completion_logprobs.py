@@ -8,6 +8,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
+from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai.frames import WholeFrames
@@ -30,17 +31,15 @@ class CompletionLogprobs:
 
     def feed(self, data: bytes) -> bytes:
         """The whole frames in what has come of a stream so far."""
-        frames = self._frames.feed(data).split(b"\n\n")[:-1]
-        return b"".join(self._frame(frame) + b"\n\n" for frame in frames)
+        return sse.join(self._frame(frame) for frame in sse.split(self._frames.feed(data)))
 
     def end(self) -> bytes:
         """Return the bytes after the last whole frame."""
         return self._frames.end()
 
     def _frame(self, frame: bytes) -> bytes:
-        if b'"logprobs"' not in frame or not frame.startswith(b"data:"):
-            return frame
-        return b"data: " + self._converted(frame[5:])
+        data = sse.data_of(frame) if b'"logprobs"' in frame else b""
+        return sse.with_data(frame, self._converted(data)) if data else frame
 
     def _converted(self, content: bytes) -> bytes:
         """The same answer with its log probabilities in that form. Raises EndpointError(502)."""

@@ -8,8 +8,8 @@ form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is p
 import json
 from typing import Any
 
+from engine_host.core import sse
 from engine_host.core.outside import json_text
-from engine_host.core.sse import payloads
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.meter import Figures, figures_of
 from engine_host.gateway.openai.frames import WholeFrames
@@ -82,14 +82,14 @@ class InfillAnswer:
 
     def feed(self, data: bytes) -> tuple[bytes, bool]:
         """The frames for these bytes of the engine's stream, and whether they hold the first content."""
-        frames = [self._frame(payload) for payload in payloads(self._lines.feed(data))]
+        frames = [self._frame(payload) for payload in sse.payloads(self._lines.feed(data))]
         first = not self.content_seen and any(seen for _, seen in frames)
         self.content_seen = self.content_seen or first
         return b"".join(frame for frame, _ in frames), first
 
     def end(self) -> bytes:
         """Return the frame that closes the stream: `[DONE]`, which `/infill` does not send."""
-        return b"data: [DONE]\n\n"
+        return sse.frame_of(sse.DONE.encode())
 
     def figures(self) -> Figures:
         """The figures of the end of the answer."""
@@ -118,7 +118,7 @@ class InfillAnswer:
         return _json(answer)
 
     def _frame(self, payload: bytes) -> tuple[bytes, bool]:
-        if payload == b"[DONE]":
+        if payload == sse.DONE.encode():
             return b"", False
         value = _object(payload)
         if "error" in value:
@@ -135,12 +135,12 @@ class InfillAnswer:
             usage = {"choices": [], "usage": _usage(value), **extra}
             frames += self._choice("", _finish(value), {} if self._include_usage else extra)
             if self._include_usage:
-                frames += b"data: " + _json({**self._base, **usage}) + b"\n\n"
+                frames += sse.frame_of(_json({**self._base, **usage}))
         return frames, bool(text)
 
     def _choice(self, text: str, finish: str | None, extra: dict[str, Any] | None = None) -> bytes:
         choice = {"text": text, "index": 0, "logprobs": None, "finish_reason": finish}
-        return b"data: " + _json({**self._base, "choices": [choice], **(extra or {})}) + b"\n\n"
+        return sse.frame_of(_json({**self._base, "choices": [choice], **(extra or {})}))
 
 
 def _finish(value: dict[str, Any]) -> str:

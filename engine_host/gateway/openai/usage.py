@@ -7,6 +7,7 @@ clients that did not ask for it read `choices[0]` of every frame.
 import json
 from typing import Any
 
+from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway.openai.frames import WholeFrames
 
@@ -37,8 +38,7 @@ class UsageFilter:
         whole = self._frames.feed(data)
         if _NO_CHOICES not in whole:
             return whole
-        frames = whole.split(b"\n\n")
-        return b"\n\n".join(frame for frame in frames if not _is_usage(frame))
+        return sse.join(frame for frame in sse.split(whole) if not _is_usage(frame))
 
     def end(self) -> bytes:
         """Return the bytes after the last whole frame."""
@@ -46,10 +46,10 @@ class UsageFilter:
 
 
 def _is_usage(frame: bytes) -> bool:
-    if _NO_CHOICES not in frame or not frame.startswith(b"data:"):
+    if _NO_CHOICES not in frame:
         return False
     try:
-        value = json_text.parse_object(frame[5:])
+        value = json_text.parse_object(sse.data_of(frame))
     except ValueError:
         return False
     return value.get("choices") == [] and isinstance(value.get("usage"), dict)

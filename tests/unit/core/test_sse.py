@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine_host.core import sse
 from engine_host.core.sse import SseMessage, StreamError, messages
 
 SIGNS = "\u2028\u2029\x85\x0b\x0c\x1c\x1d\x1e\r"
@@ -45,3 +46,25 @@ def test_a_message_without_an_end_is_cut_off(piece: bytes) -> None:
     with pytest.raises(StreamError, match="longer than"):
         for _ in messages(endless(), 1 << 20):
             pass
+
+
+@given(st.lists(st.binary(max_size=12).map(lambda data: data.replace(b"z", b"\n").strip(b"\n"))))
+def test_frames_that_are_passed_on_are_the_same_bytes(frames: list[bytes]) -> None:
+    whole = sse.join(frames)
+    assert sse.join(sse.split(whole)) == whole
+
+
+def test_the_data_of_a_frame_is_read_and_changed_and_nothing_else() -> None:
+    frame = b'event: delta\nid: 3\ndata: {"a": 1}'
+    assert sse.data_of(frame) == b'{"a": 1}'
+    assert sse.with_data(frame, b"{}") == b"event: delta\nid: 3\ndata: {}"
+    assert sse.data_of(b": a comment") == b""
+    assert sse.data_of(b"data:one\ndata: two") == b"one\ntwo"
+    assert sse.frame_of(b"{}") == b"data: {}\n\n"
+    assert sse.frame_of(b"{}", "error") == b"event: error\ndata: {}\n\n"
+    assert sse.split(b"") == []
+
+
+def test_a_frame_that_is_written_is_read_back() -> None:
+    (message,) = sse.messages([sse.frame_of(b"one", "error")])
+    assert (message.data, message.event) == ("one", "error")
