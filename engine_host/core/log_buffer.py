@@ -87,7 +87,7 @@ class LogBuffer:
         now = time.time()
         for text in texts:
             short = cut_text(text, _LONGEST)
-            line = _Line(next(numbers), now, severity or severity_of(text), short)
+            line = _Line(next(numbers), now, severity or severity_of(short), short)
             kept.add(line, sys.getsizeof(short) + _LINE)
             self._unsent.append(line.of(source))
             self._unsent_size += len(short)

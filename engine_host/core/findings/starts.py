@@ -226,6 +226,8 @@ STARTS = {
         INFO,
         "TurboQuant runs on this program's kernels {kernels}, which are compared with float64 at the start; "
         "seen right on {gpus} with vLLM {vllm}.",
+        fix="Nothing is to be done; the ledger says which kernel runs once it serves.",
+        command="sndr patches status",
     ),
     "turboquant_kernels/unproven": Text(
         INFO,

@@ -41,9 +41,9 @@ _PROVEN = frozenset(
 
 @dataclass(frozen=True)
 class _WayOut:
-    """The nearest start that is right: a sentence's variant and the settings of it."""
+    """The nearest start that is right: the finding that says so, and its settings."""
 
-    variant: str
+    finding: str
     settings: Mapping[str, Any]
 
 
@@ -68,7 +68,7 @@ def kernel_findings(
     elif why:
         way = _way_out(resolved, gpus, planned, unsuited)
         yield finding(
-            f"turboquant_speculation/{way.variant}",
+            way.finding,
             settings=way.settings,
             evidence={"patch": PATCH, "kv_cache_dtype": kind},
             why=why,
@@ -131,13 +131,13 @@ def _way_out(resolved: Resolution, gpus: Sequence[Gpu], planned: PlannedPatches,
     decision = next((one for one in planned.left_out if one.patch == PATCH), None)
     by_type = decision is not None and decision.reason is PatchReason.WRONG_KV_CACHE
     if by_type and not unsuited:
-        return _WayOut("4bit", {"kv_cache_dtype": KV_TYPES[1]})
+        return _WayOut("turboquant_speculation/4bit", {"kv_cache_dtype": KV_TYPES[1]})
     own_json = str(resolved["speculation"]).startswith("{")
     if PATCH in planned.chosen and _drafts(resolved) > MOST_DRAFTS and not own_json:
-        return _WayOut("drafts", {"draft_tokens": MOST_DRAFTS})
+        return _WayOut("turboquant_speculation/drafts", {"draft_tokens": MOST_DRAFTS})
     if all(_capability(gpu) >= _FP8 for gpu in gpus):
-        return _WayOut("fp8", {"kv_cache_dtype": "fp8"})
-    return _WayOut("off", {"speculation": "off"})
+        return _WayOut("turboquant_speculation/fp8", {"kv_cache_dtype": "fp8"})
+    return _WayOut("turboquant_speculation/off", {"speculation": "off"})
 
 
 def _capability(gpu: Gpu) -> tuple[int, ...]:
