@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.catalog.document import Document, invalid
-from engine_host.core.bounds.regular_file import open_regular
+from engine_host.core.outside.files import open_regular
 
 # Forty times the largest that ships: what ruamel.yaml reads takes its time, about 50 KB a second.
 MAX_BYTES = 1 << 18

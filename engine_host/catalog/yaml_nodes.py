@@ -9,9 +9,11 @@ from ruamel.yaml.composer import Composer, ComposerError, MaxDepthExceededError
 from ruamel.yaml.error import MarkedYAMLError, YAMLError
 from ruamel.yaml.events import AliasEvent
 from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
+from ruamel.yaml.representer import RoundTripRepresenter
 from ruamel.yaml.resolver import VersionedResolver
 
 from engine_host.catalog.document import Document, KeyPath, dotted, invalid
+from engine_host.protocol.text import first_break
 
 _DEEPEST = 32
 # Ten times as many as an exported preset has with all that it needs.
@@ -61,7 +63,19 @@ def round_trip(width: int = 110) -> YAML:
     """Reader and writer that keep comments and order, and quote what would be read as another value."""
     yaml = YAML()
     yaml.Resolver, yaml.width, yaml.preserve_quotes = _Resolver, width, True
+    yaml.Representer = _Representer
     return yaml
+
+
+class _Representer(RoundTripRepresenter):  # type: ignore[misc]
+    """Escapes what ends a line for some reader of YAML and not for the writer, such as U+0085."""
+
+    def represent_text(self, text: str) -> ScalarNode:
+        broken = first_break(text.replace("\n", " ").replace("\t", " ")) is not None
+        return self.represent_scalar(f"{_TAG}str", text, style='"' if broken else None)
+
+
+_Representer.add_representer(str, _Representer.represent_text)
 
 
 class _Resolver(VersionedResolver):  # type: ignore[misc]

@@ -2,6 +2,8 @@
 
 import ast
 import difflib
+import itertools
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
@@ -24,6 +26,8 @@ from engine_host.protocol.patches import (
 )
 
 _CONTEXT_LINES = 3
+# Lines of an anchor.
+_MOST_COMPARED = 200
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 Operation = TypeVar("Operation", TextEdit, Rebind, Hook)
 
@@ -145,19 +149,24 @@ def _text(
 
 
 def nearest(anchor: str, text: str) -> str:
-    """A diff from an anchor to the passage of a text that is most like it; empty when nothing is."""
+    """A diff from an anchor to the passage of a text that is most like it; empty when nothing is.
+
+    An anchor too long to be compared has none.
+    """
     expected, lines = anchor.splitlines(), text.splitlines()
+    if len(expected) > _MOST_COMPARED:
+        return ""
     size = len(expected)
     words = set(anchor.split())
     best, place = 0.0, -1
     # Sharing words is cheap to count and narrows thousands of windows to the few that are compared.
-    counted = [len(words & set(line.split())) for line in lines]
+    until = [*itertools.accumulate((len(words & set(line.split())) for line in lines), initial=0)]
     windows = sorted(
-        range(max(1, len(lines) - size + 1)), key=lambda start: -sum(counted[start : start + size])
+        range(max(1, len(lines) - size + 1)),
+        key=lambda start: until[start] - until[min(start + size, len(lines))],
     )
     for start in windows[:40]:
-        passage = "\n".join(lines[start : start + size])
-        ratio = difflib.SequenceMatcher(None, anchor, passage, autojunk=False).ratio()
+        ratio = _alike(anchor, "\n".join(lines[start : start + size]))
         if ratio > best:
             best, place = ratio, start
     if place < 0 or best < 0.4:
@@ -171,6 +180,13 @@ def nearest(anchor: str, text: str) -> str:
             lineterm="",
         )
     )
+
+
+def _alike(one: str, other: str) -> float:
+    """The share of words that two texts have in common; letter by letter it would take ever longer."""
+    words = Counter(one.split()), Counter(other.split())
+    total = words[0].total() + words[1].total()
+    return 2 * (words[0] & words[1]).total() / total if total else 0.0
 
 
 def _rebind(
@@ -220,7 +236,15 @@ def find_function(text: str, dotted: str) -> Function | None:
 
     Raises SyntaxError.
     """
-    bodies: list[Sequence[ast.stmt]] = [ast.parse(text).body]
+    try:
+        return _found(ast.parse(text).body, dotted)
+    except (ValueError, RecursionError, MemoryError) as error:
+        # A NUL, or brackets in brackets: no Python that anybody runs.
+        raise SyntaxError(str(error) or "it is nested too deeply") from error
+
+
+def _found(body: Sequence[ast.stmt], dotted: str) -> Function | None:
+    bodies = [body]
     *path, name = dotted.split(".")
     for part in path:
         bodies = [

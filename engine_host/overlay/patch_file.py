@@ -22,6 +22,8 @@ _FAMILY = re.compile(r"[a-z0-9]+([.-][a-z0-9]+)*")
 
 _LARGEST = 1 << 20
 _LONGEST_RANGE = 200
+# Letters of an edit; a module that is edited a hundred times so stays one that can be held.
+_LONGEST_EDIT = 50_000
 
 
 def _matching(pattern: re.Pattern[str], kind: str) -> AfterValidator:
@@ -90,9 +92,9 @@ class TextEdit(_Table):
 
     module: Module
     vllm: Range | None = None
-    find: str = Field(min_length=1)
-    replace: str
-    count: int = Field(1, ge=1)
+    find: str = Field(min_length=1, max_length=_LONGEST_EDIT)
+    replace: str = Field(max_length=_LONGEST_EDIT)
+    count: int = Field(1, ge=1, le=100)
 
     @model_validator(mode="after")
     def _changes_something(self) -> Self:

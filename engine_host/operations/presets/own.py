@@ -14,8 +14,8 @@ from engine_host.catalog.exchange import check_import, export, refuse
 from engine_host.catalog.index import Catalog
 from engine_host.catalog.yaml_file import MAX_BYTES
 from engine_host.core import atomic_file
-from engine_host.core.bounds.regular_file import open_regular
 from engine_host.core.errors import HostError, consent_needed
+from engine_host.core.outside.files import open_regular
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents, Trust

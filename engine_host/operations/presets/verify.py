@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from engine_host.core.bounds.regular_file import open_regular
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.core.outside.files import open_regular
 from engine_host.core.store import Store
 from engine_host.library.of_catalog import file_at
 from engine_host.operations.performs import performs

@@ -117,3 +117,11 @@ def test_words_that_look_like_something_else_stay_words(word: str) -> None:
 def test_paths_are_written_as_people_do() -> None:
     assert dotted(("card", "evidence", 0, "pin")) == "card.evidence[0].pin"
     assert dotted(()) == ""
+
+
+@pytest.mark.parametrize(
+    "sign", ["\x85", "\u2028", "\u2029", "\x0b", "\x00", "\x1b", "\ufeff", "\r", "\n", "\t", "\x7f"]
+)
+def test_signs_that_end_a_line_for_some_come_back(sign: str) -> None:
+    data = {"a": f"x{sign}y", f"k{sign}": [sign, f" {sign} "], "b": {"c": f"{sign}"}}
+    assert parse(dump(data), "f").data == data

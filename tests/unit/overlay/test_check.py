@@ -1,8 +1,10 @@
 """Preflight of patches against sources on disk: verdicts, and the nearest text to an anchor that moved."""
 
 import ast
+import contextlib
 import inspect
 import textwrap
+import time
 from pathlib import Path
 
 import pytest
@@ -271,3 +273,21 @@ INSTALLED = PatchCatalog.load((BUILT_IN,))
 def test_every_built_in_patch_can_be_used() -> None:
     assert INSTALLED.faults == ()
     assert len(INSTALLED.patches) >= 10
+
+
+@pytest.mark.parametrize(
+    "source_text", ["\0", "x = " + "1+" * 50_000 + "1", "(" * 1000, "if a: pass\n" + "elif b: pass\n" * 3000]
+)
+def test_a_module_that_nobody_can_parse_is_no_python(source_text: str) -> None:
+    found: object = None
+    with contextlib.suppress(SyntaxError):
+        found = find_function(source_text, "f")
+    assert found is None
+
+
+def test_a_long_anchor_is_not_compared_letter_by_letter() -> None:
+    began = time.perf_counter()
+    assert nearest("a b c d\n" * 5_000, "a b c e\n" * 20_000) == ""
+    assert nearest("a b c d\n" * 200, "a b c e\n" * 2_000)
+    nearest("a b c d\n" * 200, "a b c e " * 100_000)
+    assert time.perf_counter() - began < 5

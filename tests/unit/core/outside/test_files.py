@@ -75,3 +75,14 @@ def test_a_user_that_does_not_exist_is_no_error() -> None:
 def test_names_that_are_no_text() -> None:
     assert files.is_text(Path("/ä/😀.gguf"))
     assert not files.is_text(Path(os.fsdecode(b"/\xff.gguf")))
+
+
+def test_a_regular_file_is_opened(tmp_path: Path) -> None:
+    (tmp_path / "a").write_bytes(b"abc")
+    with files.open_regular(tmp_path / "a") as source:
+        assert source.read() == b"abc"
+    (tmp_path / "link").symlink_to(tmp_path / "a")
+    with files.open_regular(tmp_path / "link") as source:
+        assert source.read() == b"abc"
+    with pytest.raises(OSError, match="symbolic"):
+        files.open_regular(tmp_path / "link", follow=False)
