@@ -23,10 +23,10 @@ _NOT_TAKEN = {f"refused: {code}" for code in ("engine_not_ready", "no_engine_run
 
 @dataclass
 class Told:
-    """What the clients saw: outcomes by kind, the ids of requests that were taken, and what went wrong."""
+    """What the clients saw: outcomes by kind, of requests that were taken by id, and what went wrong."""
 
     outcomes: dict[str, Counter[str]] = field(default_factory=dict)
-    ids: set[str] = field(default_factory=set)
+    ids: dict[str, str] = field(default_factory=dict)
     faults: list[str] = field(default_factory=list)
     first_bytes: list[float] = field(default_factory=list)
 
@@ -115,8 +115,10 @@ class Clients:
                 break
             if kind == "slow reader":
                 await asyncio.sleep(0.15)
-        if request and outcome not in _NOT_TAKEN:
-            self.told.ids.add(request)
+        # Who leaves in the middle of a refusal has its head alone.
+        is_refusal = outcome in _NOT_TAKEN or (outcome == "left" and not answer.startswith(b"HTTP/1.1 200"))
+        if request and not is_refusal:
+            self.told.ids[request] = f"{kind}: {outcome}"
         if not outcome:
             self.told.faults.append(f"{kind}: an answer without an end: {answer[:200]!r} … {tail[-200:]!r}")
         return outcome or "lost"

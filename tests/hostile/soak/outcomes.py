@@ -34,6 +34,10 @@ class Account:
         """Return the requests that never ended."""
         return [name for name, state in self.states.items() if state not in ENDED]
 
+    def without(self, told: dict[str, str]) -> dict[str, str]:
+        """Return those requests that clients know of and the host does not."""
+        return {name: outcome for name, outcome in told.items() if name not in self.states}
+
     def _follow(self) -> None:
         with contextlib.suppress(HostError):
             for event in self._client.events(self._after):
