@@ -27,7 +27,6 @@ from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.launch.dependencies import Environment, PlannerDependencies
-from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
@@ -48,6 +47,7 @@ from engine_host.operations.patches.of_engines import (
     remove_stale_ledgers,
 )
 from engine_host.operations.patches.plan import PatchPlans
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.launch import PresetLaunches
@@ -166,7 +166,7 @@ class Host:
         checks = PresetVerifyOperations(
             self._jobs, self._store, catalogue, self.models.listed, self._downloads
         )
-        planner = Planner(
+        plans = PlanOperations(
             PlannerDependencies(
                 find_model=self.model_index.find,
                 find_server=self.servers.find,
@@ -204,7 +204,7 @@ class Host:
         installations = InstallationOperations(
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )
-        bisections = BisectOperations(self._jobs, self.engines, planner, self._endpoint_address)
+        bisections = BisectOperations(self._jobs, self.engines, plans, self._endpoint_address)
         self.services: tuple[object, ...] = (
             HostOperations(
                 self._folders,
@@ -235,12 +235,12 @@ class Host:
                 self._settings,
                 self._settings_changed,
                 self.installations,
-                planner,
+                plans,
                 catalogue,
                 self._events,
             ),
             bisections,
-            EnginePatchOperations(self._patch_tracker, self.engines, planner, bisections.refuse_others),
+            EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
             hub,
             catalogue,
@@ -254,9 +254,10 @@ class Host:
                 self._environment,
                 self._downloads,
             ),
+            plans,
             EngineOperations(
                 self.engines,
-                planner,
+                plans,
                 bisections.refuse_others,
                 self.gateway.request_log,
                 self._events,
@@ -264,7 +265,7 @@ class Host:
             ),
             DeployOperations(
                 catalogue,
-                planner,
+                plans,
                 self._catalogue,
                 lambda: read_switches(self._settings),
                 self.model_index.find,

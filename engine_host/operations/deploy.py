@@ -18,13 +18,13 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.pins import PINS
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.ownership import foreign_settings
-from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.overlay.bundle import contents
@@ -60,7 +60,7 @@ class DeployOperations:
     """
 
     presets: PresetOperations
-    planner: Planner
+    plans: PlanOperations
     catalogue: Callable[[], PatchCatalog]
     switches: Callable[[], Switches]
     find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]]
@@ -108,7 +108,7 @@ class DeployOperations:
 
     async def _of_this_machine(self, asked: RenderRequest) -> DeploySpec:
         try:
-            plan = await self.planner.plan(asked.launch)
+            plan = await self.plans.plan(asked.launch)
         except HostError as error:
             if asked.launch.preset is None or error.reason not in _NOT_HERE:
                 raise

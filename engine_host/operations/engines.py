@@ -6,22 +6,22 @@ from collections.abc import Callable
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
 from engine_host.gateway.request_log import RequestLog
-from engine_host.launch.planner import Planner
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, Request, RequestPage, StopEngine
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
+from engine_host.protocol.plans import StartRequest
 
 
 class EngineOperations:
-    """Plans and starts, and the engines that came of them."""
+    """Starts of plans, and the engines that came of them."""
 
     def __init__(
         self,
         engines: EngineManager,
-        planner: Planner,
+        plans: PlanOperations,
         refuse_others: Callable[[], None],
         requests: RequestLog,
         events: EventLog,
@@ -30,20 +30,10 @@ class EngineOperations:
         """`refuse_others` raises while no other start may come in."""
         self._consents = consents
         self._engines = engines
-        self._planner = planner
+        self._plans = plans
         self._refuse_others = refuse_others
         self._requests = requests
         self._events = events
-
-    @performs(ops.PLAN)
-    async def plan(self, asked: LaunchRequest) -> LaunchPlan:
-        """Plan a start. Raises what `Planner.plan` does."""
-        return await self._planner.plan(asked)
-
-    @performs(ops.PLANNED)
-    def planned(self, plan_id: str) -> LaunchPlan:
-        """Return a plan that was made before. Raises HostError(not_found)."""
-        return self._planner.get(plan_id)
 
     @performs(ops.ENGINES)
     def page(self) -> EnginePage:
@@ -57,7 +47,7 @@ class EngineOperations:
         Raises HostError: plan_stale, not_found, conflict while a bisection runs or, without `replace`, an
         engine; consent_needed for a preset from somebody else.
         """
-        plan = await self._planner.fresh(asked.plan)
+        plan = await self._plans.fresh(asked.plan)
         command = f"sndr launch {shlex.quote(plan.preset)}"
         self._consents.check(plan.consent, asked.consent, "its first start", command)
         plan = plan.model_copy(update={"consent": None})

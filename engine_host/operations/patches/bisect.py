@@ -12,9 +12,9 @@ from engine_host.core.errors import HostError, consent_needed
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.planner import Planner
 from engine_host.operations.patches.bisect_check import Judgement, StartCheck, Subject
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.overlay.bisect import culprits
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -46,11 +46,15 @@ class BisectOperations:
     """Starts bisections, one at a time."""
 
     def __init__(
-        self, jobs: JobRunner, engines: EngineManager, planner: Planner, door: Callable[[], EndpointAddress]
+        self,
+        jobs: JobRunner,
+        engines: EngineManager,
+        plans: PlanOperations,
+        door: Callable[[], EndpointAddress],
     ) -> None:
         self._jobs = jobs
         self._engines = engines
-        self._planner = planner
+        self._plans = plans
         self._door = door
 
     def refuse_others(self) -> None:
@@ -74,7 +78,7 @@ class BisectOperations:
         """
         self.refuse_others()
         check = StartCheck(asked.check)
-        plan = await self._planner.plan(asked.launch)
+        plan = await self._plans.plan(asked.launch)
         if plan.consent is not None:
             raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
         suspects = _suspects(plan)
@@ -91,7 +95,7 @@ class BisectOperations:
         if request.preset is not None:
             # A preset has patches of its own, which the request does not name.
             request = request.model_copy(update={"patches": plan.choice})
-        run = _Bisection(self._jobs, self._engines, self._planner, self._door, request, check)
+        run = _Bisection(self._jobs, self._engines, self._plans, self._door, request, check)
         return self._jobs.start(
             JobKind.PATCH_BISECT,
             f"Find the patch that breaks {plan.name}",
@@ -108,14 +112,14 @@ class _Bisection:
         self,
         jobs: JobRunner,
         engines: EngineManager,
-        planner: Planner,
+        plans: PlanOperations,
         door: Callable[[], EndpointAddress],
         request: LaunchRequest,
         check: StartCheck,
     ) -> None:
         self._jobs = jobs
         self._engines = engines
-        self._planner = planner
+        self._plans = plans
         self._door = door
         self._request = request
         self._check = check
@@ -196,7 +200,7 @@ class _Bisection:
         named = f"with {count} of {of} patches"
         control.step(number, self._of, f"Trial {number}: {named}", "starting the engine")
         choice = self._request.patches.model_copy(update={"only": patches})
-        plan = await self._planner.plan(self._request.model_copy(update={"patches": choice}))
+        plan = await self._plans.plan(self._request.model_copy(update={"patches": choice}))
         began = time.monotonic()
         problem = await self._start(plan)
         if problem is None:

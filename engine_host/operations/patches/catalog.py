@@ -8,9 +8,9 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.outside import files
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
-from engine_host.launch.planner import Planner
 from engine_host.operations.patches.plan import preset_properties
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.check import check, check_patch, operations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -41,7 +41,7 @@ class PatchOperations:
         settings: SettingsFile,
         settings_changed: Callable[[tuple[str, ...]], Awaitable[None]],
         installations: VllmInstallations,
-        planner: Planner,
+        plans: PlanOperations,
         presets: PresetOperations,
         events: EventLog,
     ) -> None:
@@ -49,7 +49,7 @@ class PatchOperations:
         self._settings = settings
         self._settings_changed = settings_changed
         self._installations = installations
-        self._planner = planner
+        self._plans = plans
         self._presets = presets
         self._events = events
 
@@ -115,7 +115,7 @@ class PatchOperations:
     @performs(ops.PLAN_PATCHES)
     async def plan(self, request: LaunchRequest) -> PlannedPatches:
         """The patches that a start would get. Raises HostError."""
-        plan = await self._planner.plan(request)
+        plan = await self._plans.plan(request)
         if plan.patches is None:
             raise HostError(
                 Reason.UNSUPPORTED,

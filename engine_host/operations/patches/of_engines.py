@@ -12,8 +12,8 @@ from engine_host.core.atomic_file import saving_failed
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
-from engine_host.launch.planner import Planner
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.overlay.ledger import LedgerChange, LedgerReader
 from engine_host.overlay.probing import probe
 from engine_host.overlay.summary import REASONS, process_name, summary
@@ -197,13 +197,13 @@ class EnginePatchOperations:
         self,
         book: EnginePatchTracker,
         engines: EngineManager,
-        planner: Planner,
+        plans: PlanOperations,
         refuse_others: Callable[[], None],
     ) -> None:
         """`refuse_others` raises while no other start may come in."""
         self._book = book
         self._engines = engines
-        self._planner = planner
+        self._plans = plans
         self._refuse_others = refuse_others
 
     @performs(ops.ENGINE_PATCHES)
@@ -231,7 +231,7 @@ class EnginePatchOperations:
         """Start the same again, without one patch. Raises HostError."""
         self._refuse_others()
         engine = self._engines.get(engine_id)
-        request = self._planner.request(engine.plan.id)
+        request = self._plans.request(engine.plan.id)
         # A preset has patches of its own, which the request does not name.
         had = engine.plan.choice if request.preset is not None else request.patches
         choice = had.model_copy(
@@ -240,7 +240,7 @@ class EnginePatchOperations:
                 "on": tuple(name for name in had.on if name != patch),
             }
         )
-        plan = await self._planner.plan(request.model_copy(update={"patches": choice}))
+        plan = await self._plans.plan(request.model_copy(update={"patches": choice}))
         return self._engines.start(plan)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 from engine_host.protocol.engine_settings.row import OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import SETTINGS
@@ -12,9 +13,9 @@ from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.models.engine.installations import InstallationsModel, title_of
 from sndr_gui.models.engine.start import SERVER_NAMES
-from sndr_gui.models.launch.form import Choice, Form, choices_of
 from sndr_gui.models.launch.subject import VLLM, Subject
 
+Choice = tuple[str, Any]
 _KV = ("kv_cache_dtype", "kv_type_k", "kv_type_v")
 
 
@@ -25,7 +26,7 @@ class Offers:
     servers: ServerPage | None
     installations: InstallationsModel
     subject: Subject | None
-    form: Form
+    form_server: ServerChoice
     build: str
     plan: LaunchPlan | None
     report: FitReport | None
@@ -35,7 +36,7 @@ class Offers:
         page = self.servers
         if page is None:
             return None
-        choice = page.next_start if self.form.server is ServerChoice.AUTO else self.form.server
+        choice = page.next_start if self.form_server is ServerChoice.AUTO else self.form_server
         return next((server for server in page.servers if server.choice is choice), None)
 
     def server_choices(self) -> tuple[tuple[str, ServerChoice], ...]:
@@ -107,3 +108,18 @@ class Offers:
             for kind in kinds
             if SETTINGS["speculation"].spelled(kind) != OFF and (kind != "draft-mtp" or has_mtp)
         )
+
+
+def choices_of(entry: EngineSetting, build: str, subject: Subject | None) -> tuple[Choice, ...]:
+    """Return the choices of a setting of vLLM, for a build and a model."""
+    if entry.name != "speculation":
+        # Of a build that is not known yet those of GPUs are offered.
+        of_build = {"": "cuda"}.get(build, build)
+        return tuple((one.label, one.value) for one in entry.choices if one.build in ("", of_build))
+    found: list[Choice] = [("Off", OFF)]
+    if subject is not None and subject.drafts:
+        found.append(("MTP: by the model itself", "mtp"))
+    found.append(("n-gram: drafts from the prompt", "ngram"))
+    if build == "cuda":
+        found.append(("n-gram on the GPU", "ngram_gpu"))
+    return tuple(found)

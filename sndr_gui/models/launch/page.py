@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import asyncio
 import enum
 from dataclasses import replace
-from typing import Any
 
-from PySide6.QtCore import QObject, QTimer, Signal
-
-from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.engine_settings.row import EngineSetting
-from engine_host.protocol.engines import Installation
-from engine_host.protocol.errors import Fix, Problem
+from engine_host.protocol.fit import FitReport
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
-from engine_host.protocol.plans import EngineKind, LaunchPlan
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
 from sndr_gui.models.fit.query import FitQuery
-from sndr_gui.models.launch.form import Form
+from sndr_gui.models.launch.form import Form, PlannedForm
 from sndr_gui.models.launch.models import LaunchModels
-from sndr_gui.models.launch.offers import Offers
 from sndr_gui.models.launch.patches import PatchLine, patch_lines
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.launch.settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.models.launch.sizes import fit_request
 from sndr_gui.models.launch.start_watch import StartWatch
-from sndr_gui.models.launch.subject import LLAMA_CPP, VLLM, Subject, of_model, of_preset
+from sndr_gui.models.launch.subject import VLLM, Subject, of_model, of_preset
 from sndr_gui.models.window.actions import Actions
-
-_DEBOUNCE_MS = 250
 
 
 class ListKind(enum.Enum):
@@ -42,44 +31,19 @@ class ListKind(enum.Enum):
     MODELS = "Models"
 
 
-class LaunchModel(QObject):
-    """The view-model of Launch.
-
-    Signals:
-        subject_changed: another preset or model was chosen, or more is known of it
-        plan_changed: the plan, its problem, or whether one is being made, is new
-        changed: the start or what is under way moved on
-    """
-
-    subject_changed = Signal()
-    plan_changed = Signal()
-    changed = Signal()
+class LaunchModel(PlannedForm):
+    """The view-model of Launch: the form and plan of what is chosen, and the start of it."""
 
     def __init__(self, session: Session, actions: Actions, installations: InstallationsModel) -> None:
-        super().__init__()
-        self.session, self.actions, self.installations = session, actions, installations
+        super().__init__(session, installations)
+        self.actions = actions
         self.models, self.presets = LaunchModels(session), LaunchPresets(session)
         self.fit = FitQuery(session)
         self.watch = StartWatch(session.state, actions)
         self.memory = MemoryWatch(session.state, self.fit, lambda: self._shown and not self.watch.starting)
         self.list = ListKind.PRESETS
-        self.form = Form()
-        self._wrong: dict[str, str] = {}
-        self.subject: Subject | None = None
-        self.plan: LaunchPlan | None = None
-        self.problem: Problem | None = None
-        self.planning = False
-        # Whether what is chosen, set or true on the host moved on since the plan was made.
-        self._old = True
-        self._plan_task: asyncio.Future[None] | None = None
-        self._shown = False
         self._model = ""
         self._titles: dict[str, str] = {}
-        self.patches: PlannedPatches | None = None
-        self._soon = QTimer(self)
-        self._soon.setSingleShot(True)
-        self._soon.setInterval(_DEBOUNCE_MS)
-        self._soon.timeout.connect(self._start_planning)
         state = session.state
         self.models.changed.connect(self._on_models)
         self.presets.rows_changed.connect(self._on_presets)
@@ -240,45 +204,6 @@ class LaunchModel(QObject):
 
     # The form.
 
-    def set_form(self, form: Form) -> None:
-        """Take over what the person set, and plan again."""
-        if form == self.form:
-            return
-        before, self.form = self.form, form
-        if form.server is not before.server or form.installation != before.installation:
-            offered = {
-                field.name: {data for _, data in self.offers.choices(field)} for field in self.fields()
-            }
-            kept = {
-                name: value
-                for name, value in form.values.items()
-                if not offered.get(name) or value in offered[name]
-            }
-            self.form = replace(form, values=kept)
-            self.plan = None
-            self.subject_changed.emit()
-        elif form.values.get("speculation") != before.values.get("speculation"):
-            self.subject_changed.emit()
-        self._plan_soon()
-        self._ask_fit()
-
-    def set_value(self, name: str, value: Any) -> None:
-        """Set one field of the form; None leaves it to the layers below."""
-        self.set_values({name: value})
-
-    def set_values(self, values: dict[str, Any]) -> None:
-        """Set some fields of the form at once."""
-        merged = {**self.form.values, **values}
-        self.set_form(
-            replace(self.form, values={name: value for name, value in merged.items() if value is not None})
-        )
-
-    def reset_values(self) -> None:
-        """Leave every field to the layers below."""
-        self._wrong = {}
-        self.set_form(replace(self.form, values={}))
-        self.subject_changed.emit()
-
     def include(self, patch: str, wanted: bool) -> None:
         """Have a patch in this start, or leave it out of it."""
         form = self.form
@@ -292,106 +217,9 @@ class LaunchModel(QObject):
             added = (*added, patch)
         self.set_form(replace(form, without=without, added=added))
 
-    def set_error(self, name: str, sentence: str) -> None:
-        """Say what cannot be taken of what was typed into a field; nothing starts until it is mended."""
-        if sentence != self._wrong.get(name, ""):
-            self._wrong = {key: said for key, said in self._wrong.items() if key != name}
-            if sentence:
-                self._wrong[name] = sentence
-            self.changed.emit()
-
-    @property
-    def form_error(self) -> str:
-        """The first thing that cannot be taken of what was typed."""
-        return next(iter(self._wrong.values()), "")
-
-    @property
-    def behind(self) -> str:
-        """The notice beside computed values while something typed cannot be taken."""
-        return "For the last valid values, not for what is typed." if self._wrong else ""
-
-    @property
-    def engine_kind(self) -> EngineKind:
-        """The engine that runs what is chosen."""
-        return self.subject.engine if self.subject is not None else LLAMA_CPP
-
-    @property
-    def environment(self) -> Installation | None:
-        """vLLM's environment that this start gets."""
-        return self.installations.resolve(self.form.installation)
-
-    @property
-    def build(self) -> str:
-        """The build of this start's vLLM; empty for llama.cpp."""
-        preset = self.subject.preset if self.subject is not None else None
-        if self.engine_kind is VLLM and preset is not None and not self.form.installation:
-            return "cuda" if preset.preset.needs.gpus else "cpu"
-        one = self.environment or self.missing
-        return one.build if one is not None and self.engine_kind is VLLM else ""
-
-    @property
-    def missing(self) -> Installation | None:
-        """The environment that has to be installed before this can start."""
-        if self.engine_kind is not VLLM or self.subject is None or self.subject.problem is not None:
-            return None
-        preset, host = self.subject.preset, self.session.state.host
-        if preset is not None and preset.preset.needs.gpus and host is not None and not host.gpus:
-            # It cannot run here whatever is installed; the verdict says so.
-            return None
-        wants_gpu = preset is not None and preset.preset.needs.gpus > 0 and not self.form.installation
-        return self.installations.missing(self.form.installation, "cuda" if wants_gpu else "")
-
-    def fields(self) -> tuple[EngineSetting, ...]:
-        """Return the settings of the engine that runs what is chosen."""
-        return self.form.fields(self.engine_kind, self.build)
-
-    @property
-    def offers(self) -> Offers:
-        """The choices of the form now."""
-        page, report = self.session.state.servers, self.fit.report
-        return Offers(page, self.installations, self.subject, self.form, self.build, self.plan, report)
-
-    # The plan.
-
-    def _plan_soon(self) -> None:
-        if self._plan_task is not None:
-            # Its answer would be taken for what is chosen and set by then.
-            self._plan_task.cancel()
-        self._old = True
-        self.planning = self._shown and self.subject is not None and self.session.connection.connected
-        if self.planning:
-            self._soon.start()
-            self.plan_changed.emit()
-
-    def _start_planning(self) -> None:
-        if self._plan_task is not None:
-            self._plan_task.cancel()
-        subject = self.subject
-        if subject is not None and subject.problem is None and self.missing is None:
-            self.planning = True
-            self._plan_task = self.session.tasks.start(self._make_plan(subject, self.form), "plan")
-        else:
-            self.plan, self.planning, self._old = None, False, False
-            self.problem = subject.problem if subject else None
-            self.plan_changed.emit()
-            self._ask_fit()
-
-    async def _make_plan(self, subject: Subject, form: Form) -> None:
-        try:
-            self.plan = await self.session.client.call(ops.PLAN, form.request(subject, self.build))
-            self.problem, self._old = None, False
-            # Kept when a plan is refused: the patch that was left out must be there to be put back.
-            self.patches = self.plan.patches
-        except HostError as error:
-            self.plan, self.problem, self._old = None, error.problem, self._old and error.lost
-            if error.lost:
-                # When a host is back the plan is made again; of one that is silent nothing else tells.
-                again = Fix(text="Change a setting, or leave this page and come back: it is asked again.")
-                self.problem = error.problem.model_copy(update={"fix": again})
-        self.planning = False
-        self.plan_changed.emit()
+    def _on_planned(self) -> None:
         self._ask_fit()
-        if self.known_patches is not None and not self._titles:
+        if self.known_patches is not None and not self._titles and not self.planning:
             self._read_titles()
 
     def _read_titles(self) -> None:
@@ -402,6 +230,11 @@ class LaunchModel(QObject):
         self.session.command("read the patches", work)
 
     # What it takes.
+
+    @property
+    def report(self) -> FitReport | None:
+        """The newest answer to what the start takes."""
+        return self.fit.report
 
     def _ask_fit(self) -> None:
         """Ask what the start takes; of a model its plan says the most, so that it is waited for."""

@@ -20,7 +20,6 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.dependencies import PlannerDependencies
-from engine_host.launch.planner import Planner
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.deploy import DeployOperations
@@ -35,6 +34,7 @@ from engine_host.operations.patches.bisect import BisectOperations, EndpointAddr
 from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
 from engine_host.operations.performs import performs
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
@@ -144,7 +144,7 @@ async def door() -> AsyncIterator[Door]:
         async def settings_changed(names: tuple[str, ...]) -> None:
             changed.append(names)
 
-        planner = Planner(
+        plans = PlanOperations(
             PlannerDependencies(
                 find_model=_no_model,
                 find_server=_no_server,
@@ -183,7 +183,7 @@ async def door() -> AsyncIterator[Door]:
         )
         environments = VllmInstallations(built.folders.cache / "vllm-environments", lambda: False)
         bisections = BisectOperations(
-            built.jobs, built.manager, planner, lambda: EndpointAddress("http://endpoint/v1")
+            built.jobs, built.manager, plans, lambda: EndpointAddress("http://endpoint/v1")
         )
         services = (
             HostOperations(
@@ -203,13 +203,13 @@ async def door() -> AsyncIterator[Door]:
                 built.folders, built.jobs, events, built.log_buffer, environments, built.manager.alive
             ),
             PatchOperations(
-                PatchCatalog.load, settings, settings_changed, environments, planner, catalogue, events
+                PatchCatalog.load, settings, settings_changed, environments, plans, catalogue, events
             ),
             bisections,
             EnginePatchOperations(
                 EnginePatchTracker(events, built.folders.run),
                 built.manager,
-                planner,
+                plans,
                 bisections.refuse_others,
             ),
             fits,
@@ -225,9 +225,10 @@ async def door() -> AsyncIterator[Door]:
                 no_environment,
                 lambda: built.folders.data / "models",
             ),
+            plans,
             EngineOperations(
                 built.manager,
-                planner,
+                plans,
                 bisections.refuse_others,
                 RequestLog(events.publish, lambda _: 0, lambda _: 0),
                 events,
@@ -235,7 +236,7 @@ async def door() -> AsyncIterator[Door]:
             ),
             DeployOperations(
                 catalogue,
-                planner,
+                plans,
                 PatchCatalog.load,
                 Switches,
                 _no_model,

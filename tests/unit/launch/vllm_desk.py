@@ -11,9 +11,9 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
 from engine_host.launch.dependencies import PatchFacts, PlannerDependencies, PlanPatches
-from engine_host.launch.planner import Planner
 from engine_host.library.checkpoint import CheckpointInfo, read_checkpoint
 from engine_host.library.index import IndexedModel
+from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
@@ -90,7 +90,7 @@ class Desk:
         self.running: list[Engine] = []
         self.facts: list[PatchFacts] = []
         self.patches = PlannedPatches(digest="d1", chosen=("a", "b"))
-        self.planner = Planner(
+        self.planner = PlanOperations(
             PlannerDependencies(
                 find_model=self._model,
                 find_server=self._server,

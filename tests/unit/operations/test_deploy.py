@@ -15,11 +15,11 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.launch.dependencies import Environment
-from engine_host.launch.planner import Planner
 from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.fit import FitOperations
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
@@ -105,7 +105,7 @@ def services(answer: LaunchPlan | HostError, tmp_path: Path, build: str = "cuda"
     )
     return DeployOperations(
         catalogue,
-        cast(Planner, FakePlanner(answer)),
+        cast(PlanOperations, FakePlanner(answer)),
         lambda: PatchCatalog.load((BUILT_IN,)),
         Switches,
         find_model,

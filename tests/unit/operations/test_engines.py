@@ -11,8 +11,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.store import Store
 from engine_host.engines.manager import EngineManager
 from engine_host.gateway.request_log import RequestLog
-from engine_host.launch.planner import Planner
 from engine_host.operations.engines import EngineOperations
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents, sha256
 from engine_host.protocol.consents import ConsentNeeded, Demand
 from engine_host.protocol.engines import Engine
@@ -53,7 +53,7 @@ def operations(consents: PresetConsents, started: list[LaunchPlan]) -> EngineOpe
     events = EventLog()
     return EngineOperations(
         cast(EngineManager, manager),
-        cast(Planner, SimpleNamespace(fresh=fresh)),
+        cast(PlanOperations, SimpleNamespace(fresh=fresh)),
         lambda: None,
         RequestLog(events.publish, lambda _: 0, lambda _: 0),
         events,

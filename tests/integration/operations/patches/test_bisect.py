@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.launch.planner import Planner
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
+from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.jobs import Job, JobState
@@ -31,7 +31,7 @@ PATCHES = ("a", "b", "c", "d", "guard")
 
 
 @dataclass
-class Trouble(Planner):
+class Trouble(PlanOperations):
     """A FAKE planner: an engine with all of one of the `guilty` sets does not start, or fails the check."""
 
     rig: Rig

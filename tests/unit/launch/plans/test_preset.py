@@ -14,9 +14,9 @@ from engine_host.core.errors import HostError
 from engine_host.core.package_data import presets
 from engine_host.launch.dependencies import PatchFacts, PlanPatches
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.planner import Planner
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.resolution import PresetStart
+from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.base import Severity
 from engine_host.protocol.consents import ConsentNeeded, Demand
 from engine_host.protocol.engine_settings.table import Overrides
@@ -33,9 +33,9 @@ from engine_host.protocol.plans import (
 )
 from engine_host.protocol.presets import EntryOrigin
 from tests.unit.asynchronous import run
-from tests.unit.launch.test_planner import Desk
 from tests.unit.launch.vllm_desk import Desk as VllmDesk
 from tests.unit.launch.vllm_desk import gpu
+from tests.unit.operations.test_plans import Desk
 
 GIB = 1 << 30
 CATALOG = Reader((Place(presets(), EntryOrigin.PROGRAM, "presets"),)).read()
@@ -72,7 +72,7 @@ class PresetDesk:
         async def is_preset(name: str) -> bool:
             return name in CATALOG.ids()
 
-        self.planner = Planner(
+        self.planner = PlanOperations(
             replace(
                 desk.planner._dependencies,
                 find_preset=self.presets,
@@ -213,7 +213,7 @@ def test_a_presets_patches_hold_where_none_are_named(vllm: PresetDesk) -> None:
         requested.append(wanted)
         return around.plan_patches(facts, wanted)
 
-    vllm.planner = Planner(replace(around, plan_patches=plan_patches))
+    vllm.planner = PlanOperations(replace(around, plan_patches=plan_patches))
     assert vllm.plan("demo-vllm").choice == choice
     other = PatchChoice(only=("b",))
     assert vllm.plan("demo-vllm", patches=other).choice == other
@@ -297,7 +297,7 @@ def test_a_drafter_of_its_own_has_to_be_here(cuda: PresetDesk) -> None:
             raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
         return await around.find_model("m", formats)
 
-    cuda.planner = Planner(replace(around, find_model=find, downloads=lambda: Path("/models")))
+    cuda.planner = PlanOperations(replace(around, find_model=find, downloads=lambda: Path("/models")))
     plan = cuda.plan("gemma-4-31b-2x24")
     missing = next(one for one in plan.findings if one.id == "drafter_missing")
     assert (missing.severity, missing.reason) == (Severity.ERROR, Reason.MODEL_FILE_MISSING)

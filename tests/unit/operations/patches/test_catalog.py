@@ -13,8 +13,8 @@ from engine_host.core.event_log import EventLog
 from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.vllm.installations import VllmInstallations
-from engine_host.launch.planner import Planner
 from engine_host.operations.patches.catalog import PatchOperations, read_switches
+from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
@@ -26,7 +26,7 @@ from tests.unit.asynchronous import run
 from tests.unit.overlay.patch_folders import write_patch
 
 
-class FakePlanner(Planner):
+class FakePlanner(PlanOperations):
     """A FAKE planner that answers with one plan."""
 
     def __init__(self, patches: PlannedPatches | None) -> None:

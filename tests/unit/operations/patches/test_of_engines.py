@@ -14,7 +14,6 @@ import pytest
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
-from engine_host.launch.planner import Planner
 from engine_host.operations.patches.of_engines import (
     OVERLAY,
     EnginePatchOperations,
@@ -22,6 +21,7 @@ from engine_host.operations.patches.of_engines import (
     ledger_folder,
     remove_stale_ledgers,
 )
+from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, PatchResultEvent, PatchSummaryEvent
@@ -288,7 +288,7 @@ def test_ledgers_of_starts_that_are_over_are_removed(tmp_path: Path) -> None:
     remove_stale_ledgers(tmp_path / "nowhere", {})
 
 
-class FakePlanner(Planner):
+class FakePlanner(PlanOperations):
     """A FAKE planner that remembers what it was asked for."""
 
     def __init__(self, request: LaunchRequest) -> None:

@@ -23,7 +23,9 @@ from engine_host.launch.preflight.machine import ports
 from engine_host.launch.preflight.preset import other_versions
 from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
+from engine_host.operations.performs import performs
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, Finding, LaunchPlan, LaunchRequest
 
 _KEPT = 200
@@ -51,8 +53,8 @@ class _Kept:
     fingerprints: InputFingerprints
 
 
-class Planner:
-    """Makes plans and keeps the newest ones."""
+class PlanOperations:
+    """Answers `/v1/plans`: makes plans and keeps the newest ones."""
 
     def __init__(self, dependencies: PlannerDependencies) -> None:
         self._dependencies = dependencies
@@ -62,6 +64,7 @@ class Planner:
         }
         self._plans: OrderedDict[str, _Kept] = OrderedDict()
 
+    @performs(ops.PLANNED)
     def get(self, plan_id: str) -> LaunchPlan:
         """A plan by id. Raises HostError(not_found)."""
         return self._kept(plan_id).plan
@@ -70,6 +73,7 @@ class Planner:
         """Return the request of a plan. Raises HostError(not_found)."""
         return self._kept(plan_id).request
 
+    @performs(ops.PLAN)
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         """Resolve a request into a plan.
 

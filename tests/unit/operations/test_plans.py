@@ -13,8 +13,8 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities, ServerCommand
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.planner import Planner
 from engine_host.library.index import IndexedModel
+from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engine_settings.table import Overrides
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Reason
@@ -44,7 +44,7 @@ class Desk:
         self.info = model(path=self.path, parts=(self.path,))
         self.requested: list[ServerChoice] = []
         self.server: dict[str, Any] = {}
-        self.planner = Planner(
+        self.planner = PlanOperations(
             PlannerDependencies(
                 find_model=self._model,
                 find_server=self._server,
