@@ -18,12 +18,11 @@ os.environ.setdefault("QT_API", "pyside6")
 from PySide6.QtCore import QEvent, QObject
 from PySide6.QtWidgets import QApplication
 
-from engine_host.client import Folders
+from engine_host.client import Folders, refuse_core_dumps
 from sndr_gui.host.notices import Notices
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.tasks import Tasks
 from sndr_gui.kit import theme
-from sndr_gui.kit.core_dumps import refuse_core_dumps
 from sndr_gui.kit.garbage import GarbageCollection
 from sndr_gui.kit.settings import SettingsFile
 from sndr_gui.views.window.main import Window

@@ -7,18 +7,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from engine_host.core.core_dumps import refuse_core_dumps
     from engine_host.core.errors import HostError
     from engine_host.core.paths import Folders
     from engine_host.core.rates import decode_rate
     from engine_host.core.sse import DONE, SseMessage
 
-__all__ = ["DONE", "Folders", "HostError", "SseMessage", "decode_rate"]
+__all__ = ["DONE", "Folders", "HostError", "SseMessage", "decode_rate", "refuse_core_dumps"]
 _MODULES = {
     "DONE": "sse",
     "Folders": "paths",
     "HostError": "errors",
     "SseMessage": "sse",
     "decode_rate": "rates",
+    "refuse_core_dumps": "core_dumps",
 }
 
 

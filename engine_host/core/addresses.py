@@ -23,6 +23,16 @@ def is_address(name: str) -> bool:
     return True
 
 
+def is_loopback(host: str) -> bool:
+    """Return True for an address that only this machine can reach."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host.strip("[]")).is_loopback
+    except ValueError:
+        return False
+
+
 def own_names() -> frozenset[str]:
     """The names that this machine has by itself, in lower case: its host name, with `.local` too."""
     name = socket.gethostname().lower()

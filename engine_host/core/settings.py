@@ -10,9 +10,9 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from tomlkit.exceptions import TOMLKitError
 
 from engine_host.core import atomic_file
+from engine_host.core.addresses import is_loopback
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
-from engine_host.core.loopback import is_loopback
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import Fix, Reason

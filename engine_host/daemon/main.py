@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.api.app import control_app
+from engine_host.core.core_dumps import refuse_core_dumps
 from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.daemon import run_folder_watch
 from engine_host.daemon.active_clients import ActiveClients
-from engine_host.daemon.core_dumps import refuse_core_dumps
 from engine_host.daemon.descriptors import raise_limit
 from engine_host.daemon.host import Host
 from engine_host.daemon.host_log import host_log

@@ -6,10 +6,9 @@ from collections.abc import Callable
 
 from starlette.types import ASGIApp
 
-from engine_host.core.addresses import address_from_here, address_from_network
+from engine_host.core.addresses import address_from_here, address_from_network, is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.core.loopback import is_loopback
 from engine_host.core.settings import EndpointSettings
 from engine_host.daemon.descriptors import for_clients, raise_limit
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded

@@ -1,6 +1,7 @@
 """Stages of a start, read off an engine's log by a table of patterns."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
@@ -34,7 +35,7 @@ class StageChange:
     buffers: Mapping[str, int] = field(default_factory=dict)
 
 
-class StageReader:
+class StageReader(ABC):
     """Reads the stages of one start; each begins once, and none after the last of the table.
 
     A pattern may have a group `detail`, or a group `init`: how long the engine says that its initialisation
@@ -59,9 +60,9 @@ class StageReader:
             return StageChange(self._seen[-1], self.detail(), dict(self.buffers))
         return None
 
+    @abstractmethod
     def measure(self, line: str) -> bool:
         """Note the sizes that a line tells; True where one changed."""
-        raise NotImplementedError
 
     def keep(self, name: str, size: int) -> bool:
         """Note the bytes of a buffer, by its name; False where so many are known that it is no real one."""

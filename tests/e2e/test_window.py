@@ -61,6 +61,8 @@ def test_main_job_with_the_bundled_model(gui: Gui) -> None:
     ask(gui, QUESTION)
     assert wait_until(lambda: bool(gui.answers() and gui.answers()[-1]), 30)
     assert gui.says(QUESTION)
+    # Chats are in the window's memory, and must not reach the disk in a core dump.
+    assert psutil.Process(gui.process.pid).rlimit(psutil.RLIMIT_CORE)[0] <= 1
     # With an answer under way, Stop asks once more.
     gui.wait_until_shown("Send", 60)
     gui.open("Home")

@@ -4,10 +4,9 @@ import errno
 import socket
 from dataclasses import dataclass
 
-from engine_host.core.addresses import address_from_here, port_owner
+from engine_host.core.addresses import address_from_here, is_loopback, port_owner
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
-from engine_host.core.loopback import is_loopback
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Finding
 

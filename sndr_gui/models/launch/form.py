@@ -15,12 +15,12 @@ from engine_host.protocol.engine_settings.row import EngineSetting
 from engine_host.protocol.engine_settings.table import Overrides, means_something, settings_of
 from engine_host.protocol.engines import Installation
 from engine_host.protocol.errors import Fix, Problem
-from engine_host.protocol.fit import FitReport
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, ServerChoice
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
+from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.launch.offers import Offers
 from sndr_gui.models.launch.subject import LLAMA_CPP, VLLM, Subject
 
@@ -82,15 +82,18 @@ class PlannedForm(QObject):
         subject_changed: something else is started, or other fields or choices are there for it
         plan_changed: the plan, its problem, or whether one is being made, is new
         changed: something that stands beside the form is new
+        settled: other values were taken, or their plan or its problem is there
     """
 
     subject_changed = Signal()
     plan_changed = Signal()
     changed = Signal()
+    settled = Signal()
 
     def __init__(self, session: Session, installations: InstallationsModel) -> None:
         super().__init__()
         self.session, self.installations = session, installations
+        self.fit = FitQuery(session)
         self.form = Form()
         self._wrong: dict[str, str] = {}
         self.subject: Subject | None = None
@@ -129,7 +132,7 @@ class PlannedForm(QObject):
         elif form.values.get("speculation") != before.values.get("speculation"):
             self.subject_changed.emit()
         self._plan_soon()
-        self._on_planned()
+        self.settled.emit()
 
     def set_value(self, name: str, value: Any) -> None:
         """Set one field of the form; None leaves it to the layers below."""
@@ -206,7 +209,7 @@ class PlannedForm(QObject):
         """The choices of the form now."""
         page = self.session.state.servers
         return Offers(
-            page, self.installations, self.subject, self.form.server, self.build, self.plan, self.report
+            page, self.installations, self.subject, self.form.server, self.build, self.plan, self.fit.report
         )
 
     # The plan.
@@ -232,7 +235,7 @@ class PlannedForm(QObject):
             self.plan, self.planning, self._old = None, False, False
             self.problem = subject.problem if subject else None
             self.plan_changed.emit()
-            self._on_planned()
+            self.settled.emit()
 
     async def _make_plan(self, subject: Subject, form: Form) -> None:
         try:
@@ -248,13 +251,4 @@ class PlannedForm(QObject):
                 self.problem = error.problem.model_copy(update={"fix": again})
         self.planning = False
         self.plan_changed.emit()
-        self._on_planned()
-
-    @property
-    def report(self) -> FitReport | None:
-        """The newest answer to what the start takes."""
-        raise NotImplementedError
-
-    def _on_planned(self) -> None:
-        """Take what follows from another plan, or from other values before there is one."""
-        raise NotImplementedError
+        self.settled.emit()

@@ -6,13 +6,11 @@ import enum
 from dataclasses import replace
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.fit import FitReport
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
-from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.launch.form import Form, PlannedForm
 from sndr_gui.models.launch.models import LaunchModels
 from sndr_gui.models.launch.patches import PatchLine, patch_lines
@@ -38,9 +36,9 @@ class LaunchModel(PlannedForm):
         super().__init__(session, installations)
         self.actions = actions
         self.models, self.presets = LaunchModels(session), LaunchPresets(session)
-        self.fit = FitQuery(session)
         self.watch = StartWatch(session.state, actions)
         self.memory = MemoryWatch(session.state, self.fit, lambda: self._shown and not self.watch.starting)
+        self.settled.connect(self._on_settled)
         self.list = ListKind.PRESETS
         self._model = ""
         self._titles: dict[str, str] = {}
@@ -57,7 +55,7 @@ class LaunchModel(PlannedForm):
         actions.changed.connect(self.changed)
         actions.started.connect(self.changed)
         actions.stale.connect(self._on_stale)
-        self.watch.settled.connect(self._on_settled)
+        self.watch.settled.connect(self._on_engine_settled)
         installations.listed.connect(self._on_servers)
         installations.changed.connect(self.changed)
         state.outdated.connect(self._on_outdated)
@@ -182,7 +180,7 @@ class LaunchModel(PlannedForm):
         self.subject_changed.emit()
         self._plan_soon()
 
-    def _on_settled(self) -> None:
+    def _on_engine_settled(self) -> None:
         # What an engine holds, or held, is taken or free from now on.
         if self._shown:
             self.fit.refresh()
@@ -217,7 +215,7 @@ class LaunchModel(PlannedForm):
             added = (*added, patch)
         self.set_form(replace(form, without=without, added=added))
 
-    def _on_planned(self) -> None:
+    def _on_settled(self) -> None:
         self._ask_fit()
         if self.known_patches is not None and not self._titles and not self.planning:
             self._read_titles()
@@ -230,11 +228,6 @@ class LaunchModel(PlannedForm):
         self.session.command("read the patches", work)
 
     # What it takes.
-
-    @property
-    def report(self) -> FitReport | None:
-        """The newest answer to what the start takes."""
-        return self.fit.report
 
     def _ask_fit(self) -> None:
         """Ask what the start takes; of a model its plan says the most, so that it is waited for."""

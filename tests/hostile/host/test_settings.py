@@ -12,6 +12,7 @@ from engine_host.operations.setting_checks import doubts
 from engine_host.protocol.plans import Setting
 from tests.hostile.effort import clear, fuzz, linear
 from tests.hostile.making.text import long_words, words
+from tests.hostile.making.toml import changed
 from tests.hostile.making.values import values
 
 pytestmark = pytest.mark.fuzz
@@ -35,41 +36,8 @@ off = ["a"]
 log_level = "info"
 """
 _lines = SOUND.splitlines()
-_values = st.one_of(
-    st.sampled_from(
-        [
-            '"x"',
-            "1",
-            "-1",
-            "inf",
-            "nan",
-            "1979-05-27T07:32:00Z",
-            "[]",
-            "{}",
-            "true",
-            "9" * 5000,
-            "0x" + "f" * 99,
-        ]
-    ),
-    st.sampled_from(
-        ["[" * 2000, "{a=" * 150, '"""', "'" * 3, '"\\ud800"', '"\\u0000"', "[[1]]", "{a.b=1}", "1e999"]
-    ),
-    words.map(repr),
-    long_words.map(repr),
-)
-
-
-def _with(changes: list[tuple[int, str, bool]]) -> str:
-    lines = [*_lines]
-    for place, value, key in changes:
-        line = lines[place % len(lines)]
-        lines[place % len(lines)] = f"{line.partition(' = ')[0]} = {value}" if key else f"{line}\n{value}"
-    return "\n".join(lines)
-
-
 texts = st.one_of(
-    st.lists(st.tuples(st.integers(0, 20), _values, st.booleans()), min_size=1, max_size=4).map(_with),
-    st.integers(0, len(SOUND)).map(lambda end: SOUND[:end]),
+    changed(SOUND),
     words,
     st.lists(
         st.sampled_from([*_lines, "[a.b]", "[[endpoint]]", "endpoint = 1", "a.b.c = 1"]), max_size=8

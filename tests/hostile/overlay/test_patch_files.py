@@ -16,7 +16,8 @@ from engine_host.overlay.patch_file import read_patch_file
 from engine_host.overlay.sources import open_source
 from engine_host.protocol.patches import PatchPage
 from tests.hostile.effort import clear, fuzz
-from tests.hostile.making.text import long_words, words
+from tests.hostile.making.text import words
+from tests.hostile.making.toml import changed
 
 pytestmark = pytest.mark.fuzz
 SOUND = """\
@@ -49,30 +50,8 @@ modules = ["vllm.config"]
 metric = "spaces"
 before = 2000
 """
-_lines = SOUND.splitlines()
-_values = st.one_of(
-    st.sampled_from(
-        ['"x"', "1", "inf", "nan", "-inf", "1979-05-27", "[]", "{}", "true", "9" * 5000, "0x" + "f" * 400]
-    ),
-    st.sampled_from(
-        ["[" * 3000, "{a=" * 200, '"""', "'" * 3, '"\\ud800"', '"\\u0000"', '"../../x:y"', '"a" * 3']
-    ),
-    words.map(repr),
-    long_words.map(repr),
-)
-
-
-def _with(changes: list[tuple[int, str, bool]]) -> str:
-    lines = [*_lines]
-    for place, value, key in changes:
-        line = lines[place % len(lines)]
-        lines[place % len(lines)] = f"{line.partition(' = ')[0]} = {value}" if key else f"{line}\n{value}"
-    return "\n".join(lines)
-
-
 files = st.one_of(
-    st.lists(st.tuples(st.integers(0, 40), _values, st.booleans()), min_size=1, max_size=4).map(_with),
-    st.integers(0, len(SOUND)).map(lambda end: SOUND[:end]),
+    changed(SOUND),
     words,
 )
 code = st.one_of(

@@ -38,6 +38,9 @@ class FakeStages(StageReader):
     def feed(self, line: str) -> StageChange | None:
         return StageChange(line[6:], buffers={"weights": 7}) if line.startswith("stage ") else None
 
+    def measure(self, line: str) -> bool:
+        return False
+
 
 class FakeAdapter(Adapter):
     """The other half of `fake_engine.py`."""

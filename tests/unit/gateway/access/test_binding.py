@@ -5,8 +5,8 @@ import socket
 
 import pytest
 
+from engine_host.core.addresses import is_loopback
 from engine_host.core.errors import HostError
-from engine_host.core.loopback import is_loopback
 from engine_host.gateway import bind_endpoint
 from engine_host.protocol.errors import Reason
 
