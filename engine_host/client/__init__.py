@@ -7,7 +7,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine_host.core.core_dumps import refuse_core_dumps
+    from engine_host.core.dumps import refuse_core_dumps
     from engine_host.core.errors import HostError
     from engine_host.core.paths import Folders
     from engine_host.core.rates import decode_rate
@@ -20,7 +20,7 @@ _MODULES = {
     "HostError": "errors",
     "SseMessage": "sse",
     "decode_rate": "rates",
-    "refuse_core_dumps": "core_dumps",
+    "refuse_core_dumps": "dumps",
 }
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.api.app import control_app
-from engine_host.core.core_dumps import refuse_core_dumps
+from engine_host.core.dumps import refuse_core_dumps
 from engine_host.core.event_log import EventLog
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders

@@ -56,9 +56,11 @@ class Composer(QFrame):
         self._can_send = False
         self.send = button("Send", self._on_send, kind="primary", icon="send", hint="Send  (Enter)")
         self.stop = button(
-            "Stop", icon="square", shortcut="Ctrl+.", hint="Stop the answer; the text so far is kept"
+            "Stop",
+            icon="square",
+            shortcut="Ctrl+.",
+            hint="Stop the answer and keep its text; Esc does the same",
         )
-        self.stop.setToolTip(f"{self.stop.toolTip()}\nEsc does the same")
         line = QHBoxLayout(self)
         line.setContentsMargins(12, 8, 8, 8)
         line.setSpacing(8)

@@ -10,7 +10,7 @@ from sndr_gui.models.engine.page import EngineModel, Fact
 from sndr_gui.models.patches.outcomes import ProcessCard
 from sndr_gui.views.engine.stages import StageList
 from sndr_gui.views.graphs.bars import ShareBars, StageStrip
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
@@ -186,7 +186,7 @@ class PatchesCard(Card):
         for made, card in zip(self.processes, known, strict=True):
             made.setText(f"{card.title}:  {card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}: open its patches")
-            made.setToolTip(f"Open the patches of process {card.pid}\nsndr patches status")
+            made.setToolTip(tip(f"Open the patches of process {card.pid}", "", "sndr patches status"))
             made.setProperty("pid", card.pid)
 
 

@@ -20,7 +20,7 @@ from sndr_gui.views.engine.cards import (
     StartCard,
 )
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.fields import ChoiceBox
@@ -241,7 +241,7 @@ class EngineView(Page):
                 self.starts.addItem(title, engine.id)
         if model.engine is not None:
             self.starts.setCurrentIndex(self.starts.findData(model.engine.id))
-            self.log.setToolTip(f"Show the engine's log\nsndr logs {model.engine.id}")
+            self.log.setToolTip(tip("Show the engine's log", "", f"sndr logs {model.engine.id}"))
         self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
         connected = model.session.connection.connected

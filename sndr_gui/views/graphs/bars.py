@@ -32,7 +32,7 @@ class ShareBars(QWidget):
         self._shares = shares
         said = ", ".join(f"{place}: {formats.percent(share)}" for place, share in enumerate(shares, 1))
         self.setAccessibleName(f"{self._name}: {said}" if said else self._name)
-        self.setToolTip(said)
+        self.setToolTip(plain_tooltip(said))
         self.update()
 
     def paintEvent(self, event: QPaintEvent) -> None:

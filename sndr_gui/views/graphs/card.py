@@ -10,6 +10,7 @@ from PySide6.QtGui import QColor, QPainter, QPaintEvent
 from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.labels import Dot, set_text, text
@@ -79,7 +80,7 @@ class GraphCard(Card):
         self._stack.addWidget(self.graph)
 
     def _on_reading(self, sentence: str) -> None:
-        self.setToolTip(sentence)
+        self.setToolTip(plain_tooltip(sentence))
 
     def show_lines(self, title: str, lines: list[Line], seconds: float) -> None:
         """Draw the lines, or say that there are none."""
@@ -101,7 +102,7 @@ class GraphCard(Card):
             self._values = []
             for number, line in enumerate(lines):
                 name = text(line.title, "muted")
-                name.setToolTip(f"Measured by: {line.source}")
+                name.setToolTip(plain_tooltip(f"Measured by: {line.source}"))
                 value = text("")
                 self._values.append((line, value))
                 entry = QWidget()

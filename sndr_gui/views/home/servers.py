@@ -3,6 +3,7 @@
 from PySide6.QtWidgets import QGridLayout, QPushButton
 
 from engine_host.protocol.engines import Backend
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.home.page import HomeModel, ServerRow
 from sndr_gui.views.engine.stages import JobView
 from sndr_gui.views.widgets.buttons import button, tip
@@ -57,7 +58,7 @@ class ServersCard(Card):
     def _on_target(self) -> None:
         chosen = "" if self._backend is Backend.AUTO else f" --backend {self._backend.value}"
         hint = _BUILT_FOR[self._backend]
-        self.target.setToolTip(hint)
+        self.target.setToolTip(plain_tooltip(hint))
         self.build.setToolTip(tip(f"Compile llama.cpp. {hint}", "", f"sndr engine build llama.cpp{chosen}"))
 
     def _on_build(self) -> None:

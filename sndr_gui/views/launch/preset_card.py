@@ -14,7 +14,7 @@ from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.rows import STATUS_MEANS, STATUS_TONES, PresetRow, workload_words
-from sndr_gui.views.widgets.buttons import button, link_button
+from sndr_gui.views.widgets.buttons import button, link_button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import IconLabel, badge, set_text, text
@@ -92,8 +92,8 @@ class PresetHead(Card):
         self.edit.setText("Edit…" if own else "Make a variation")
         what = "Edit this preset" if own else "Make a variation of this preset"
         self.edit.setAccessibleName(what)
-        self.edit.setToolTip(f"{what}\nsndr presets export {preset.id} -o FILE")
-        self.fit.setToolTip(f"Memory on any hardware\nsndr fit --preset {preset.id}")
+        self.edit.setToolTip(tip(f"{what}", "", f"sndr presets export {preset.id} -o FILE"))
+        self.fit.setToolTip(tip("Memory on any hardware", "", f"sndr fit --preset {preset.id}"))
 
     def _show_missing(self, chosen: PresetRow) -> None:
         found = chosen.verdict.missing if chosen.verdict is not None else ()

@@ -22,6 +22,7 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.kit import theme
 from sndr_gui.kit.rows import TONE_ROLE
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.presets.rows import FACETS
 from sndr_gui.views.widgets.buttons import button
@@ -85,7 +86,7 @@ class PresetList(QWidget):
         self.boxes: dict[str, ChoiceBox] = {}
         for facet in FACETS:
             box = ChoiceBox(f"Filter by {facet}")
-            box.setToolTip(f"Filter by {facet}")
+            box.setToolTip(plain_tooltip(f"Filter by {facet}"))
             box.setMinimumContentsLength(6)
             box.activated.connect(partial(self._on_facet, facet))
             self.boxes[facet] = box

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QGridLayout
 
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
@@ -29,7 +30,7 @@ class MonitorView(Page):
         self.ranges = SegmentedControl(tuple(name for name, _ in RANGES), "Time shown")
         for number, choice in enumerate(self.ranges.buttons):
             choice.clicked.connect(self._on_range)
-            choice.setToolTip(f"Show the last {RANGES[number][0]}")
+            choice.setToolTip(plain_tooltip(f"Show the last {RANGES[number][0]}"))
         self.tools.addWidget(self.ranges)
         self.memory = GraphCard("Memory used, GiB", formats.size)
         self.kv = GraphCard("KV cache, %", formats.percent)

@@ -8,12 +8,13 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.installations import command
 from sndr_gui.models.patches.outcomes import reason_words
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import TONES
 from sndr_gui.views.patches.restart import RestartDialog
-from sndr_gui.views.widgets.buttons import button, link_button
+from sndr_gui.views.widgets.buttons import button, link_button, tip
 from sndr_gui.views.widgets.copying import CopyButton, CopyField
 from sndr_gui.views.widgets.diff_text import DiffColours
 from sndr_gui.views.widgets.flow import Flow
@@ -88,7 +89,7 @@ class PatchPane(QWidget):
         self.install.setVisible(missing)
         if missing and model.missing is not None:
             self.install.setEnabled(not model.installations.busy(model.missing.id))
-            self.install.setToolTip(command("install", model.missing))
+            self.install.setToolTip(plain_tooltip(command("install", model.missing)))
         known = (patch, model.detail, model.in_processes())
         if known != self._shown:
             self._shown = known
@@ -98,14 +99,16 @@ class PatchPane(QWidget):
         switching = model.pending("switch")
         self.switch.setText("Switching…" if switching else "Switch off" if on else "Switch on")
         word = "off" if on else "on"
-        self.switch.setToolTip(f"For the next start\nsndr patches switch {word} {patch.id}")
+        self.switch.setToolTip(tip("For the next start", "", f"sndr patches switch {word} {patch.id}"))
         self.switch.setEnabled(model.session.connection.connected and not switching)
         self.default.setEnabled(self.switch.isEnabled() and patch.switched_by not in ("", "default"))
         self.probe.setText("Probing…" if model.pending("probe") else "Probe now")
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
         self.without.setText("Starting…" if model.pending("without") else "Start without…")
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
-        self.without.setToolTip(f"Start the engine again without it\nsndr patches without {patch.id}")
+        self.without.setToolTip(
+            tip("Start the engine again without it", "", f"sndr patches without {patch.id}")
+        )
         self.bisect.setEnabled(model.bisection.can_start)
         self.equivalent_command.set_content(f"sndr patches show {patch.id}")
 

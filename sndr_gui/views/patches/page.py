@@ -10,6 +10,7 @@ from PySide6.QtGui import QResizeEvent
 from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QVBoxLayout, QWidget
 
 from sndr_gui.kit import formats
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import ALL, FACETS
 from sndr_gui.views.engine.installations import InstallationRow
@@ -17,7 +18,7 @@ from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
 from sndr_gui.views.patches.detail import PatchPane
 from sndr_gui.views.patches.faults import FaultsDialog
 from sndr_gui.views.patches.switches import SwitchMenu
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, text
@@ -65,7 +66,7 @@ class PatchesView(Page):
         self.choices: dict[str, ChoiceBox] = {}
         for facet in FACETS:
             box = ChoiceBox(f"Filter by {facet}")
-            box.setToolTip(f"Filter by {facet}")
+            box.setToolTip(plain_tooltip(f"Filter by {facet}"))
             box.activated.connect(self._on_facet)
             self.choices[facet] = box
         self._count = text("", "muted")
@@ -171,7 +172,7 @@ class PatchesView(Page):
         for card, made in zip(cards, self.cards, strict=True):
             made.setText(f"{card.title}\n{card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}")
-            made.setToolTip(f"Only the patches of this process ({card.pid})\nsndr patches status")
+            made.setToolTip(tip(f"Only the patches of this process ({card.pid})", "", "sndr patches status"))
             made.setProperty("pid", card.pid)
             made.setChecked(card.pid == self.model.facets.pid)
 

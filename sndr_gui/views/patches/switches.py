@@ -5,6 +5,7 @@ from collections.abc import Callable
 from PySide6.QtWidgets import QMenu, QWidget
 
 from sndr_gui.models.patches.page import ALL_PATCHES, PatchesModel
+from sndr_gui.views.widgets.buttons import tip
 
 _WAYS = (("Switch on", "on"), ("Switch off", "off"), ("Back to the default", "default"))
 
@@ -27,7 +28,7 @@ class SwitchMenu(QMenu):
             menu.setToolTipsVisible(True)
             for words, to in _WAYS:
                 action = menu.addAction(words)
-                action.setToolTip(f"For the next start\nsndr patches switch {to} {name}")
+                action.setToolTip(tip("For the next start", "", f"sndr patches switch {to} {name}"))
                 action.triggered.connect(self._switcher(to, name))
             if name == ALL_PATCHES:
                 self.addSeparator()

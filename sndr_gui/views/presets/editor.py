@@ -12,11 +12,12 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.presets import CatalogFault, ResolvedSetting, SetBy
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.presets.form import shown
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.views.presets.dialogs import CloseDialog, SaveDialog
 from sndr_gui.views.presets.fields import PresetFields
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.diff_text import DiffView
@@ -289,17 +290,21 @@ class PresetEditorPane(QWidget):
         self.save.setText("Saving…" if editor.saving else "Save…")
         why = "Fix the errors first." if errors else "No unsaved changes."
         self.save.setToolTip(
-            f"Review the changes and save  (Ctrl+S)\n{editor.command if editor.can_save else why}"
+            plain_tooltip(
+                f"Review the changes and save  (Ctrl+S)\n{editor.command if editor.can_save else why}"
+            )
         )
         self.discard.setEnabled(editor.dirty)
         self.undo_save.setVisible(own and editor.can_undo_save)
         self.vary.setVisible(not own)
-        self.vary.setToolTip(f"sndr presets vary {editor.id} my-{editor.id}")
+        self.vary.setToolTip(plain_tooltip(f"sndr presets vary {editor.id} my-{editor.id}"))
         self.remove.setVisible(own and not editor.is_new)
-        self.remove.setToolTip(f"Can be undone\nsndr presets remove {editor.id}")
+        self.remove.setToolTip(tip("Can be undone", "", f"sndr presets remove {editor.id}"))
         self.export.setEnabled(not editor.is_new)
         self.export.setToolTip(
-            f"Export it with everything it needs as one file\nsndr presets export {editor.id} -o FILE"
+            plain_tooltip(
+                f"Export it with everything it needs as one file\nsndr presets export {editor.id} -o FILE"
+            )
         )
         self.fit.setEnabled(not editor.is_new)
         draft = editor.restored

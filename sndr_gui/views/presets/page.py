@@ -9,12 +9,13 @@ from PySide6.QtGui import QKeyEvent, QResizeEvent
 from PySide6.QtWidgets import QLineEdit, QStackedWidget, QVBoxLayout, QWidget
 
 from sndr_gui.kit import formats
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.subject import ENGINE_NAMES
 from sndr_gui.models.presets.library import ALL, OWN, SHIPPED
 from sndr_gui.models.presets.page import PresetsModel
 from sndr_gui.views.presets.dialogs import ImportConsentDialog, ImportDialog
 from sndr_gui.views.presets.editor import PresetEditorPane, export_dialog, import_dialog
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import EmptyState
 from sndr_gui.views.widgets.copying import CopyField, SegmentedControl
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
@@ -156,12 +157,14 @@ class PresetsView(Page):
         self.remove.setEnabled(own)
         name = chosen.id if chosen else "PRESET"
         self.vary.setToolTip(
-            f"Make a preset that holds only what differs\nsndr presets vary {name} my-{name}"
+            tip("Make a preset that holds only what differs", "", f"sndr presets vary {name} my-{name}")
         )
         self.export.setToolTip(
-            f"Export it with everything it needs as one file\nsndr presets export {name} -o FILE"
+            plain_tooltip(
+                f"Export it with everything it needs as one file\nsndr presets export {name} -o FILE"
+            )
         )
-        self.remove.setToolTip(f"Can be undone  (Del)\nsndr presets remove {name}")
+        self.remove.setToolTip(tip("Can be undone  (Del)", "", f"sndr presets remove {name}"))
         self.equivalent_command.set_content(f"sndr presets show {name}" if chosen else "sndr presets list")
         set_text(self.hint, self._hint())
         self.hint.setVisible(bool(self.hint.text()))

@@ -88,7 +88,7 @@ def icon_button(icon: str, name: str, clicked: Callable[[], object] | None = Non
     made.setProperty("flat", "true")
     made.setProperty("square", "true")
     made.setAccessibleName(name)
-    made.setToolTip(name)
+    made.setToolTip(plain_tooltip(name))
     made.setIconSize(QSize(16, 16))
     theme.ButtonIcon(made, icon, "muted")
     if clicked is not None:

@@ -26,7 +26,7 @@ class CopyButton(QPushButton):
         if not label:
             self.setProperty("square", "true")
         self.setAccessibleName(self._name)
-        self.setToolTip(self._name)
+        self.setToolTip(plain_tooltip(self._name))
         self._icon = theme.ButtonIcon(self, "copy", "muted")
         self._back = QTimer(self)
         self._back.setSingleShot(True)
@@ -47,7 +47,7 @@ class CopyButton(QPushButton):
 
     def _on_back(self) -> None:
         self._icon.show_icon("copy", "muted")
-        self.setToolTip(self._name)
+        self.setToolTip(plain_tooltip(self._name))
 
 
 class WrapAnywhereLabel(QLabel):

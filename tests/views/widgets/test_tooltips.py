@@ -1,5 +1,8 @@
 """Tooltips over text from outside: what looks like HTML is shown sign by sign."""
 
+import ast
+from pathlib import Path
+
 import pytest
 from PySide6.QtCore import Qt
 from PySide6.QtGui import Qt as GuiQt
@@ -18,6 +21,7 @@ from sndr_gui.views.widgets.labels import ElidedLabel
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
 
+WINDOW = Path(__file__).parents[3] / "sndr_gui"
 OUTSIDE = 'x <h1>Big</h1> <img src="file:///none"> & more'
 
 
@@ -28,6 +32,28 @@ def read(tip: str) -> str:
     document = QTextDocument()
     document.setHtml(tip)
     return document.toPlainText()
+
+
+def is_plain(text: ast.expr) -> bool:
+    """Return True for a literal, and for what was made by one of the two functions that format nothing."""
+    if isinstance(text, ast.IfExp):
+        return is_plain(text.body) and is_plain(text.orelse)
+    if isinstance(text, ast.Call):
+        return isinstance(text.func, ast.Name) and text.func.id in {"tip", "plain_tooltip"}
+    return isinstance(text, ast.Constant)
+
+
+def test_no_tooltip_is_set_as_it_comes() -> None:
+    calls = [
+        (f"{path.relative_to(WINDOW)}:{node.lineno}", node.args[0])
+        for path in WINDOW.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr == "setToolTip"
+    ]
+    assert len(calls) > 50
+    assert [where for where, text in calls if not is_plain(text)] == []
 
 
 @pytest.mark.usefixtures("qapp")
