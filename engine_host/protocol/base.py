@@ -4,7 +4,7 @@ import json
 from enum import StrEnum
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 PROTOCOL_MAJOR = 1
 PROTOCOL_MINOR = 0
@@ -43,6 +43,8 @@ Seconds = Annotated[
     float,
     Field(ge=-62_000_000_000, le=253_370_000_000, description="seconds since the epoch, by the host's clock"),
 ]
+# Clamped and not refused: a count that was overtaken makes a little more than all of it.
+Share = Annotated[float, AfterValidator(lambda share: min(1.0, max(0.0, share)))]
 JsonValue = None | bool | int | float | str | list["JsonValue"] | dict[str, "JsonValue"]
 
 

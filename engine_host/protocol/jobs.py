@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import Field
 
-from engine_host.protocol.base import Page, Seconds, Wire
+from engine_host.protocol.base import Page, Seconds, Share, Wire
 from engine_host.protocol.errors import Problem
 
 
@@ -39,7 +39,12 @@ class JobStep(Wire):
     of: int
     name: str
     detail: str = ""
-    progress: float | None = None
+    progress: Share | None = None
+
+    @property
+    def done(self) -> float:
+        """The share of all steps that is done, 0 to 1."""
+        return min(1.0, max(0.0, (self.number - 1 + (self.progress or 0.0)) / max(1, self.of)))
 
 
 class Job(Wire):

@@ -16,6 +16,11 @@ def size(count: float | None) -> str:
     return f"{_short(value)} {_UNITS[step]}" if step else f"{int(value)} B"
 
 
+def share_of(part: float, whole: float) -> float:
+    """Return a share for a bar, 0 to 1; of nothing it is 0."""
+    return min(1.0, max(0.0, part / whole)) if whole > 0 else 0.0
+
+
 def used_of(used: float | None, total: float | None) -> str:
     """Return two amounts of memory in the unit of the second: `21.4 / 24 GiB`."""
     if used is None or not total:

@@ -58,7 +58,9 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> MachinePart:
         lines.append(f"Compute capability {gpu.compute_capability}")
     value = formats.used_of(taken, gpu.memory_total)
     name = gpu.name.removeprefix("NVIDIA ").removeprefix("GeForce ")
-    return MachinePart(f"{name} #{gpu.index}", value, "\n".join(lines), taken / gpu.memory_total)
+    return MachinePart(
+        f"{name} #{gpu.index}", value, "\n".join(lines), formats.share_of(taken, gpu.memory_total)
+    )
 
 
 def engine_parts(
@@ -145,5 +147,5 @@ class MachineModel(QObject):
         cpu = f"{host.cpu_name}, {formats.plural(host.cpu_cores, 'core')}"
         free = f"{formats.size(host.ram_total - used)} free"
         value = formats.used_of(used, host.ram_total)
-        parts.append(MachinePart("RAM", value, f"{free}\n{cpu}", used / host.ram_total))
+        parts.append(MachinePart("RAM", value, f"{free}\n{cpu}", formats.share_of(used, host.ram_total)))
         return (*parts, *engine_parts(state.servers, self._installations.page))

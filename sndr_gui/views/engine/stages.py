@@ -100,9 +100,8 @@ class JobView(QWidget):
             self._bar.setRange(0, 1000)
             self._bar.setValue(0)
         else:
-            done = (step.number - 1 + (step.progress or 0.0)) / max(1, step.of)
             self._bar.setRange(0, 1000)
-            self._bar.setValue(round(1000 * done))
+            self._bar.setValue(round(1000 * step.done))
 
 
 def _story(job: Job) -> str:
