@@ -15,8 +15,8 @@ CLI = Path(__file__).resolve().parents[3] / "engine_host" / "cli"
 
 def obeyed(letter: str) -> bool:
     """Return True for a character that a terminal obeys instead of printing it."""
-    bidirectional = letter in "\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
-    return letter not in "\n\t" and (unicodedata.category(letter) == "Cc" or bidirectional)
+    steers = letter in "\u2028\u2029\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069"
+    return letter not in "\n\t" and (unicodedata.category(letter) == "Cc" or steers)
 
 
 def test_escapes_are_pictures() -> None:

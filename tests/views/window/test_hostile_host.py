@@ -3,10 +3,9 @@
 import asyncio
 import time
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any
 
 import pytest
-from pydantic import BaseModel, ValidationError
 
 from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import (
@@ -23,16 +22,12 @@ from engine_host.protocol.events import (
 from engine_host.protocol.host import Gpu, GpuHolder
 from engine_host.protocol.jobs import JobKind, JobState
 from engine_host.protocol.telemetry import Sample
-from tests.hostile.making.text import HOSTILE
+from tests.hostile.making.models import spoiler
 from tests.views.conftest import Stage
 from tests.views.samples import engines, presets
 from tests.views.samples import host as samples
 from tests.views.window.test_main import NAMES
 
-M = TypeVar("M", bound=BaseModel)
-LONG = "W" * 20_000
-TEXTS = (*HOSTILE, LONG)
-NUMBERS = (0, -1, 2**31, 2**53, -(2**53), 1e300, -1e300, 5e-324)
 GPUS = tuple(
     Gpu(
         index=place,
@@ -46,34 +41,6 @@ GPUS = tuple(
 )
 # Whatever it shows, a window that takes longer than this for a page is stuck.
 PATIENCE = 5.0
-
-
-def spoiled(model: M, choose: Callable[[tuple[Any, ...]], Any]) -> M:
-    """Return the model with every value replaced that its type lets be replaced."""
-    data = model.model_dump(mode="json")
-    kind = type(model)
-
-    def places(value: Any, path: tuple[Any, ...]) -> list[tuple[Any, ...]]:
-        if isinstance(value, dict):
-            return [one for key, part in value.items() for one in places(part, (*path, key))]
-        if isinstance(value, list):
-            return [one for number, part in enumerate(value) for one in places(part, (*path, number))]
-        return [path]
-
-    for path in places(data, ()):
-        parent = data
-        for key in path[:-1]:
-            parent = parent[key]
-        old = parent[path[-1]]
-        # An id ties parts to each other: with another one nothing would be shown of them.
-        if old is None or isinstance(old, bool) or path[-1] in {"id", "engine", "kind", "seq", "state"}:
-            continue
-        parent[path[-1]] = choose(TEXTS if isinstance(old, str) else NUMBERS)
-        try:
-            kind.model_validate(data)
-        except ValidationError:
-            parent[path[-1]] = old
-    return kind.model_validate(data)
 
 
 def events(change: Callable[[Any], Any]) -> list[EventBase]:
@@ -92,11 +59,7 @@ def events(change: Callable[[Any], Any]) -> list[EventBase]:
 
 @pytest.mark.parametrize("turn", range(3))
 async def test_every_page_opens_whatever_the_host_says(stage: Stage, turn: int) -> None:
-    count = iter(range(turn * 7, 10**9))
-
-    def change(model: Any) -> Any:
-        return spoiled(model, lambda choices: choices[next(count) % len(choices)])
-
+    change = spoiler(turn * 7)
     host = stage.host
     if turn % 3 == 0:
         host.host = samples.host(gpus=GPUS)
