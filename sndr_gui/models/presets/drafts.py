@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+
+from pydantic import TypeAdapter
 
 from sndr_gui.kit.atomic_file import write_atomically
 
@@ -22,8 +25,11 @@ class Draft:
     at: float = 0.0
 
 
+_FILE = TypeAdapter(dict[str, tuple[Draft, ...]])
+
+
 class Drafts:
-    """The drafts by preset; a file that cannot be read holds none."""
+    """The drafts by preset; a file that holds something else is put aside, and there are none."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -31,9 +37,12 @@ class Drafts:
 
     def _read(self) -> list[Draft]:
         try:
-            raw = json.loads(self._path.read_text(encoding="utf-8"))
-            return [Draft(**entry) for entry in raw["drafts"]]
-        except (OSError, ValueError, TypeError, KeyError):
+            return list(_FILE.validate_json(self._path.read_bytes())["drafts"])
+        except OSError:
+            return []
+        except (ValueError, KeyError):
+            with contextlib.suppress(OSError):
+                self._path.replace(self._path.with_name(f"{self._path.name}.damaged"))
             return []
 
     @property

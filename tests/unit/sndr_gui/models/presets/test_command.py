@@ -2,6 +2,8 @@
 
 from pathlib import Path
 
+import pytest
+
 from sndr_gui.models.presets.command import change_command, new_command, show_command
 from sndr_gui.models.presets.drafts import Draft, Drafts
 
@@ -40,6 +42,17 @@ def test_drafts_are_kept_until_they_are_dropped(tmp_path: Path) -> None:
     again.drop("a")
     again.drop("never")
     assert Drafts(path).get("a") is None
-    path.write_text("{")
-    assert Drafts(path).all == ()
     assert [entry.name for entry in path.parent.iterdir()] == ["drafts.json"]
+
+
+@pytest.mark.parametrize(
+    "damaged", ["", "[" * 100_000, '{"drafts": [{"id": 1, "text": []}]}', '{"drafts": {}}', "[]", "\udcff"]
+)
+def test_a_damaged_file_of_drafts_is_put_aside(damaged: str, tmp_path: Path) -> None:
+    path = tmp_path / "drafts.json"
+    path.write_bytes(damaged.encode("utf-8", "surrogateescape"))
+    drafts = Drafts(path)
+    assert drafts.all == ()
+    drafts.keep(Draft("a", "text"))
+    assert Drafts(path).get("a") is not None
+    assert (tmp_path / "drafts.json.damaged").read_bytes() == damaged.encode("utf-8", "surrogateescape")
