@@ -4,12 +4,10 @@ import asyncio
 import json
 import logging
 import secrets
-import shlex
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from urllib.parse import parse_qsl
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -19,46 +17,20 @@ from engine_host.gateway.access.authentication import check_host, check_key, che
 from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
-from engine_host.gateway.exchange import Call, Exchange, Stop, send_fault, send_json
-from engine_host.gateway.openai.bodies import (
-    ClientGoneError,
-    check_chat,
-    check_completion,
-    check_embeddings,
-    check_message,
-    check_responses,
-    parse_body,
-    read_body,
-)
-from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
-from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
-from engine_host.gateway.openai.listing import find, model_entry, model_list
-from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json
+from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body
+from engine_host.gateway.openai.listing import find
 from engine_host.gateway.request_log import Publish, RequestLog
-from engine_host.protocol.errors import Reason
+from engine_host.gateway.routes import table
+from engine_host.gateway.routes.rows import Asked, Looked, Post
 
 _log = logging.getLogger(__name__)
 
 _Answer = Callable[[Send], Awaitable[None]]
 """Sends a whole answer; nothing of it was sent before, so that an error can still take its place."""
 
-_MODEL_PREFIX = "/v1/models/"
 _CLOSE_GRACES = 5
 """How many times a client's farewell the end of all requests may take."""
-
-_POSTS = {
-    "/v1/chat/completions": check_chat,
-    "/v1/completions": check_completion,
-    "/v1/embeddings": check_embeddings,
-    "/v1/responses": check_responses,
-    "/v1/messages": check_message,
-    "/v1/messages/count_tokens": check_chat,
-}
-# OpenAI's newer form and Anthropic's, which agents speak; passed on to engines that know them.
-_AGENT_ROUTES = {"/v1/responses", "/v1/messages", "/v1/messages/count_tokens"}
-_GETS = {"/v1/models", "/health"}
-# llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
-_READER = "/apply-template"
 
 
 @dataclass(frozen=True)
@@ -175,32 +147,21 @@ class Gateway:
         """Return the handler that answers a request; raises EndpointError for one that is refused."""
         path = _path(scope)
         method = scope["method"]
-        if path in _POSTS:
-            _need(method, path, "POST")
-            return await self._ask(path, headers, receive, request_id)
-        if path not in _GETS and not (path.startswith(_MODEL_PREFIX) and path != _MODEL_PREFIX):
-            raise _not_found(path)
-        _need(method, path, "GET", "HEAD")
-        return partial(
-            send_json, status=200, body=json.dumps(self._read(path)).encode(), request_id=request_id
-        )
+        route = table.post(method, path)
+        if route is not None:
+            return await self._ask(route, path, headers, receive, request_id)
+        look = table.get(method, path)
+        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
+        looked = Looked(path, query, headers, self._directory.targets(), tuple(self._directory.starting()))
+        return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
-    def _read(self, path: str) -> dict[str, Any]:
-        """The answer of a GET route; raises EndpointError for an unknown model."""
-        targets = self._directory.targets()
-        if path == "/health":
-            starting = list(self._directory.starting())
-            status = "ok" if targets else "starting" if starting else "no_engine_runs"
-            return {"status": status, "models": [target.name for target in targets], "starting": starting}
-        if path == "/v1/models":
-            return model_list(targets)
-        return model_entry(find(targets, path.removeprefix(_MODEL_PREFIX)))
-
-    async def _ask(self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str) -> _Answer:
+    async def _ask(
+        self, route: Post, path: str, headers: Mapping[str, str], receive: Receive, request_id: str
+    ) -> _Answer:
         """Check one request and return the function that answers it; its body is held until then."""
         held = self._bodies.part()
         try:
-            answer = await self._checked(path, headers, receive, request_id, held)
+            answer = await self._checked(route, path, headers, receive, request_id, held)
         except BaseException:
             held.give_back()
             raise
@@ -214,14 +175,20 @@ class Gateway:
         return answer_and_forget
 
     async def _checked(
-        self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str, held: BodyPart
+        self,
+        route: Post,
+        path: str,
+        headers: Mapping[str, str],
+        receive: Receive,
+        request_id: str,
+        held: BodyPart,
     ) -> _Answer:
         """Read and check one request, and return the function that answers it."""
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
-        _POSTS[path](body)
+        route.check(body)
         target = self._target(body.get("model"))
-        call = _call(path, raw, body, target, request_id)
+        call = route.call(Asked(path, raw, body, target, request_id))
         if self._closing:
             raise faults.closing()
         ticket = self._admission.enter(target)
@@ -296,127 +263,6 @@ def _has_key(headers: Mapping[str, str], keys: frozenset[str]) -> bool:
 
 def _path(scope: Scope) -> str:
     return str(scope["path"]).removeprefix(scope.get("root_path", "")) or "/"
-
-
-def _call(path: str, raw: bytes, body: dict[str, Any], target: Target, request_id: str) -> Call:
-    """Build the request to the engine, with the client's own bytes wherever they can stay as they are."""
-    stream = bool(body.get("stream"))
-    if path == "/v1/embeddings":
-        if not target.embeddings:
-            raise faults.EndpointError(
-                400,
-                "embeddings_off",
-                f"{target.name} was not started for embeddings. Start it for them with: "
-                f"sndr run {shlex.quote(target.name)} --set embeddings=true --replace",
-                Reason.UNSUPPORTED,
-            )
-        return Call(path, raw, False)
-    if target.embeddings:
-        raise faults.EndpointError(
-            400,
-            "embeddings_only",
-            f"{target.name} was started for embeddings alone. Start it for text with: "
-            f"sndr run {shlex.quote(target.name)} --replace",
-            Reason.UNSUPPORTED,
-        )
-    if target.tokens_only and (path != "/v1/completions" or not _is_token_numbers(body.get("prompt"))):
-        raise faults.EndpointError(
-            400,
-            "tokenizer_missing",
-            f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
-            Reason.UNSUPPORTED,
-        )
-    if path in _AGENT_ROUTES:
-        if not target.agent_routes:
-            raise faults.EndpointError(
-                404,
-                "route_unsupported",
-                f"The engine of {target.name} has no {path}; vLLM has. Use /v1/chat/completions here.",
-                Reason.UNSUPPORTED,
-            )
-        return Call(path, raw, stream)
-    if path != "/v1/completions" or "suffix" not in body:
-        return _plain(path, raw, body, target)
-    if not wants_infill(body):
-        rest = {name: value for name, value in body.items() if name != "suffix"}
-        return _plain(path, json.dumps(rest).encode(), rest, target)
-    unable = target.fill_in_the_middle is False or (not target.native_infill and target.fim_tokens is None)
-    if unable:
-        raise faults.EndpointError(
-            400,
-            "fill_in_the_middle_unsupported",
-            f"{target.name} has no fill-in-the-middle tokens, so it cannot use suffix.",
-            Reason.UNSUPPORTED,
-            "suffix",
-        )
-    if not target.native_infill and target.fim_tokens is not None:
-        whole = prompt_with_tokens(body, target.fim_tokens)
-        return _plain(path, json.dumps(whole).encode(), whole, target)
-    answer = InfillAnswer(request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
-    return Call("/infill", infill_request(body), stream, answer)
-
-
-def _is_token_numbers(prompt: object) -> bool:
-    """Return True if a prompt is a list of token ids, or several lists of them."""
-    if not isinstance(prompt, list) or not prompt:
-        return False
-    return all(isinstance(one, int) for one in prompt) or all(_is_token_numbers(one) for one in prompt)
-
-
-def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
-    """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
-    stream = bool(body.get("stream"))
-    if path == "/v1/completions" and target.native_infill:
-        return _completion(raw, body, target)
-    if not stream or not target.usage_on_request or asks_for_usage(body):
-        return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
-    return Call(path, with_usage(body), stream, usage=UsageFilter())
-
-
-def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
-    """A completion of llama.cpp, which leaves out `echo` silently and writes `logprobs` as in a chat."""
-    if body.get("echo"):
-        raise faults.EndpointError(
-            400,
-            "unsupported",
-            f"The engine of {target.name} does not repeat the prompt (echo); vLLM does.",
-            Reason.UNSUPPORTED,
-            "echo",
-        )
-    top = body.get("logprobs")
-    stream = bool(body.get("stream"))
-    if top is None:
-        return Call("/v1/completions", raw, stream)
-    if top == 0:
-        # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
-        raw = json.dumps({**body, "logprobs": 1}).encode()
-    return Call("/v1/completions", raw, stream, logprobs=CompletionLogprobs(top))
-
-
-def _is_read_apart(path: str, target: Target) -> bool:
-    return path == "/v1/chat/completions" and target.native_infill
-
-
-def _need(method: str, path: str, *allowed: str) -> None:
-    if method not in allowed:
-        raise faults.EndpointError(
-            405,
-            "method_not_allowed",
-            f"{path} takes {allowed[0]}, not {method}.",
-            headers=(("allow", ", ".join(allowed)),),
-        )
-
-
-def _not_found(path: str) -> faults.EndpointError:
-    known = (*_POSTS, *_GETS)
-    meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
-    if meant is not None:
-        hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."
-    else:
-        hint = f" It answers {', '.join(sorted(known))}."
-    return faults.EndpointError(
-        404, "unknown_route", f"This endpoint has no {path[:200]}.{hint}", Reason.NOT_FOUND
-    )
 
 
 __all__ = ["Gateway", "Limits"]

@@ -11,7 +11,6 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 from enum import Enum
 from typing import Any
 
@@ -20,11 +19,9 @@ from starlette.types import Receive, Send
 from engine_host.core.sse import FRAME_END
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, Ticket
+from engine_host.gateway.call import Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
-from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
-from engine_host.gateway.openai.infill import InfillAnswer
-from engine_host.gateway.openai.usage import UsageFilter
 from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
@@ -47,23 +44,6 @@ class Stop(Enum):
     CLIENT_LEFT = "client left"
     CANCELLED = "cancelled"
     CLOSING = "closing"
-
-
-@dataclass(frozen=True)
-class Call:
-    """A request to the engine, path and body as it expects them, and how to translate the answer.
-
-    `reader` is a path of the engine that reads the same request and computes nothing: a request that fails
-    there too is itself at fault.
-    """
-
-    path: str
-    body: bytes
-    stream: bool
-    infill: InfillAnswer | None = None
-    usage: UsageFilter | None = None
-    logprobs: CompletionLogprobs | None = None
-    reader: str | None = None
 
 
 class Exchange:

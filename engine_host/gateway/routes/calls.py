@@ -1,0 +1,138 @@
+"""Make the engine's request out of the client's, with the client's own bytes wherever they can stay."""
+
+import json
+import shlex
+import time
+from typing import Any
+
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.call import Call
+from engine_host.gateway.directory import Target
+from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
+from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
+from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.routes.rows import Asked
+from engine_host.protocol.errors import Reason
+
+# llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
+_READER = "/apply-template"
+
+
+def embeddings(asked: Asked) -> Call:
+    """Pass a request for embeddings on; raises EndpointError for an engine that writes."""
+    if not asked.target.embeddings:
+        raise faults.EndpointError(
+            400,
+            "embeddings_off",
+            f"{asked.target.name} was not started for embeddings. Start it for them with: "
+            f"sndr run {shlex.quote(asked.target.name)} --set embeddings=true --replace",
+            Reason.UNSUPPORTED,
+        )
+    return Call(asked.path, asked.raw, False)
+
+
+def chat(asked: Asked) -> Call:
+    """Pass a chat on; raises EndpointError for an engine that takes none."""
+    _check_writes(asked)
+    return _plain(asked.path, asked.raw, asked.body, asked.target)
+
+
+def agents(asked: Asked) -> Call:
+    """Pass a request in a form of agents on; raises EndpointError for an engine that has no such route."""
+    _check_writes(asked)
+    if not asked.target.agent_routes:
+        raise faults.EndpointError(
+            404,
+            "route_unsupported",
+            f"The engine of {asked.target.name} has no {asked.path}; vLLM has. "
+            "Use /v1/chat/completions here.",
+            Reason.UNSUPPORTED,
+        )
+    return Call(asked.path, asked.raw, asked.stream)
+
+
+def completion(asked: Asked) -> Call:
+    """Pass a completion on, with a suffix as the engine takes one; raises EndpointError where it cannot."""
+    _check_writes(asked)
+    path, body, target = asked.path, asked.body, asked.target
+    if "suffix" not in body:
+        return _plain(path, asked.raw, body, target)
+    if not wants_infill(body):
+        rest = {name: value for name, value in body.items() if name != "suffix"}
+        return _plain(path, json.dumps(rest).encode(), rest, target)
+    unable = target.fill_in_the_middle is False or (not target.native_infill and target.fim_tokens is None)
+    if unable:
+        raise faults.EndpointError(
+            400,
+            "fill_in_the_middle_unsupported",
+            f"{target.name} has no fill-in-the-middle tokens, so it cannot use suffix.",
+            Reason.UNSUPPORTED,
+            "suffix",
+        )
+    if not target.native_infill and target.fim_tokens is not None:
+        whole = prompt_with_tokens(body, target.fim_tokens)
+        return _plain(path, json.dumps(whole).encode(), whole, target)
+    answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
+    return Call("/infill", infill_request(body), asked.stream, answer)
+
+
+def _check_writes(asked: Asked) -> None:
+    """Refuse an engine that writes nothing, or reads no texts; raises EndpointError."""
+    target = asked.target
+    if target.embeddings:
+        raise faults.EndpointError(
+            400,
+            "embeddings_only",
+            f"{target.name} was started for embeddings alone. Start it for text with: "
+            f"sndr run {shlex.quote(target.name)} --replace",
+            Reason.UNSUPPORTED,
+        )
+    numbers = asked.path == "/v1/completions" and _is_token_numbers(asked.body.get("prompt"))
+    if target.tokens_only and not numbers:
+        raise faults.EndpointError(
+            400,
+            "tokenizer_missing",
+            f"{target.name} has no tokenizer: it takes /v1/completions with token numbers as prompt.",
+            Reason.UNSUPPORTED,
+        )
+
+
+def _is_token_numbers(prompt: object) -> bool:
+    """Return True if a prompt is a list of token ids, or several lists of them."""
+    if not isinstance(prompt, list) or not prompt:
+        return False
+    return all(isinstance(one, int) for one in prompt) or all(_is_token_numbers(one) for one in prompt)
+
+
+def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    """Return a chat or completion as the client wrote it, with usage figures requested where needed."""
+    stream = bool(body.get("stream"))
+    if path == "/v1/completions" and target.native_infill:
+        return _completion(raw, body, target)
+    if not stream or not target.usage_on_request or asks_for_usage(body):
+        return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
+    return Call(path, with_usage(body), stream, usage=UsageFilter())
+
+
+def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
+    """A completion of llama.cpp, which leaves out `echo` silently and writes `logprobs` as in a chat."""
+    if body.get("echo"):
+        raise faults.EndpointError(
+            400,
+            "unsupported",
+            f"The engine of {target.name} does not repeat the prompt (echo); vLLM does.",
+            Reason.UNSUPPORTED,
+            "echo",
+        )
+    top = body.get("logprobs")
+    stream = bool(body.get("stream"))
+    if top is None:
+        return Call("/v1/completions", raw, stream)
+    if top == 0:
+        # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
+        raw = json.dumps({**body, "logprobs": 1}).encode()
+    return Call("/v1/completions", raw, stream, logprobs=CompletionLogprobs(top))
+
+
+def _is_read_apart(path: str, target: Target) -> bool:
+    return path == "/v1/chat/completions" and target.native_infill

@@ -1,0 +1,54 @@
+"""The parts of a row in the table of routes, and what its functions are given."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.gateway.call import Call
+from engine_host.gateway.directory import Target
+
+
+@dataclass(frozen=True)
+class Looked:
+    """A request that only looks: its path, query and headers, and the engines at that moment.
+
+    `starting` are the public model ids of engines that are on their way up. Of a field that a query or the
+    headers name twice, the last one counts.
+    """
+
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    targets: Sequence[Target]
+    starting: Sequence[str]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A request that an engine is to answer, read and checked: `raw` as the client wrote it, and `body`."""
+
+    path: str
+    raw: bytes
+    body: dict[str, Any]
+    target: Target
+    request_id: str
+
+    @property
+    def stream(self) -> bool:
+        """True if the client wants its answer as it is written."""
+        return bool(self.body.get("stream"))
+
+
+Look = Callable[[Looked], dict[str, Any]]
+"""A route of GET: returns its answer; raises EndpointError."""
+
+
+@dataclass(frozen=True)
+class Post:
+    """A route of POST: `check` refuses a body that no engine could read, `call` makes the engine's request.
+
+    Both raise EndpointError.
+    """
+
+    check: Callable[[dict[str, Any]], None]
+    call: Callable[[Asked], Call]

@@ -1,0 +1,64 @@
+"""The routes of the endpoint, a row each, and the errors for what is none."""
+
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.openai import bodies
+from engine_host.gateway.routes import calls, listed
+from engine_host.gateway.routes.rows import Look, Post
+from engine_host.protocol.errors import Reason
+
+POSTS = {
+    "/v1/chat/completions": Post(bodies.check_chat, calls.chat),
+    "/v1/completions": Post(bodies.check_completion, calls.completion),
+    "/v1/embeddings": Post(bodies.check_embeddings, calls.embeddings),
+    "/v1/responses": Post(bodies.check_responses, calls.agents),
+    "/v1/messages": Post(bodies.check_message, calls.agents),
+    "/v1/messages/count_tokens": Post(bodies.check_chat, calls.agents),
+}
+GETS: dict[str, Look] = {
+    "/health": listed.health,
+    "/v1/models": listed.models,
+}
+_GET_PREFIXES: dict[str, Look] = {
+    listed.MODEL_PREFIX: listed.one_model,
+}
+
+
+def post(method: str, path: str) -> Post | None:
+    """Return the route of POST at a path; raises EndpointError 405 for another method there."""
+    found = POSTS.get(path)
+    if found is not None:
+        _need(method, path, "POST")
+    return found
+
+
+def get(method: str, path: str) -> Look:
+    """Return the route of GET at a path; raises EndpointError 404 where there is none, and 405."""
+    found = GETS.get(path) or next(
+        (look for start, look in _GET_PREFIXES.items() if path.startswith(start) and path != start), None
+    )
+    if found is None:
+        raise _not_found(path)
+    _need(method, path, "GET", "HEAD")
+    return found
+
+
+def _need(method: str, path: str, *allowed: str) -> None:
+    if method not in allowed:
+        raise faults.EndpointError(
+            405,
+            "method_not_allowed",
+            f"{path} takes {allowed[0]}, not {method}.",
+            headers=(("allow", ", ".join(allowed)),),
+        )
+
+
+def _not_found(path: str) -> faults.EndpointError:
+    known = (*POSTS, *GETS)
+    meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
+    if meant is not None:
+        hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."
+    else:
+        hint = f" It answers {', '.join(sorted(known))}."
+    return faults.EndpointError(
+        404, "unknown_route", f"This endpoint has no {path[:200]}.{hint}", Reason.NOT_FOUND
+    )
