@@ -7,11 +7,14 @@ from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.plans import EngineKind
 
+_PROJECTORS = {"--mmproj", "-mm", "--mmproj-url", "-mmu"}
+
 
 def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target:
     """An engine as the endpoint sees it; `model` is None where its files could not be read."""
     of_vllm = engine.engine == EngineKind.VLLM
     tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
+    sees = model is not None and isinstance(model.info, CheckpointInfo) and model.info.images
     templated = model.info.tools if model and isinstance(model.info, GgufInfo) else of_vllm
     return Target(
         engine=engine.id,
@@ -30,6 +33,8 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
         native_infill=not of_vllm,
         usage_on_request=of_vllm,
+        # llama.cpp sees by a second file.
+        images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
         agent_routes=of_vllm,
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",

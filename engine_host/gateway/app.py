@@ -7,7 +7,7 @@ import secrets
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
-from urllib.parse import parse_qsl
+from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,6 +22,7 @@ from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_
 from engine_host.gateway.openai.listing import find
 from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
+from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Asked, Looked, Post
 
 _log = logging.getLogger(__name__)
@@ -123,21 +124,21 @@ class Gateway:
                 if page is not None:
                     send = readable_by(send, page)
                 # Who asks whether this is alive (a container, a proxy) has no key, and learns nothing else.
-                if _path(scope) == "/health" and not _has_key(headers, keys):
+                if _path(scope) in table.HEALTH and not _has_key(headers, keys):
                     answer = partial(send_json, status=200, body=b'{"status": "ok"}', request_id=request_id)
                     await answer(send)
                     return
                 check_key(headers, keys)
             answer = await self._route(scope, headers, receive, request_id)
         except faults.EndpointError as fault:
-            form = faults.form_of(_path(scope))
+            form = faults.form_of(_path(scope), headers)
             answer = partial(send_fault, fault=fault, request_id=request_id, form=form)
         except ClientGoneError:
             return
         except Exception:  # noqa: BLE001
             # Anybody's bytes come in here: what nobody foresaw still gets an error that SDKs read.
             _log.exception("%s %r (%s) could not be read", scope["method"], _path(scope), request_id)
-            form = faults.form_of(_path(scope))
+            form = faults.form_of(_path(scope), headers)
             answer = partial(send_fault, fault=faults.internal(), request_id=request_id, form=form)
         await answer(send)
 
@@ -151,8 +152,16 @@ class Gateway:
         if route is not None:
             return await self._ask(route, path, headers, receive, request_id)
         look = table.get(method, path)
-        query = dict(parse_qsl(scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True))
-        looked = Looked(path, query, headers, self._directory.targets(), tuple(self._directory.starting()))
+        body: Mapping[str, Any] = {}
+        if method == "POST":
+            held = self._bodies.part()
+            try:
+                body = parse_body(await read_body(receive, self._limits.body, held))
+            finally:
+                held.give_back()
+        query = query_of(scope.get("query_string", b""))
+        targets, starting = self._directory.targets(), tuple(self._directory.starting())
+        looked = Looked(path, query, headers, targets, starting, body)
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
     async def _ask(

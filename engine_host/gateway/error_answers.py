@@ -1,8 +1,9 @@
-"""Errors in the form that the client reads, OpenAI's or Anthropic's: our own and the engine's."""
+"""Errors in the form that the client reads, OpenAI's, Anthropic's or Ollama's: our own and the engine's."""
 
 import itertools
 import json
 import shlex
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
@@ -57,11 +58,19 @@ class Form(Enum):
 
     OPENAI = "openai"
     ANTHROPIC = "anthropic"
+    OLLAMA = "ollama"
 
 
-def form_of(path: str) -> Form:
-    """The form that the clients of a route read."""
-    return Form.ANTHROPIC if path.partition("/v1/")[2].partition("/")[0] == "messages" else Form.OPENAI
+_OLLAMA_PATHS = {"chat", "generate", "embed", "embeddings", "tags", "show", "version", "ps"}
+
+
+def form_of(path: str, headers: Mapping[str, str] | None = None) -> Form:
+    """The form that the clients of a route read; of the models' list its headers tell whose client asks."""
+    first = path.partition("/v1/")[2].partition("/")[0]
+    if first == "messages" or (first == "models" and "anthropic-version" in (headers or {})):
+        return Form.ANTHROPIC
+    is_ollamas = path.startswith("/api/") and path.removeprefix("/api/") in _OLLAMA_PATHS
+    return Form.OLLAMA if is_ollamas else Form.OPENAI
 
 
 @dataclass(eq=False)
@@ -107,11 +116,19 @@ class EndpointError(Exception):
 
     def encoded(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
         """The error object as JSON."""
-        body = self.body() if form is Form.OPENAI else self.anthropic_body(request_id)
+        if form is Form.ANTHROPIC:
+            body = self.anthropic_body(request_id)
+        elif form is Form.OLLAMA:
+            # Ollama's clients show `error` as a text; what programs look at stands beside it.
+            body = {"error": self.message, "code": self.code, "src": self.source}
+        else:
+            body = self.body()
         return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode()
 
     def frame(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
         """The error object as one frame of an event stream, for an answer that has already begun."""
+        if form is Form.OLLAMA:
+            return self.encoded(form) + b"\n"
         event = "error" if form is Form.ANTHROPIC else ""
         return sse.frame_of(self.encoded(form, request_id), event)
 

@@ -87,6 +87,7 @@ class CheckpointInfo:
     chat_template: str = ""
     fim_tokens: FimTokens | None = None
     embedding_only: bool = False
+    images: bool = False
     licence: str | None = None
 
     @property
@@ -198,6 +199,7 @@ def read_checkpoint(folder: Path) -> CheckpointInfo:
         chat_template=_chat_template(folder, tokenizer_config),
         fim_tokens=fim_tokens(folder / "tokenizer.json"),
         embedding_only=_embeds_only(names, architectures),
+        images=isinstance(config.get("vision_config"), dict),
         licence=_licence(folder / "README.md"),
     )
 

@@ -7,6 +7,11 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.protocol.errors import Reason
 
+_SAMPLING = (
+    "temperature", "top_p", "top_k", "min_p", "max_tokens", "stop", "seed", "frequency_penalty",
+    "presence_penalty", "logprobs", "top_logprobs", "response_format", "structured_outputs",
+)  # fmt: skip
+
 
 def model_entry(target: Target) -> dict[str, Any]:
     """One model as OpenAI's object plus vLLM's, llama.cpp's and llama-swap's names for the same facts."""
@@ -19,13 +24,6 @@ def model_entry(target: Target) -> dict[str, Any]:
         "quantization": target.quantization,
         "slots": target.slots,
     }
-    capabilities = ["completion", "chat"]
-    if target.tools:
-        capabilities.append("tool_use")
-    if target.fill_in_the_middle:
-        capabilities.append("fill_in_the_middle")
-    if target.embeddings:
-        capabilities = ["embeddings"]
     return {
         "id": target.name,
         "object": "model",
@@ -33,9 +31,43 @@ def model_entry(target: Target) -> dict[str, Any]:
         "owned_by": target.owned_by,
         "max_model_len": target.context,
         "context_length": target.context,
-        "capabilities": capabilities,
+        "capabilities": capabilities(target),
+        "architecture": {
+            "input_modalities": input_modalities(target),
+            "output_modalities": ["embeddings"] if target.embeddings else ["text"],
+        },
+        "supported_parameters": supported_parameters(target),
+        "status": {"value": "loaded"},
         "meta": {name: value for name, value in meta.items() if value is not None},
     }
+
+
+def capabilities(target: Target) -> list[str]:
+    """Name what a model can be asked for here."""
+    if target.embeddings:
+        return ["embeddings"]
+    if target.tokens_only:
+        return ["completion"]
+    found = ["completion", "chat"]
+    if target.tools:
+        found.append("tool_use")
+    if target.images:
+        found.append("vision")
+    if target.fill_in_the_middle:
+        found.append("fill_in_the_middle")
+    return found
+
+
+def input_modalities(target: Target) -> list[str]:
+    """Name what a request may hold, in OpenRouter's and llama.cpp's words."""
+    return ["text", "image"] if target.images else ["text"]
+
+
+def supported_parameters(target: Target) -> list[str]:
+    """Name the fields of a request that the model heeds, in OpenRouter's words."""
+    if target.embeddings:
+        return []
+    return [*_SAMPLING, *(("tools", "tool_choice") if target.tools else ())]
 
 
 def model_list(targets: Sequence[Target]) -> dict[str, Any]:

@@ -1,11 +1,27 @@
-"""The routes that look at the engines: the models, each of them, and whether anything can answer."""
+"""The routes that look at the engines, in the form that each client reads: what runs, and what it can do."""
 
+from collections.abc import Mapping
 from typing import Any
+from urllib.parse import parse_qsl
 
+from engine_host.gateway.error_answers import invalid
+from engine_host.gateway.listing import anthropic, codex, lm_studio, ollama
+from engine_host.gateway.listing import props as llamacpp
 from engine_host.gateway.openai.listing import find, model_entry, model_list
 from engine_host.gateway.routes.rows import Looked
 
 MODEL_PREFIX = "/v1/models/"
+LM_STUDIO_PREFIX = "/api/v0/models/"
+_MOST_FIELDS = 64
+
+
+def query_of(text: bytes) -> Mapping[str, str]:
+    """Return the fields after a path's question mark. Raises EndpointError(400) for too many."""
+    try:
+        pairs = parse_qsl(text.decode("latin-1"), keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise invalid(f"The address holds more than {_MOST_FIELDS} fields.") from error
+    return dict(pairs)
 
 
 def health(looked: Looked) -> dict[str, Any]:
@@ -16,10 +32,61 @@ def health(looked: Looked) -> dict[str, Any]:
 
 
 def models(looked: Looked) -> dict[str, Any]:
-    """List the models that run."""
+    """List the models that run: for Codex, for Anthropic's clients, and for all others."""
+    if "client_version" in looked.query:
+        return codex.model_list(looked.targets)
+    if anthropic.is_asked_for(looked.headers, looked.query):
+        return anthropic.model_list(looked.targets, looked.query)
     return model_list(looked.targets)
 
 
 def one_model(looked: Looked) -> dict[str, Any]:
     """Tell of one model; raises EndpointError 404 for one that does not run."""
-    return model_entry(find(looked.targets, looked.path.removeprefix(MODEL_PREFIX)))
+    target = find(looked.targets, looked.path.removeprefix(MODEL_PREFIX))
+    if anthropic.is_asked_for(looked.headers, looked.query):
+        return anthropic.model_entry(target)
+    return model_entry(target)
+
+
+def props(looked: Looked) -> dict[str, Any]:
+    """Tell llama.cpp's properties of a model, without path and template; raises EndpointError 404."""
+    return llamacpp.props(looked.targets, looked.query.get("model"))
+
+
+def lm_studio_models(looked: Looked) -> dict[str, Any]:
+    """List the models as LM Studio does."""
+    return lm_studio.model_list(looked.targets)
+
+
+def lm_studio_model(looked: Looked) -> dict[str, Any]:
+    """Tell of one model as LM Studio does; raises EndpointError 404."""
+    return lm_studio.model_entry(find(looked.targets, looked.path.removeprefix(LM_STUDIO_PREFIX)))
+
+
+def lm_studio_models_v1(looked: Looked) -> dict[str, Any]:
+    """List the models as LM Studio's newer interface does."""
+    return lm_studio.model_list_v1(looked.targets)
+
+
+def ollama_version(looked: Looked) -> dict[str, Any]:
+    """Tell which version of Ollama's API is spoken."""
+    return ollama.version()
+
+
+def ollama_tags(looked: Looked) -> dict[str, Any]:
+    """List the models as Ollama does."""
+    return ollama.tags(looked.targets)
+
+
+def ollama_running(looked: Looked) -> dict[str, Any]:
+    """List the models as Ollama lists those that are loaded."""
+    return ollama.running(looked.targets)
+
+
+def ollama_show(looked: Looked) -> dict[str, Any]:
+    """Tell of one model as Ollama does; raises EndpointError 400, 404."""
+    # Older clients write `name`.
+    name = looked.body.get("model") or looked.body.get("name")
+    if not isinstance(name, str):
+        raise invalid("model must be a text: the name of a model that runs.", param="model")
+    return ollama.show(ollama.named(looked.targets, name))

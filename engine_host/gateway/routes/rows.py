@@ -1,7 +1,7 @@
 """The parts of a row in the table of routes, and what its functions are given."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from engine_host.gateway.call import Call
@@ -13,7 +13,7 @@ class Looked:
     """A request that only looks: its path, query and headers, and the engines at that moment.
 
     `starting` are the public model ids of engines that are on their way up. Of a field that a query or the
-    headers name twice, the last one counts.
+    headers name twice, the last one counts. `body` is empty but for a question that is posted.
     """
 
     path: str
@@ -21,6 +21,7 @@ class Looked:
     headers: Mapping[str, str]
     targets: Sequence[Target]
     starting: Sequence[str]
+    body: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -16,10 +16,24 @@ POSTS = {
 }
 GETS: dict[str, Look] = {
     "/health": listed.health,
+    "/v1/health": listed.health,
     "/v1/models": listed.models,
+    "/models": listed.models,
+    "/props": listed.props,
+    "/api/v0/models": listed.lm_studio_models,
+    "/api/v1/models": listed.lm_studio_models_v1,
+    "/api/version": listed.ollama_version,
+    "/api/tags": listed.ollama_tags,
+    "/api/ps": listed.ollama_running,
 }
+POSTED_GETS: dict[str, Look] = {
+    "/api/show": listed.ollama_show,
+}
+"""Questions that only look, and are posted all the same."""
+HEALTH = {path for path, look in GETS.items() if look is listed.health}
 _GET_PREFIXES: dict[str, Look] = {
     listed.MODEL_PREFIX: listed.one_model,
+    listed.LM_STUDIO_PREFIX: listed.lm_studio_model,
 }
 
 
@@ -32,7 +46,10 @@ def post(method: str, path: str) -> Post | None:
 
 
 def get(method: str, path: str) -> Look:
-    """Return the route of GET at a path; raises EndpointError 404 where there is none, and 405."""
+    """Return the route that looks at a path; raises EndpointError 404 where there is none, and 405."""
+    if path in POSTED_GETS:
+        _need(method, path, "POST")
+        return POSTED_GETS[path]
     found = GETS.get(path) or next(
         (look for start, look in _GET_PREFIXES.items() if path.startswith(start) and path != start), None
     )
@@ -53,7 +70,7 @@ def _need(method: str, path: str, *allowed: str) -> None:
 
 
 def _not_found(path: str) -> faults.EndpointError:
-    known = (*POSTS, *GETS)
+    known = (*POSTS, *GETS, *POSTED_GETS)
     meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
     if meant is not None:
         hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."

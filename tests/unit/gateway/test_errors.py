@@ -356,6 +356,9 @@ def test_models_tell_only_what_is_known(world: Any) -> None:
         "max_model_len": 4096,
         "context_length": 4096,
         "capabilities": ["completion", "chat"],
+        "architecture": {"input_modalities": ["text"], "output_modalities": ["text"]},
+        "supported_parameters": plain["supported_parameters"],
+        "status": {"value": "loaded"},
         "meta": {"n_ctx": 4096, "slots": 2},
     }
     assert big["capabilities"] == ["completion", "chat", "tool_use", "fill_in_the_middle"]
