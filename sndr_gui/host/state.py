@@ -11,7 +11,6 @@ from engine_host.protocol.engines import (
     EnginePage,
     EngineState,
     Request,
-    RequestPage,
     RequestState,
     ServerPage,
 )
@@ -46,22 +45,13 @@ from engine_host.protocol.patches import EnginePatches, ProcessPatches
 from engine_host.protocol.plans import Finding, Setting
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Sample
+from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES, EngineChoice
 
 # What the host keeps of the past, a window keeps of it too, however long it is open.
 RECENT_REQUESTS = 200
 RECENT_JOBS = 200
 RECENT_ENGINES = 20
 MOST_SERIES = 500
-LIVE_STATES = frozenset(
-    {
-        EngineState.PREPARING,
-        EngineState.STARTING,
-        EngineState.READY,
-        EngineState.BUSY,
-        EngineState.DRAINING,
-        EngineState.STOPPING,
-    }
-)
 OPEN_REQUESTS = frozenset({RequestState.WAITING, RequestState.PREFILL, RequestState.DECODE})
 
 
@@ -77,7 +67,7 @@ class Snapshot:
     models: ModelPage
     servers: ServerPage
     settings: SettingPage
-    requests: RequestPage | None = None
+    requests: tuple[Request, ...] = ()
 
 
 class HostState(QObject):
@@ -85,7 +75,7 @@ class HostState(QObject):
 
     Signals:
         host_changed, engines_changed, jobs_changed, models_changed, servers_changed, settings_changed:
-            that part is new
+            that part is new; of the engines also which one is chosen
         request_changed: a Request that moved on
         sampled: a Sample
         logged: new LogLines
@@ -118,6 +108,7 @@ class HostState(QObject):
         self.closing = False
         self.host: HostInfo | None = None
         self.engines: dict[str, Engine] = {}
+        self._choice = EngineChoice()
         self.jobs: dict[str, Job] = {}
         self.models: ModelPage | None = None
         self.servers: ServerPage | None = None
@@ -130,17 +121,37 @@ class HostState(QObject):
 
     @property
     def engine(self) -> Engine | None:
-        """The engine that matters: the one that runs, or else the newest that ended."""
-        live = [engine for engine in self.engines.values() if engine.state in LIVE_STATES]
-        if live:
-            return max(live, key=lambda engine: engine.created_at)
-        return max(self.engines.values(), key=lambda engine: engine.created_at, default=None)
+        """The engine that the window is about: the chosen one, which may have ended."""
+        return self.engines.get(self._choice.id)
 
     @property
     def running(self) -> Engine | None:
-        """The engine that runs, if one does."""
+        """The engine that the window is about, while it runs."""
         engine = self.engine
         return engine if engine is not None and engine.state in LIVE_STATES else None
+
+    @property
+    def live(self) -> tuple[Engine, ...]:
+        """Every engine that runs, the one that was started first at the top."""
+        live = (engine for engine in self.engines.values() if engine.state in LIVE_STATES)
+        return tuple(sorted(live, key=lambda engine: (engine.created_at, engine.id)))
+
+    @property
+    def holders(self) -> tuple[tuple[str, bool], ...]:
+        """The engines that hold memory, and whether each is ready: another value when what is free is."""
+        return tuple((engine.id, engine.state not in STARTING_STATES) for engine in self.live)
+
+    def live_named(self, name: str) -> Engine | None:
+        """The newest engine that runs under this public name."""
+        return next((engine for engine in reversed(self.live) if engine.name == name), None)
+
+    def choose(self, engine: Engine) -> None:
+        """Be about this engine from now on."""
+        before = self._choice.id
+        self._choice.choose(engine)
+        self._choice.settle(self.engines)
+        if self._choice.id != before:
+            self.engines_changed.emit()
 
     @property
     def outlives_window(self) -> bool:
@@ -193,8 +204,9 @@ class HostState(QObject):
         self.engines = {engine.id: engine for engine in snapshot.engines.engines}
         self.jobs = {job.id: job for job in snapshot.jobs.jobs}
         self.models, self.servers, self.settings = snapshot.models, snapshot.servers, snapshot.settings
-        requests = snapshot.requests.requests if snapshot.requests else ()
-        self.requests = {request.id: request for request in reversed(requests)}
+        self._choice.settle(self.engines)
+        oldest_first = sorted(snapshot.requests, key=lambda request: request.created_at)
+        self.requests = {request.id: request for request in oldest_first[-RECENT_REQUESTS:]}
         self.host_changed.emit()
         self.settings_changed.emit()
         self.models_changed.emit()
@@ -265,6 +277,7 @@ class HostState(QObject):
             ended = [one for one in self.engines.values() if one.state not in LIVE_STATES]
             for old in sorted(ended, key=lambda one: one.created_at)[:-RECENT_ENGINES]:
                 del self.engines[old.id]
+        self._choice.settle(self.engines)
         self.engines_changed.emit()
 
     def set_job(self, job: Job) -> None:

@@ -97,9 +97,9 @@ class InstallationsModel(QObject):
         return None if one.present else one
 
     def user(self, wanted: str) -> Engine | None:
-        """Return the engine that runs from an environment."""
-        engine = self.session.state.running
-        return engine if engine is not None and engine.plan.installation == wanted else None
+        """Return an engine that runs from an environment."""
+        live = self.session.state.live
+        return next((engine for engine in live if engine.plan.installation == wanted), None)
 
     def job(self, wanted: str) -> Job | None:
         """Return the job on an environment that is under way, or that failed last."""

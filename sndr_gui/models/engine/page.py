@@ -10,15 +10,14 @@ from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.errors import Problem
 from engine_host.protocol.patches import EnginePatches
 from engine_host.protocol.plans import EngineKind
+from sndr_gui.host.choice import LIVE_STATES, STARTING_STATES
 from sndr_gui.host.session import Session
-from sndr_gui.host.state import LIVE_STATES
 from sndr_gui.kit import formats
 from sndr_gui.models.engine import cards as engine_cards
 from sndr_gui.models.engine.cards import LatencyRow, Speculation
 from sndr_gui.models.engine.metrics import EngineMetrics, Metric
 from sndr_gui.models.engine.start import (
     SERVING,
-    STARTING,
     STATE_WORDS,
     PageMode,
     StageRow,
@@ -34,7 +33,6 @@ from sndr_gui.models.monitor.lines import Line
 from sndr_gui.models.patches.outcomes import REASONS, ProcessCard, process_cards, process_name
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
-from sndr_gui.models.window.stop_engine import StopEngine
 
 _SERIES = {
     "prefill_rate": "Prefill",
@@ -65,15 +63,14 @@ class StageSpan:
 
 
 class EngineModel(LiveModel):
-    """The model of Engine: the newest engine, or the one that was chosen."""
+    """The model of Engine: the chosen engine, be it a start that failed."""
 
     def __init__(self, session: Session, actions: Actions, home: HomeModel) -> None:
         super().__init__()
         self.session, self.actions, self.home = session, actions, home
-        self._chosen = ""
-        self.trends = Trends(session, tuple(_SERIES), lambda: self.engine)
+        self.trends = Trends(session, tuple(_SERIES))
         self.metrics = EngineMetrics(session, self.trends)
-        self.stopping = StopEngine(session, actions)
+        self.stopping = home.stopping
         state = session.state
         for signal in (
             state.host_changed,
@@ -95,23 +92,20 @@ class EngineModel(LiveModel):
         return tuple(sorted(known, key=lambda engine: -engine.created_at))
 
     def choose(self, engine_id: str) -> None:
-        """Look at another start; the empty name follows the newest."""
-        newest = self.session.state.engine
-        self._chosen = "" if newest is not None and newest.id == engine_id else engine_id
-        self.stopping.forget()
-        self.trends.follow()
-        self.changed.emit()
+        """Look at another start, here and on every page."""
+        if (engine := self.session.state.engines.get(engine_id)) is not None:
+            self.session.state.choose(engine)
 
     @property
     def engine(self) -> Engine | None:
         """The engine on the page."""
-        state = self.session.state
-        return state.engines.get(self._chosen) or state.engine
+        return self.session.state.engine
 
     @property
-    def newest(self) -> bool:
-        """True when the engine on the page is the one that the other pages show."""
-        return self.engine is self.session.state.engine
+    def can_relaunch(self) -> bool:
+        """True when the engine on the page runs, or failed and none took its place."""
+        engine = self.engine
+        return engine is not None and (self.is_live or self.session.state.live_named(engine.name) is None)
 
     @property
     def is_live(self) -> bool:
@@ -173,7 +167,7 @@ class EngineModel(LiveModel):
         engine = self.engine
         if engine is None:
             return ""
-        if engine.state in STARTING:
+        if engine.state in STARTING_STATES:
             return f"Starting {engine.name}"
         if engine.state is EngineState.FAILED and engine.ready_at is not None:
             return f"Ready after {formats.duration(engine.ready_at - engine.created_at)}, ended later"
@@ -187,7 +181,7 @@ class EngineModel(LiveModel):
     def start_age(self) -> str:
         """The time that a start under way has taken."""
         engine = self.engine
-        if engine is None or engine.state not in STARTING:
+        if engine is None or engine.state not in STARTING_STATES:
             return ""
         return formats.duration(time.time() - engine.created_at)
 

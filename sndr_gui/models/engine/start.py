@@ -7,6 +7,7 @@ from enum import StrEnum
 
 from engine_host.protocol.engines import Engine, EngineState, StageTime
 from engine_host.protocol.plans import EngineKind, ServerChoice
+from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.connection import Phase
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
@@ -27,7 +28,6 @@ STATE_WORDS = {
     EngineState.FAILED: "Failed",
     EngineState.UNLOADED: "Stopped",
 }
-STARTING = (EngineState.PREPARING, EngineState.STARTING)
 SERVING = (EngineState.READY, EngineState.BUSY)
 ENDING = (EngineState.DRAINING, EngineState.STOPPING)
 
@@ -51,7 +51,7 @@ def page_mode(session: Session, engine: Engine | None) -> PageMode:
         return PageMode.CONNECTING if starts else PageMode.LOST
     if engine is None:
         return PageMode.EMPTY
-    if engine.state in STARTING:
+    if engine.state in STARTING_STATES:
         return PageMode.STARTING
     if engine.state in ENDING:
         return PageMode.STOPPING

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from PySide6.QtCore import QObject, Signal
 
@@ -21,9 +21,7 @@ _STEP = 1.0
 
 
 class Trends(QObject):
-    """Some series of one engine, such as `decode_rate`; times in seconds since the epoch.
-
-    Without `chosen` it is the engine that matters, `HostState.engine`.
+    """Some series of the chosen engine, such as `decode_rate`; times in seconds since the epoch.
 
     Signals:
         changed: a sample came, or the past was read
@@ -31,12 +29,9 @@ class Trends(QObject):
 
     changed = Signal()
 
-    def __init__(
-        self, session: Session, names: tuple[str, ...], chosen: Callable[[], Engine | None] | None = None
-    ) -> None:
+    def __init__(self, session: Session, names: tuple[str, ...]) -> None:
         super().__init__()
         self.session = session
-        self._chosen = chosen
         # Steps as the host's own history has them: before and after the window came, a graph looks the same.
         self._lines = {name: Line(name, "", "", "", peaks=True) for name in names}
         self._of = ""
@@ -47,7 +42,7 @@ class Trends(QObject):
     @property
     def engine(self) -> Engine | None:
         """The engine whose series these are."""
-        return self._chosen() if self._chosen is not None else self.session.state.engine
+        return self.session.state.engine
 
     def points(self, name: str) -> Points:
         """Return the points of one series; a gap is None."""

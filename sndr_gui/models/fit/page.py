@@ -63,7 +63,7 @@ class FitModel(QObject):
         self.presets: PresetPage | None = None
         self.hub: HubPage | None = None
         self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
-        self._engine: tuple[str, str] | None = None
+        self._engine: tuple[tuple[str, bool], ...] = ()
         self._reload_throttle = Throttle(self, _SETTLED_MS, self._read_again)
         self.reading = False
         self.hub_problem: Problem | None = None
@@ -95,8 +95,7 @@ class FitModel(QObject):
 
     def _on_engine(self) -> None:
         """Another engine, or another state of it: what is free changed, and perhaps a start is compared."""
-        engine = self.session.state.running
-        now = (engine.id, engine.state.value) if engine is not None else None
+        now = self.session.state.holders
         if now != self._engine:
             self._engine = now
             self._reload_throttle.trigger()
@@ -384,16 +383,15 @@ class FitModel(QObject):
     @property
     def measured_speed(self) -> float | None:
         """The decode rate of the engine that runs this model now; None where nothing was measured."""
-        engine = self.session.state.running
-        if engine is None or engine.readings is None:
+        if not self.form.here:
             return None
-        mine = {engine.plan.model, engine.plan.model_path}
-        same = (
-            self.form.preset == engine.plan.preset
-            if self.form.source is ModelSource.PRESET
-            else self.form.name in mine
-        )
-        return (engine.readings.decode_rate or None) if same and self.form.here else None
+        for engine in reversed(self.session.state.live):
+            mine = {engine.plan.model, engine.plan.model_path}
+            by_preset = self.form.source is ModelSource.PRESET
+            same = self.form.preset == engine.plan.preset if by_preset else self.form.name in mine
+            if same and engine.readings is not None and engine.readings.decode_rate:
+                return engine.readings.decode_rate
+        return None
 
     def reported_speeds(self) -> tuple[tuple[str, str, str], ...]:
         """Return the speeds that the catalogue has for this model: value, conditions, and who measured it."""

@@ -42,8 +42,8 @@ class MachinePart:
         return "  ·  ".join(line.replace(" ", "\u00a0") for line in lines)
 
 
-def gpu_part(gpu: Gpu, used: float | None, engine: str) -> MachinePart:
-    """Return one GPU; `used` is the newest measurement, `engine` the one of ours that runs."""
+def gpu_part(gpu: Gpu, used: float | None, engines: tuple[str, ...]) -> MachinePart:
+    """Return one GPU; `used` is the newest measurement, `engines` those of ours that run on this machine."""
     taken = used if used is not None else gpu.memory_used
     lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
     lines += [
@@ -52,8 +52,8 @@ def gpu_part(gpu: Gpu, used: float | None, engine: str) -> MachinePart:
     ]
     if not gpu.holders and taken > 0.02 * gpu.memory_total:
         lines.append("The driver does not report which process uses it.")
-    if engine:
-        lines.append(f"{engine} is running, and stops before another engine starts.")
+    if engines:
+        lines.append(f"Engines of this program that run: {', '.join(engines)}.")
     if gpu.compute_capability:
         lines.append(f"Compute capability {gpu.compute_capability}")
     value = formats.used_of(taken, gpu.memory_total)
@@ -137,9 +137,9 @@ class MachineModel(QObject):
         host = self.host
         if host is None:
             return ()
-        state, running = self._session.state, self._session.state.running
-        name = running.name if running is not None else ""
-        parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), name) for gpu in host.gpus]
+        state = self._session.state
+        names = tuple(engine.name for engine in state.live)
+        parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), names) for gpu in host.gpus]
         if not host.gpus:
             why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
             parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the CPU."))

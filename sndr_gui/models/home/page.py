@@ -182,7 +182,7 @@ class HomeModel(LiveModel):
         page = self.session.state.servers
         if page is None:
             return ()
-        runs = self.session.state.running
+        runs = {engine.server for engine in self.session.state.live}
         rows = []
         for server in page.servers:
             if server.choice is ServerChoice.OWN and not server.present and server.problem is None:
@@ -198,12 +198,12 @@ class HomeModel(LiveModel):
         return tuple(rows)
 
     @staticmethod
-    def _server_state(server: ServerInfo, page: ServerPage, runs: Engine | None) -> tuple[str, str]:
+    def _server_state(server: ServerInfo, page: ServerPage, runs: set[ServerChoice]) -> tuple[str, str]:
         if not server.present:
             return "not installed", "muted"
         if server.problem is not None:
             return "does not work", "bad"
-        if runs is not None and runs.server is server.choice:
+        if server.choice in runs:
             return "running", "good"
         return ("next start", "accent") if page.next_start is server.choice else ("ready", "muted")
 

@@ -257,11 +257,14 @@ class LaunchModel(PlannedForm):
     @property
     def measured(self) -> float | None:
         """Tokens a second that the engine measures right now, when it runs what is chosen."""
-        engine, subject = self.session.state.running, self.subject
-        if engine is None or subject is None or engine.readings is None:
+        subject = self.subject
+        if subject is None:
             return None
-        mine = engine.plan.preset == subject.id if subject.is_preset else engine.plan.model == subject.id
-        return (engine.readings.decode_rate or None) if mine else None
+        for engine in reversed(self.session.state.live):
+            mine = engine.plan.preset if subject.is_preset else engine.plan.model
+            if mine == subject.id and engine.readings is not None and engine.readings.decode_rate:
+                return engine.readings.decode_rate
+        return None
 
     @property
     def told(self) -> bool:

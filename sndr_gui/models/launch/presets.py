@@ -91,8 +91,7 @@ class LaunchPresets(QObject):
 
     def _on_engines(self) -> None:
         # What an engine holds is free again when it ends, and taken when it is ready.
-        running = self._session.state.running
-        now = (running.id, running.state) if running is not None else None
+        now = self._session.state.holders
         if now != self._running:
             self._running = now
             self._stale = True

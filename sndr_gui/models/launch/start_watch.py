@@ -5,11 +5,11 @@ from __future__ import annotations
 from PySide6.QtCore import QObject, Signal
 
 from engine_host.protocol.engines import Engine, EngineState
+from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.state import HostState
 from sndr_gui.models.engine.start import StageRow, stage_rows
 from sndr_gui.models.window.actions import Actions
 
-_UNDER_WAY = (EngineState.PREPARING, EngineState.STARTING)
 _ANSWERS = (EngineState.READY, EngineState.BUSY)
 
 
@@ -26,18 +26,17 @@ class StartWatch(QObject):
         super().__init__()
         self._state, self._actions = state, actions
         self._started = ""
-        self._answering = ""
+        self._answering: tuple[str, ...] = ()
         self.shown = False
         actions.started.connect(self._on_started)
         state.engines_changed.connect(self._on_engines)
 
     def _on_started(self) -> None:
-        engine = self._state.running
+        engine = self._state.engine
         self._started = engine.id if engine is not None and self.shown else ""
 
     def _on_engines(self) -> None:
-        running = self._state.running
-        answering = running.id if running is not None and running.state in _ANSWERS else ""
+        answering = tuple(engine.id for engine in self._state.live if engine.state in _ANSWERS)
         if answering != self._answering:
             self._answering = answering
             self.settled.emit()
@@ -53,7 +52,7 @@ class StartWatch(QObject):
     def starting(self) -> Engine | None:
         """The engine that is being started."""
         engine = self._state.running
-        return engine if engine is not None and engine.state in _UNDER_WAY else None
+        return engine if engine is not None and engine.state in STARTING_STATES else None
 
     @property
     def replaces(self) -> str:

@@ -16,23 +16,26 @@ class SummaryReader(QObject):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self._session = session
-        self._asked = ""
+        self._asked: set[str] = set()
         session.state.engines_changed.connect(self._on_engine)
         session.connection.changed.connect(self._on_link)
 
     def _on_link(self) -> None:
         if not self._session.connection.connected:
-            self._asked = ""
+            self._asked.clear()
         self._on_engine()
 
     def _on_engine(self) -> None:
-        engine = self._session.state.engine
-        if engine is None or not self._session.connection.connected:
+        state = self._session.state
+        if not self._session.connection.connected:
             return
-        if engine.engine != EngineKind.VLLM or engine.id == self._asked:
-            return
-        self._asked = name = engine.id
+        self._asked &= state.engines.keys()
+        for engine in (*state.live, *([state.engine] if state.engine is not None else [])):
+            if engine.engine == EngineKind.VLLM and engine.id not in self._asked:
+                self._asked.add(engine.id)
+                self._read(engine.id)
 
+    def _read(self, name: str) -> None:
         async def work(client: AsyncControlClient) -> None:
             self._session.state.set_applies(await client.call(ops.ENGINE_PATCHES, id=name))
 

@@ -67,6 +67,19 @@ class Actions(QObject):
         """Return True while this command was sent and not yet answered."""
         return name in self._pending
 
+    def stopping(self, engine: Engine | None) -> bool:
+        """Return True while this engine's stop was sent and not yet answered."""
+        return engine is not None and self.pending(f"stop {engine.id}")
+
+    def relaunching(self, engine: Engine | None) -> bool:
+        """Return True while this engine is being started again."""
+        return engine is not None and self.pending(f"relaunch {engine.id}")
+
+    @property
+    def starting(self) -> bool:
+        """True while a start was sent and not yet answered."""
+        return any(name.partition(" ")[0] in ("start", "relaunch") for name in self._pending)
+
     def demo_model(self) -> ModelFile | None:
         """Return the bundled model."""
         page = self._session.state.models
@@ -121,7 +134,7 @@ class Actions(QObject):
                     raise
                 await self._start(client, await client.call(ops.PLAN, request_of(engine)))
 
-        self._send("relaunch", work)
+        self._send(f"relaunch {engine.id}", work)
 
     async def _start(self, client: AsyncControlClient, plan: LaunchPlan, consent: str | None = None) -> None:
         if not plan.startable:
@@ -140,6 +153,8 @@ class Actions(QObject):
             self.consent_wanted.emit()
             return
         self._session.state.set_engine(engine)
+        # Whoever starts an engine wants to see it.
+        self._session.state.choose(engine)
         self.started.emit()
 
     def stop(self, engine: Engine, now: bool = False) -> None:
@@ -148,7 +163,7 @@ class Actions(QObject):
         async def work(client: AsyncControlClient) -> None:
             self._session.state.set_engine(await client.call(ops.STOP, StopEngine(now=now), id=engine.id))
 
-        self._send("stop", work)
+        self._send(f"stop {engine.id}", work)
 
     def build(self, backend: Backend = Backend.AUTO) -> None:
         """Build the engine for this machine."""

@@ -44,7 +44,7 @@ class StartCard(Card):
         set_text(self._age, model.start_age)
         self._age.setVisible(starting)
         engine = model.engine
-        cancelling = model.actions.pending("stop") or (
+        cancelling = model.actions.stopping(engine) or (
             engine is not None and model.actions.pending(f"cancel {engine.job}")
         )
         self.cancel.setText("Cancelling…" if cancelling else "Cancel")

@@ -245,12 +245,12 @@ class EngineView(Page):
         self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
         connected = model.session.connection.connected
-        self._refresh_stop(mode == "stopping" or model.actions.pending("stop"))
+        self._refresh_stop(mode == "stopping" or model.actions.stopping(model.engine))
         self.stop.setVisible(running)
-        relaunching = model.actions.pending("relaunch")
-        question = model.stopping.relaunch_question
+        relaunching = model.actions.relaunching(model.engine)
+        question = model.stopping.relaunch_question(model.engine)
         self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
-        self.relaunch.setVisible(running or (mode == "failed" and model.newest))
+        self.relaunch.setVisible(running or (mode == "failed" and model.can_relaunch))
         self.relaunch.setEnabled(connected and not relaunching)
         self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{model.command}"))
         self.chat.setVisible(mode == "running")
@@ -258,7 +258,8 @@ class EngineView(Page):
 
     def _refresh_stop(self, stopping: bool) -> None:
         model = self.model
-        self.stop.show_state(model.stopping.question, stopping, model.session.connection.connected)
+        question = model.stopping.question(model.engine)
+        self.stop.show_state(question, stopping, model.session.connection.connected)
         if model.engine is not None:
             self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
 

@@ -107,11 +107,11 @@ class HomeView(Page):
     def _refresh_buttons(self, mode: str) -> None:
         model = self.model
         connected = model.session.connection.connected
-        stopping = mode == "stopping" or model.actions.pending("stop")
-        self.stop.show_state(model.stopping.question, stopping, connected)
+        stopping = mode == "stopping" or model.actions.stopping(model.engine)
+        self.stop.show_state(model.stopping.question(model.engine), stopping, connected)
         self.stop.setVisible(mode in ("running", "stopping"))
-        relaunching = model.actions.pending("relaunch")
-        question = model.stopping.relaunch_question
+        relaunching = model.actions.relaunching(model.engine)
+        question = model.stopping.relaunch_question(model.engine)
         self.relaunch.setText("Relaunching…" if relaunching else question or "Relaunch")
         self.relaunch.setVisible(mode in ("running", "stopping", "failed"))
         self.relaunch.setEnabled(connected and not relaunching)

@@ -94,8 +94,8 @@ class StartCard(Card):
             return
         set_text(self.title, f"Starting {engine.name}")
         set_text(self._age, self._model.start_age)
-        cancelling = self._model.actions.pending(f"cancel {engine.job}") or self._model.actions.pending(
-            "stop"
+        cancelling = self._model.actions.pending(f"cancel {engine.job}") or self._model.actions.stopping(
+            engine
         )
         self.cancel.setText("Cancelling…" if cancelling else "Cancel")
         self.cancel.setEnabled(not cancelling)

@@ -41,7 +41,7 @@ class StartBar(Card):
         """Show whether the plan can start, or how far its start is."""
         model = self._model
         engine = model.watch.starting
-        sending = model.actions.pending("start") or model.actions.pending("relaunch")
+        sending = model.actions.starting
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
         self.start.setText(f"Starting…{age}" if engine or sending else "Start")
         self.start.setEnabled(model.can_start)
@@ -137,7 +137,7 @@ class OutcomeCard(Card):
                 self.failure.show_problem(latest.problem, latest.last_lines)
             else:
                 self.failure.show_sentence(f"{latest.name} failed.", "", latest.last_lines)
-            sending = model.actions.pending("start") or model.actions.pending("relaunch")
+            sending = model.actions.starting
             self.again.setEnabled(not sending and model.session.connection.connected)
             return
         took = latest.verified.ready_after if latest.verified else None

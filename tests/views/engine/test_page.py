@@ -252,7 +252,7 @@ async def test_stop_asks_once_more_while_requests_run(stage: Stage) -> None:
     await stage.until(lambda: ("DELETE", "/v1/engines/engine-1", None) in stage.host.received)
     await stage.until(lambda: page.stop.text() == "Stopping…")
     assert not page.stop.isEnabled()
-    await stage.until(lambda: not page.model.actions.pending("stop"))
+    await stage.until(lambda: not page.model.actions.pending("stop engine-1"))
 
 
 async def test_relaunch_keeps_its_keys(stage: Stage, qtbot: QtBot) -> None:

@@ -43,7 +43,7 @@ async def test_stop_from_the_palette_asks_on_every_page(stage: Stage) -> None:
     assert STOPPED not in stage.host.received
     answer(stage, "Stop anyway").click()
     await stage.until(lambda: STOPPED in stage.host.received)
-    await stage.until(lambda: not stage.pages.actions.pending("stop"))
+    await stage.until(lambda: not stage.pages.actions.pending("stop engine-1"))
     assert not stage.window.toasts.shown
 
 
@@ -59,7 +59,7 @@ async def test_a_relaunch_cuts_nothing_off_unasked(stage: Stage, twice: bool) ->
     else:
         answer(stage, "Relaunch anyway").click()
     await stage.until(lambda: stage.host.sent("POST", "/v1/engines"))
-    await stage.until(lambda: not stage.pages.actions.pending("relaunch"))
+    await stage.until(lambda: not stage.pages.actions.pending("relaunch engine-1"))
     assert not stage.window.toasts.shown
 
 
@@ -67,12 +67,12 @@ async def test_the_answer_in_the_notice_outlasts_the_question_in_the_button(stag
     await answering(stage, "monitor")
     home = stage.pages.home
     home.stop()
-    assert home.stopping.question
+    assert home.stopping.question(stage.state.engine)
     home.stopping._forget.timeout.emit()
-    assert not home.stopping.question
+    assert not home.stopping.question(stage.state.engine)
     answer(stage, "Stop anyway").click()
     await stage.until(lambda: STOPPED in stage.host.received)
-    await stage.until(lambda: not stage.pages.actions.pending("stop"))
+    await stage.until(lambda: not stage.pages.actions.pending("stop engine-1"))
 
 
 async def test_an_idle_engine_is_stopped_at_once(stage: Stage) -> None:
@@ -80,5 +80,5 @@ async def test_an_idle_engine_is_stopped_at_once(stage: Stage) -> None:
     await stage.until(lambda: stage.state.running)
     chosen(stage, "stop sndr")
     await stage.until(lambda: STOPPED in stage.host.received)
-    await stage.until(lambda: not stage.pages.actions.pending("stop"))
+    await stage.until(lambda: not stage.pages.actions.pending("stop engine-1"))
     assert not stage.window.toasts.shown

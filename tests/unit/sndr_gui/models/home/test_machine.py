@@ -19,18 +19,18 @@ def gpu(*holders: GpuHolder) -> Gpu:
 
 
 def test_a_gpu_names_who_holds_it() -> None:
-    part = gpu_part(gpu(GpuHolder(pid=7, name="Xorg", memory=GIB), GpuHolder(pid=8)), None, "")
+    part = gpu_part(gpu(GpuHolder(pid=7, name="Xorg", memory=GIB), GpuHolder(pid=8)), None, ())
     assert (part.name, part.value, part.share) == ("RTX 3090 #1", "6 / 24 GiB", 0.25)
     assert "18 GiB free of 24 GiB" in part.hint
     assert "Xorg (7): 1 GiB" in part.hint
     assert "a process (8): —" in part.hint, "what the driver does not tell is no 0"
 
 
-def test_the_newest_measurement_wins_and_an_engine_of_ours_is_named() -> None:
-    part = gpu_part(gpu(), 12 * GIB, "demo")
+def test_the_newest_measurement_wins_and_engines_of_ours_are_named() -> None:
+    part = gpu_part(gpu(), 12 * GIB, ("demo", "qwen"))
     assert part.share == 0.5
     assert "does not report which process uses it" in part.hint
-    assert "demo is running, and stops before" in part.hint
+    assert "Engines of this program that run: demo, qwen." in part.hint
 
 
 def test_engines_that_are_not_here_say_so() -> None:
