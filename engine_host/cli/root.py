@@ -7,7 +7,8 @@ import click
 from click.shell_completion import shell_complete
 
 from engine_host import __version__
-from engine_host.cli.bench import bench
+from engine_host.cli.bench.kernels import bench
+from engine_host.cli.bench.prove import prove
 from engine_host.cli.chat import chat
 from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
@@ -69,6 +70,7 @@ for _command in (
     patches,
     presets,
     bench,
+    prove,
     jobs,
     events,
     logs,

@@ -28,6 +28,8 @@ from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.machine import Holder, MachineState
+from engine_host.launch.preflight.turboquant import PATCH
+from engine_host.launch.proofs import KernelProofs
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
@@ -54,11 +56,13 @@ from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.operations.proofs import ProofOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.bundle import prune
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
+from engine_host.overlay.patch_hash import patch_hash
 from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
@@ -166,6 +170,7 @@ class Host:
         checks = PresetVerifyOperations(
             self._jobs, self._store, catalogue, self.models.listed, self._downloads
         )
+        proofs = KernelProofs(self._store, lambda: patch_hash(BUILT_IN / PATCH))
         plans = PlanOperations(
             PlannerDependencies(
                 find_model=self.model_index.find,
@@ -185,6 +190,7 @@ class Host:
                 is_preset=catalogue.known,
                 machine=self._machine_state,
                 downloads=self._downloads,
+                proof=proofs.of,
             )
         )
         hub = HubOperations(Hub(self._folders.cache / "hub", os.environ))
@@ -240,6 +246,17 @@ class Host:
                 self._events,
             ),
             bisections,
+            ProofOperations(
+                self._jobs,
+                self._events,
+                self._log_buffer,
+                plans,
+                proofs,
+                self._gpus.read,
+                self._environment,
+                self.engines.alive,
+                self._folders.run,
+            ),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
             hub,

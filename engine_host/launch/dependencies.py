@@ -9,6 +9,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.preflight.machine import MachineState
+from engine_host.launch.proofs import Circumstances
 from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.protocol.engines import Engine
@@ -16,6 +17,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchChoice, PlannedPatches
 from engine_host.protocol.plans import LaunchRequest, ServerChoice
+from engine_host.protocol.proofs import Proof
 
 
 class Environment(Protocol):
@@ -105,3 +107,4 @@ class PlannerDependencies:
     is_preset: Callable[[str], Awaitable[bool]] = _is_none
     machine: Callable[[], MachineState] = MachineState
     downloads: Callable[[], Path] = Path
+    proof: Callable[[Circumstances], Proof | None] = lambda _: None

@@ -18,6 +18,7 @@ class JobKind(StrEnum):
     ENGINE_REMOVE = "engine.remove"
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"
+    KERNEL_PROOF = "kernel.proof"
     PATCH_BISECT = "patch.bisect"
     PRESET_VERIFY = "preset.verify"
 

@@ -4,14 +4,14 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
-are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name all three are run.
+are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
+prove: `sndr prove` on the first GPU, its Proof in the file.
 `make gpu-check` first makes what it needs. Each row is printed as soon as it is known; the exit code is 1
 when one failed.
 """
 
 import argparse
 import json
-import random
 import subprocess
 import sys
 import time
@@ -27,6 +27,7 @@ import psutil
 from host_under_test import HostUnderTest, alive, processes_of, wait_for
 from judge import HEADING, Row
 
+from engine_host.bench.gpu.token_answers import prompts
 from engine_host.client.chat_stream import ask
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Engine, EngineState
@@ -34,11 +35,13 @@ from engine_host.protocol.fit import MeasuredPage
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, ProcessRole
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
+from engine_host.protocol.proofs import Proof, ProveKernels
 from engine_host.protocol.telemetry import TelemetryQuery
 
 ROOT = Path(__file__).resolve().parents[2]
-TINY = ROOT / "tests" / "kernels" / "tiny_mtp_model.py"
+TINY = ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"
 PARTS = ("start", "restart", "equal")
+ALSO = ("prove",)
 PATCHES = (
     "turboquant-grouped-attention",
     "turboquant-boundary-layers",
@@ -92,6 +95,7 @@ class Check:
         self.table = table
         self.host = host
         self.said: str | None = None
+        self.results: dict[str, Any] = {}
         self.used_before = {gpu.index: gpu.memory_used for gpu in host.info().gpus}
 
     def request(self, model: str, *, drafts: bool, **more: Any) -> LaunchRequest:
@@ -334,10 +338,6 @@ class Check:
 
     def tokens(self, engine: Engine, vocabulary: int) -> list[list[int]]:
         """The answers to prompts of 1 to 2500 token numbers, always the same ones, as token numbers."""
-        draw = random.Random(1)
-        sizes = [1, 2, 3, 5, 17, 40, 64, 65, 90, 150]
-        sizes += [draw.randrange(20, 2500) for _ in range(6 if self.asked.cpu else 30)]
-        prompts = [[draw.randrange(3, vocabulary) for _ in range(size)] for size in sizes]
         body = {
             "model": engine.name,
             "max_tokens": 60 if self.asked.cpu else _TOKENS,
@@ -352,12 +352,33 @@ class Check:
                 answer.raise_for_status()
                 return list(answer.json()["choices"][0]["token_ids"])
 
-            return list(pool.map(one, prompts))
+            return list(pool.map(one, prompts(16 if self.asked.cpu else 40, vocabulary)))
+
+    # ------------------------------------------------------------------ prove
+
+    def proof(self) -> None:
+        """`sndr prove` on this GPU, and what a plan then says."""
+        part = "prove"
+        asked = ProveKernels(
+            installation=str(self.asked.installation.absolute()), kv_cache_dtype=self.asked.kv
+        )
+        job = self.host.ended(self.host.client.call(ops.PROVE, asked))
+        found = Proof.model_validate(job.result)
+        self.results[part] = job.result
+        self.table.add(*judge.proof(part, found))
+        plan = self.host.plan(self.request("sndr-demo", drafts=True, context=4096, streams=8))
+        said = [one.message for one in plan.findings if one.id.startswith("turboquant")]
+        self.table.add(Row(part, "a plan says so", "proven here" in " ".join(said), "; ".join(said)))
 
     def run(self) -> None:
         """The parts that were asked for; one that breaks off does not keep the next from running."""
         self.table.attempt("host", "starts", self.machine)
-        steps = {"start": self.product, "restart": self.again, "equal": self.equality}
+        steps = {
+            "start": self.product,
+            "restart": self.again,
+            "equal": self.equality,
+            "prove": self.proof,
+        }
         for part in self.asked.part or PARTS:
             began = time.monotonic()
 
@@ -373,7 +394,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", nargs="*", metavar="start | restart | equal")
+    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove")
     parser.add_argument(
         "--installation", type=Path, required=True, help="a virtual environment with vLLM in it"
     )
@@ -385,23 +406,28 @@ def main() -> int:
     parser.add_argument("--argument", action="append", help="one of vLLM's own, for each start")
     parser.add_argument("--out", type=Path, help="where the rows are also written, as JSON")
     asked = parser.parse_args()
-    if unknown := set(asked.part) - set(PARTS):
+    if unknown := set(asked.part) - {*PARTS, *ALSO}:
         parser.error(f"there is no part {', '.join(sorted(unknown))}")
     asked.patch = PATCHES if asked.patch is None else asked.patch
     asked.argument = ["--gdn-prefill-backend=triton"] if asked.argument is None else asked.argument
     table = Table()
     began = time.monotonic()
     print(HEADING, flush=True)
+    results: dict[str, Any] = {}
     try:
         with HostUnderTest(PATIENCE) as host:
-            Check(asked, table, host).run()
+            check = Check(asked, table, host)
+            results = check.results
+            check.run()
             family = psutil.Process(host.process.pid).children(recursive=True)
             code = host.end()
             left = alive(family)
             found = f"exit code {code}, {len(left)} processes left"
             table.add(Row("host", "ends, and engines with it", code == 0 and not left, found))
     finally:
-        report = judge.as_json(table.rows, asked=_plain(asked), seconds=round(time.monotonic() - began))
+        report = judge.as_json(
+            table.rows, asked=_plain(asked), seconds=round(time.monotonic() - began), results=results
+        )
         if asked.out:
             asked.out.write_text(json.dumps(report, indent=1), encoding="utf-8")
     print(f"\n{len(table.rows)} rows, {report['failed']} failed, {report['seconds']} s")

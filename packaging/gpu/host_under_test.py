@@ -19,9 +19,11 @@ import httpx
 import psutil
 
 from engine_host.client.sync import ControlClient, wait_for_host
+from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.host import HostInfo
+from engine_host.protocol.jobs import Job, JobState
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
@@ -101,6 +103,20 @@ class HostUnderTest:
             return engine if engine.state in states else None
 
         return wait_for(look, f"the engine to be {' or '.join(sorted(states))}", seconds)
+
+    def ended(self, job: Job, seconds: float = 3600.0) -> Job:
+        """Wait for the end of a job. Raises HostError with its error, RuntimeError when it was cancelled."""
+
+        def look() -> Job | None:
+            found = self.client.call(ops.JOB, id=job.id)
+            return found if found.ended else None
+
+        done = wait_for(look, f"the end of {job.title}", seconds)
+        if done.error is not None:
+            raise HostError.from_problem(done.error)
+        if done.state is not JobState.DONE:
+            raise RuntimeError(f"{job.title} was cut off")
+        return done
 
     def stop(self, engine: Engine) -> Engine:
         """Stop it in an orderly way."""

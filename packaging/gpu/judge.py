@@ -2,14 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from itertools import zip_longest
 from typing import Any
 
+from engine_host.bench.gpu.token_answers import differing
 from engine_host.overlay.summary import process_name
 from engine_host.protocol.engines import StageTime, Verification
 from engine_host.protocol.fit import KV_TOKENS, Measured
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import EnginePatches, PatchOutcome, ProcessRole
+from engine_host.protocol.proofs import Proof, ProofVerdict
 
 TOLERANCE = 0.03
 """How far a prediction of memory may be from what was reserved."""
@@ -149,18 +150,13 @@ def fit(part: str, starts: Sequence[Measured]) -> Iterable[Row]:
 
 def equal(part: str, one: Sequence[Sequence[int]], other: Sequence[Sequence[int]]) -> Row:
     """Answers of two starts, token by token."""
-    differing = []
-    for index, (first, second) in enumerate(zip_longest(one, other, fillvalue=())):
-        if list(first) != list(second):
-            pairs = enumerate(zip_longest(first, second))
-            place = next(place for place, (left, right) in pairs if left != right)
-            differing.append(f"{index} from token {place}")
+    others = differing(one, other)
     total = max(len(one), len(other))
-    found = f"{total - len(differing)} of {total}"
-    if differing:
-        found += ", differing: " + ", ".join(differing)
+    found = f"{total - len(others)} of {total}"
+    if others:
+        found += ", differing: " + ", ".join(f"{index} from token {place}" for index, place in others)
     enough = total > 0 and all(map(len, one))
-    return Row(part, "answers with MTP equal those without", enough and not differing, found)
+    return Row(part, "answers with MTP equal those without", enough and not others, found)
 
 
 def acceptance(part: str, metrics: Mapping[str, float]) -> Row:
@@ -172,6 +168,24 @@ def acceptance(part: str, metrics: Mapping[str, float]) -> Row:
     if drafts:
         found += f", length {1 + accepted / drafts:.2f}"
     return Row(part, "drafts were taken", drafted > 0 and accepted > 0, found)
+
+
+def proof(part: str, found: Proof) -> Iterable[Row]:
+    """The parts of a proof, and its verdict."""
+    tested, equal, speed = found.self_test, found.answers, found.speed
+    if tested is not None:
+        worst = "no number" if tested.worst_error is None else f"{tested.worst_error:.1e}"
+        told = f"{tested.shapes} shapes, kernels {tested.kernels}, largest error {worst} {tested.why}"
+        yield Row(part, "self-test", tested.passed, told)
+    if equal is not None:
+        told = f"{equal.equal} of {equal.of}, {equal.accepted:,} of {equal.drafted:,} drafts taken"
+        yield Row(part, "answers with MTP equal those without", equal.passed, told)
+    if speed is not None:
+        told = f"{speed.shape}: {speed.ours:.4f} ms, bf16 {speed.bf16} ms by {speed.bf16_by}"
+        times = speed.times_bf16
+        yield Row(part, "decode beside bf16", None, told + (f", {times:.2f} ×" if times else ""))
+    right = found.verdict is ProofVerdict.RIGHT
+    yield Row(part, "verdict", right, f"{found.verdict} after {found.seconds:.0f} s {found.why}")
 
 
 def counters(text: str) -> dict[str, float]:

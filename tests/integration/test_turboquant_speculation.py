@@ -60,7 +60,11 @@ def answers(folder: Path, drafts: int, *also: str) -> Any:
 
 @pytest.mark.timeout(900)
 def test_mtp_on_answers_as_mtp_off(tmp_path: Path) -> None:
-    made = [str(vllm_python()), str(KERNELS / "tiny_mtp_model.py"), str(tmp_path)]
+    made = [
+        str(vllm_python()),
+        str(ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"),
+        str(tmp_path),
+    ]
     subprocess.run(made, check=True, capture_output=True, timeout=120)
     without, _ = answers(tmp_path, 0)
     for also in ((), ("draft-head-8-bit",)):

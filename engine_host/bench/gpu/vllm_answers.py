@@ -4,7 +4,7 @@ usage: python -m engine_host.bench.gpu.vllm_answers ask OUT.json [--head 128] [-
                                     [--eager] [--sync] [--chunk 1024] [--flash-attention 2]
        python -m engine_host.bench.gpu.vllm_answers compare WITHOUT.json WITH.json ...
 
-It needs a GPU and vLLM; the model is made on the spot (tests/kernels/tiny_mtp_model.py). What is compared is
+It needs a GPU and vLLM; the model is made on the spot (tiny_mtp_model.py). What is compared is
 chosen from outside: VLLM_BATCH_INVARIANT, and the overlay's variables for patches.
 """
 
@@ -12,25 +12,17 @@ import argparse
 import importlib
 import json
 import os
-import random
 import subprocess
 import sys
 import tempfile
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-MODEL = Path(__file__).resolve().parents[3] / "tests" / "kernels" / "tiny_mtp_model.py"
+from engine_host.bench.gpu.token_answers import differing, prompts
+
+MODEL = Path(__file__).with_name("tiny_mtp_model.py")
 TOKENS = 200
 REQUESTS = 16
-
-
-def prompts() -> list[list[int]]:
-    """Forty prompts of 1 to 2500 token numbers, always the same."""
-    draw = random.Random(1)
-    known = [1, 2, 3, 5, 17, 40, 64, 65, 90, 150]
-    sizes = known + [draw.randrange(20, 2500) for _ in range(30)]
-    return [[draw.randrange(3, 512) for _ in range(size)] for size in sizes]
 
 
 def ask(args: argparse.Namespace) -> dict[str, Any]:
@@ -85,17 +77,13 @@ def _gaps(positions: Any) -> list[float]:
 
 def compare(without: dict[str, Any], other: dict[str, Any]) -> dict[str, Any]:
     """Count the equal answers; list the first differing position and the logprob gap there of the others."""
-    differing = []
-    for answer, found, gaps in zip(without["tokens"], other["tokens"], without["gaps"], strict=True):
-        pairs = enumerate(zip_longest(answer, found))
-        place = next((place for place, (one, two) in pairs if one != two), None)
-        if place is not None:
-            differing.append((place, gaps[place] if place < len(gaps) else None))
+    gaps, found = without["gaps"], differing(without["tokens"], other["tokens"])
+    near = [(place, gaps[index][place] if place < len(gaps[index]) else None) for index, place in found]
     total = len(without["tokens"])
     return {
-        "equal": total - len(differing),
+        "equal": total - len(near),
         "of": total,
-        "differing": differing,
+        "differing": near,
         "asked": other["asked"],
         "drafts": other["drafts"],
     }

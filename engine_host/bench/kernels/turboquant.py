@@ -1,6 +1,6 @@
 """TurboQuant kernels on a GPU machine, in one run: ours, vLLM's two and FlashAttention 3 over a bf16 cache.
 
-usage: turboquant.py [--vllm FOLDER] [--flash FILE] [--before-sm89] [--out FILE] [--quick]
+usage: turboquant.py [--vllm FOLDER] [--flash FILE] [--before-sm89] [--out FILE] [--quick] [--only PRESET]
 
 It needs torch and Triton alone, not this program: `sndr bench kernels` runs it with an engine's Python.
 FOLDER holds vLLM's Python files as FOLDER/vllm (0.32 or 0.33), FILE its _vllm_fa3_C library; without
@@ -48,6 +48,10 @@ SHAPES: list[tuple[str, int, int, int, int, int, int, float | None]] = [
     ("4bit_nc", 256, 24, 4, 32768, 16, 1, None),
     ("4bit_nc", 256, 24, 4, 32768, 16, 4, None),
 ]
+# What a proof takes, in some seconds and 6 GB: eight requests of MTP 3.
+PROOFS: dict[str, tuple[str, int, int, int, int, int, int, float | None]] = {
+    preset: (preset, 128, 32, 8, 32768, 8, 4, None) for preset in ("k8v4", "4bit_nc")
+}
 ALLOWED_ERROR = 3e-3
 
 
@@ -268,6 +272,7 @@ def main() -> None:
     parser.add_argument("--before-sm89", action="store_true", help="also the code path of older GPUs")
     parser.add_argument("--out", type=Path, help="write every figure to this JSON file")
     parser.add_argument("--quick", action="store_true", help="ours alone")
+    parser.add_argument("--only", choices=sorted(PROOFS), help="one shape of this type, ours and bf16")
     chosen = parser.parse_args()
     if not torch.cuda.is_available():
         sys.exit("There is no CUDA GPU that this Python's torch can use.")
@@ -284,7 +289,7 @@ def main() -> None:
     bandwidth = copy_bandwidth(device)
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, copy {bandwidth:.0f} GB/s", flush=True)
     everything = []
-    for shape in SHAPES:
+    for shape in [PROOFS[chosen.only]] if chosen.only else SHAPES:
         case = Case(shape, vllm, bandwidth, device)
         case.ours()
         if not chosen.quick:

@@ -233,8 +233,24 @@ STARTS = {
         INFO,
         "TurboQuant runs on this program's kernels {kernels}. They are not proven on {gpus} with vLLM {vllm} "
         "and {kv_cache_dtype} yet: their comparison with float64 at the start decides, and a start with "
-        "drafts ends where it fails.",
-        fix="Compare answers with MTP on and off there.",
+        "drafts ends where it fails.[ Last time, {before}.]",
+        fix="Prove it here, in some minutes: self-test, answers with MTP on and off, speed against bf16.",
+        command="sndr prove",
+    ),
+    "turboquant_kernels/here": Text(
+        INFO,
+        "TurboQuant runs on this program's kernels {kernels}, proven here on {date} with vLLM {vllm} on "
+        "{gpus}: {figures}.",
+        fix="Nothing is to be done; a new driver, vLLM or version of this program asks for it again.",
+        command="sndr prove --list",
+    ),
+    "turboquant_kernels/wrong": Text(
+        WARNING,
+        "TurboQuant's kernels are not right on this machine: {why}. Their comparison with float64 at the "
+        "start decides if vLLM's own run instead.",
+        Reason.KV_TYPE_UNSUPPORTED,
+        "Take fp8 or an uncompressed KV cache, or prove it again.",
+        "sndr prove",
     ),
     "turboquant_speculation/4bit": Text(
         ERROR,

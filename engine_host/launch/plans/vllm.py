@@ -3,11 +3,12 @@
 import asyncio
 import hashlib
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from engine_host.core.errors import HostError
 from engine_host.engines.vllm.command import (
+    TURBOQUANT,
     Additions,
     VllmStart,
     command,
@@ -33,6 +34,7 @@ from engine_host.launch.preflight.machine import (
 )
 from engine_host.launch.preflight.turboquant import kernel_findings
 from engine_host.launch.preflight.vllm import drafter_missing, findings
+from engine_host.launch.proofs import Circumstances
 from engine_host.launch.replacing import changes, memory_of, replaced
 from engine_host.launch.resolution import (
     PresetStart,
@@ -45,6 +47,7 @@ from engine_host.library.index import IndexedModel
 from engine_host.protocol.engine_settings.row import VLLM
 from engine_host.protocol.engine_settings.table import foreign_to
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import (
     EngineKind,
     Finding,
@@ -53,6 +56,7 @@ from engine_host.protocol.plans import (
     Layer,
     ServerChoice,
 )
+from engine_host.protocol.proofs import Proof
 
 CHECKPOINTS = ("safetensors", "shape")
 
@@ -112,7 +116,8 @@ class VllmPlans:
         found += findings(
             info, resolved, environment, machine, self._dependencies.total_memory, patches.planned.chosen
         )
-        found += kernel_findings(info, resolved, environment, chosen, patches.planned)
+        proofs = self._proofs(resolved, environment, chosen, machine)
+        found += kernel_findings(info, resolved, environment, chosen, patches.planned, proofs)
         found += self._of_the_machine(resolved, environment, machine)
         fingerprints = await asyncio.to_thread(_fingerprints, info, environment, patches.planned.digest)
         plan = LaunchPlan(
@@ -177,6 +182,17 @@ class VllmPlans:
             yield from architecture(gpus, needs)
         yield from share(gpus, float(resolved["gpu_memory"]), machine.state, replaces=machine.replaces)
         yield from shared_memory(machine.state, count)
+
+    def _proofs(
+        self, resolved: Resolution, environment: Environment, chosen: Sequence[Gpu], machine: Machine
+    ) -> tuple[Proof | None, ...]:
+        """Return the proofs of TurboQuant's kernels on each GPU of a start."""
+        kind = str(resolved["kv_cache_dtype"])
+        if not kind.startswith(TURBOQUANT):
+            return ()
+        driver = machine.state.driver or ""
+        asked = (Circumstances(gpu, driver, environment.version, kind) for gpu in chosen)
+        return tuple(map(self._dependencies.proof, asked))
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
         """The request for the same environment, whichever would be chosen now."""

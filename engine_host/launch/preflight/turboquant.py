@@ -6,6 +6,7 @@ start, and ends (`decision.py` of the patch).
 """
 
 import json
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.plans import Finding
+from engine_host.protocol.proofs import Proof, ProofVerdict
 
 PATCH = "turboquant-grouped-attention"
 # The limits of the kernels; a test compares them with those in the patch.
@@ -53,14 +55,19 @@ def kernel_findings(
     environment: Environment,
     gpus: Sequence[Gpu],
     planned: PlannedPatches,
+    proofs: Sequence[Proof | None] = (),
 ) -> Iterator[Finding]:
-    """Yield what is to be said of the kernels of a start with TurboQuant; `gpus` are those of the start."""
+    """Yield what is to be said of the kernels of a start with TurboQuant.
+
+    `gpus` are those of the start, `proofs` what was found here on each of them.
+    """
     kind = str(resolved["kv_cache_dtype"])
     if environment.build != "cuda" or not kind.startswith(TURBOQUANT) or not gpus:
         return
     unsuited = _unsuited(info, resolved)
-    why = _left_out(planned) or unsuited
     speculation = speculation_method(str(resolved["speculation"]))
+    disproved = _disproved(proofs)
+    why = _left_out(planned) or unsuited or (disproved if speculation is not None else "")
     if why and speculation is None:
         yield finding("turboquant_stock", why=why, patch=PATCH)
     elif why and resolved["allow_wrong_answers"]:
@@ -74,18 +81,51 @@ def kernel_findings(
             why=why,
             speculation=speculation,
         )
+    elif disproved:
+        yield finding("turboquant_kernels/wrong", why=disproved)
     else:
         names = sorted({gpu.name for gpu in gpus})
         new = [name for name in names if not _proven(environment.version, name, kind)]
         hopper = all((gpu.compute_capability or "").startswith(_HOPPER) for gpu in gpus)
         kernels = "for Hopper" if hopper and kind == KV_TYPES[0] else "for every GPU"
+        held = [one for one in proofs if one is not None and one.verdict is ProofVerdict.RIGHT]
+        if held and len(held) == len(gpus) and not any(one.stale for one in held):
+            yield finding(
+                "turboquant_kernels/here",
+                kernels=kernels,
+                gpus=names,
+                date=_day(held[0]),
+                figures=held[0].summary(),
+                vllm=environment.version,
+            )
+            return
+        before = next((one for one in proofs if one is not None), None)
         yield finding(
             "turboquant_kernels/unproven" if new else "turboquant_kernels",
             kernels=kernels,
             gpus=new or names,
             kv_cache_dtype=kind,
             vllm=environment.version,
+            before=None if before is None else _before(before),
         )
+
+
+def _disproved(proofs: Sequence[Proof | None]) -> str:
+    """The proof that failed on one of the GPUs and still holds; empty if there is none."""
+    for one in proofs:
+        if one is not None and one.verdict is ProofVerdict.WRONG and not one.stale:
+            return f"the proof on {one.gpu} of {_day(one)} failed, {one.why}"
+    return ""
+
+
+def _before(proof: Proof) -> str:
+    """The newest proof of a GPU, and why it does not hold for this start."""
+    said = proof.summary() if proof.verdict is ProofVerdict.RIGHT else proof.why
+    return f"{_day(proof)}: {said}" + (f", but {proof.stale}" if proof.stale else "")
+
+
+def _day(proof: Proof) -> str:
+    return time.strftime("%Y-%m-%d", time.localtime(proof.at))
 
 
 def _left_out(planned: PlannedPatches) -> str:

@@ -52,6 +52,7 @@ from engine_host.protocol.presets import (
     SavedPreset,
     SavePreset,
 )
+from engine_host.protocol.proofs import ProofPage, ProveKernels
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 
@@ -156,6 +157,19 @@ BISECT_PATCHES = Operation(
     "Find the patch that makes a start fail its check; the job's result is a `BisectResult`.",
     status=202, reasons=(Reason.CONFLICT, Reason.CONSENT_NEEDED, Reason.UNSUPPORTED),
     job=JobKind.PATCH_BISECT, command="patches bisect")
+
+# Proofs
+
+PROOFS = Operation(
+    "proofs.list", "GET", "/v1/proofs", Nothing, ProofPage,
+    "Proofs of the TurboQuant kernels on GPUs of this machine, newest first, each with what changed since.",
+    command="prove")
+PROVE = Operation(
+    "proofs.make", "POST", "/v1/proofs", ProveKernels, Job,
+    "Prove them on one GPU: self-test, equal answers with MTP on and off, speed against bf16; the job's "
+    "result is a `Proof`.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.ENGINE_UNUSABLE, Reason.CONFLICT),
+    job=JobKind.KERNEL_PROOF, command="prove")
 
 # Fit
 

@@ -20,6 +20,7 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.dependencies import PlannerDependencies
+from engine_host.launch.proofs import KernelProofs
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.deploy import DeployOperations
@@ -40,6 +41,7 @@ from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
+from engine_host.operations.proofs import ProofOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -206,6 +208,17 @@ async def door() -> AsyncIterator[Door]:
                 PatchCatalog.load, settings, settings_changed, environments, plans, catalogue, events
             ),
             bisections,
+            ProofOperations(
+                built.jobs,
+                events,
+                built.log_buffer,
+                plans,
+                KernelProofs(built.store, lambda: "kernels"),
+                NoGpus().read,
+                no_environment,
+                built.manager.alive,
+                built.folders.run,
+            ),
             EnginePatchOperations(
                 EnginePatchTracker(events, built.folders.run),
                 built.manager,

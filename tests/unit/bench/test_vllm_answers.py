@@ -1,6 +1,7 @@
 """Answers are compared token by token; the engine that gives them needs a GPU."""
 
-from engine_host.bench.gpu.vllm_answers import compare, prompts
+from engine_host.bench.gpu.token_answers import prompts
+from engine_host.bench.gpu.vllm_answers import compare
 
 
 def test_the_first_difference_counts_with_how_near_the_decision_was() -> None:

@@ -27,6 +27,7 @@ from engine_host.protocol.plans import (
     ServerChoice,
     Setting,
 )
+from engine_host.protocol.proofs import Proof
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import model, server
 from tests.unit.library.checkpoints import checkpoint, tensors
@@ -89,6 +90,7 @@ class Desk:
         self.gpus: tuple[Gpu, ...] = ()
         self.running: list[Engine] = []
         self.facts: list[PatchFacts] = []
+        self.proof: Proof | None = None
         self.patches = PlannedPatches(digest="d1", chosen=("a", "b"))
         self.planner = PlanOperations(
             PlannerDependencies(
@@ -103,6 +105,7 @@ class Desk:
                 running=lambda: self.running,
                 run_folder=home / "run",
                 cache_folder=home / "cache",
+                proof=lambda _asked: self.proof,
             )
         )
 

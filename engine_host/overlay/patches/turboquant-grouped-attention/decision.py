@@ -221,7 +221,7 @@ def _one_kernel(facts):
 def _wrong(facts, native, hopper, device="cuda"):
     """Return the fault that the self-test finds; empty if there is none."""
     from .kernels.attention import fixed_share_of
-    from .selftest import rows_that_differ, worst_error
+    from .selftest import MOST_ERROR, rows_that_differ, worst_error
 
     share = fixed_share_of(facts.most_tokens) if facts.invariant else 0
     for preset, head_size, heads, kv_heads in sorted(facts.layers):
@@ -234,7 +234,7 @@ def _wrong(facts, native, hopper, device="cuda"):
             except Exception as failed:  # noqa: BLE001 - whatever a compiler raises on a GPU that nobody tried
                 return f"the self-test failed with {type(failed).__name__}: {str(failed)[:200]}"
             layer = f"({preset}, {head_size}, {heads}/{kv_heads})"
-            if not error < 1e-2:
+            if not error < MOST_ERROR:
                 return f"the self-test is off by {error:.1e} {layer}"
             if different:
                 return f"{different} rows of the self-test depend on the rows beside them {layer}"

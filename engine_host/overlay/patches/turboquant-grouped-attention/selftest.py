@@ -9,6 +9,9 @@ from .kernels.layout import CacheLayout
 from .kernels.merge import merge
 from .kernels.store import store
 
+# The largest relative error against float64 that passes.
+MOST_ERROR = 1e-2
+
 
 def worst_error(
     preset,

@@ -15,6 +15,8 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from engine_host.protocol.plans import Finding, LaunchPlan
+from engine_host.protocol.proofs import ProofVerdict
+from tests.unit.launch.proofs import proof
 from tests.unit.launch.vllm_desk import HYBRID, Desk, finding, gpu
 from tests.unit.library.checkpoints import checkpoint, tensors
 
@@ -126,6 +128,37 @@ def test_wrong_answers_can_be_asked_for_by_name(desk: Desk) -> None:
     assert plan.environment["SNDR_ALLOW_WRONG_ANSWERS"] == "1"
     desk.patches = PlannedPatches(digest="d", chosen=(PATCH,))
     assert "SNDR_ALLOW_WRONG_ANSWERS" not in desk.plan(**asked).environment
+
+
+def test_what_was_proven_here_is_said_and_what_failed_here_is_refused(desk: Desk) -> None:
+    drafting: dict[str, Any] = {"kv_cache_dtype": K8V4, "speculation": "mtp"}
+    desk.cuda(card("8.6", "NVIDIA GeForce RTX 3090"))
+    unproven = finding(desk.plan(**drafting), "turboquant_kernels")
+    assert unproven.fix is not None
+    assert unproven.fix.command == "sndr prove"
+    assert "Last time" not in unproven.message
+    desk.proof = proof()
+    here = finding(desk.plan(**drafting), "turboquant_kernels")
+    assert "proven here on 2026-11-2" in here.message
+    assert "self-test ok, 40 of 40 answers equal, 1.9 × bf16" in here.message
+    desk.proof = proof(stale="the driver was 570.1")
+    stale = finding(desk.plan(**drafting), "turboquant_kernels")
+    assert "They are not proven on NVIDIA GeForce RTX 3090" in stale.message
+    assert "40 of 40 answers equal, 1.9 × bf16, but the driver was 570.1" in stale.message
+    desk.proof = proof(verdict=ProofVerdict.WRONG, why="3 of 40 answers with MTP differ")
+    found = refused(desk.plan(**drafting))
+    assert "3 of 40 answers with MTP differ" in found.message
+    assert ways(found) == {"speculation": "off"}
+    without = desk.plan(kv_cache_dtype=K8V4)
+    assert without.startable
+    assert finding(without, "turboquant_kernels").severity is Severity.WARNING
+    assert desk.plan(**drafting, allow_wrong_answers=True).startable
+    desk.cuda(card("9.0", "NVIDIA H200"))
+    assert ways(refused(desk.plan(**drafting))) == {"kv_cache_dtype": "fp8"}
+    desk.proof = proof(verdict=ProofVerdict.WRONG, why="wrong", stale="the kernels have changed")
+    assert desk.plan(**drafting).startable
+    desk.proof = proof(verdict=ProofVerdict.UNDECIDED, why="the engine did not start")
+    assert "seen right" in finding(desk.plan(**drafting), "turboquant_kernels").message
 
 
 def test_the_limits_are_those_of_the_kernels() -> None:

@@ -16,7 +16,7 @@ from safetensors.torch import save_file
 
 @dataclass(frozen=True)
 class Sizes:
-    """What a model is made of; the MLP is as wide as the hidden state."""
+    """The sizes of a model; the MLP is as wide as the hidden state."""
 
     hidden: int = 256
     layers: int = 6

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from engine_host.cli import main
-from engine_host.cli.bench import _beside, _installed_python
+from engine_host.cli.bench.kernels import _beside, _installed_python
 from engine_host.cli.output import Exit
 
 

@@ -13,7 +13,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.errors import Fix, Reason
 
-_SCRIPT = Path(__file__).parents[1] / "bench" / "kernels" / "turboquant.py"
+_SCRIPT = Path(__file__).parents[2] / "bench" / "kernels" / "turboquant.py"
 
 
 @click.group()

@@ -1,0 +1,1 @@
+"""`sndr bench` and `sndr prove`: measurements on this machine."""
