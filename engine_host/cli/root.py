@@ -12,6 +12,7 @@ from engine_host.cli.bench.prove import prove
 from engine_host.cli.chat import chat
 from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
+from engine_host.cli.keys import keys
 from engine_host.cli.launch import launch
 from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.patches import patches
@@ -75,6 +76,7 @@ for _command in (
     events,
     logs,
     settings,
+    keys,
     quit_host,
     version,
 ):

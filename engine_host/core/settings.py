@@ -1,7 +1,5 @@
 """The user's settings: one TOML file, checked, with the layer that set each value."""
 
-import os
-import stat
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,6 +11,7 @@ from engine_host.core import atomic_file
 from engine_host.core.addresses import is_loopback
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.core.keys.file import KeyFile
 from engine_host.core.outside import files
 from engine_host.protocol.allowed import refusal
 from engine_host.protocol.errors import Fix, Reason
@@ -259,13 +258,13 @@ def _unwritable(name: str, value: Any) -> HostError:
 
 
 def _check_reach(host: str, config: Path) -> None:
-    if is_loopback(host) or read_api_keys(config):
+    if is_loopback(host) or KeyFile(config).read():
         return
     raise HostError(
         Reason.SETTING_INVALID,
         f"endpoint.host cannot be {host}: anybody in the network could use it. Nothing was changed.",
         cause="No API key is configured.",
-        fix=f"Write a key of your own into {config / 'api-keys'} (one a line, chmod 600), then try again.",
+        fix=Fix(text="Make a key, then try again.", command="sndr keys create NAME"),
         evidence={"key": "endpoint.host", "value": host},
     )
 
@@ -273,32 +272,3 @@ def _check_reach(host: str, config: Path) -> None:
 def _flat(settings: Settings) -> list[tuple[str, Any]]:
     dumped = settings.model_dump(mode="json")
     return [(f"{group}.{key}", value) for group, entries in dumped.items() for key, value in entries.items()]
-
-
-def read_api_keys(config: Path) -> frozenset[str]:
-    """The endpoint's keys: the lines of `api-keys` in the config folder; empty when there is no such file.
-
-    Raises HostError(setting_invalid) when others can read the file.
-    """
-    path = config / "api-keys"
-    try:
-        mode = stat.S_IMODE(path.stat().st_mode)
-        lines = files.read_text(path, _LARGEST).splitlines()
-    except FileNotFoundError:
-        return frozenset()
-    except (OSError, UnicodeDecodeError) as error:
-        why = error.strerror if isinstance(error, OSError) else "it is not UTF-8 text"
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"{path} cannot be read: {why}.",
-            fix="Make the file readable for you, one key a line.",
-            evidence={"file": str(path)},
-        ) from error
-    if os.name == "posix" and mode & 0o077:
-        raise HostError(
-            Reason.SETTING_INVALID,
-            f"{path} can be read by others (mode {mode:04o}); its keys are not used.",
-            fix=f"chmod 600 {path}",
-            evidence={"file": str(path), "mode": f"{mode:04o}"},
-        )
-    return frozenset(line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#"))

@@ -9,11 +9,13 @@ from pathlib import Path
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.jobs import JobRunner
+from engine_host.core.keys.file import KeyFile
+from engine_host.core.keys.ring import KeyRing
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.outside import files
 from engine_host.core.package_data import presets, resources
 from engine_host.core.paths import Folders
-from engine_host.core.settings import SettingsFile, read_api_keys
+from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.daemon.endpoint_target import target_of
 from engine_host.daemon.public_endpoint import PublicEndpoint
@@ -40,6 +42,7 @@ from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
+from engine_host.operations.keys import KeyOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations, read_switches
@@ -70,6 +73,7 @@ from engine_host.protocol.events import (
     ServersChangedEvent,
     SettingsChangedEvent,
 )
+from engine_host.protocol.host import Reach
 from engine_host.protocol.models import ModelOrigin
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
@@ -118,8 +122,9 @@ class Host:
         """
         publish = self._events.publish
         endpoint = self._settings.current.endpoint
-        self._keys = read_api_keys(self._folders.config)
-        self.endpoint = PublicEndpoint(lambda: self._settings.current.endpoint, lambda: self._keys, publish)
+        key_file = KeyFile(self._folders.config)
+        self._keys = KeyRing(key_file.read())
+        self.endpoint = PublicEndpoint(lambda: self._settings.current.endpoint, self._keys, publish)
         self.endpoint.bind(host, port)
         self._store = Store(self._folders.store)
         self._opened = True
@@ -149,7 +154,7 @@ class Host:
         self.gateway = Gateway(
             self,
             publish,
-            keys=lambda: self._keys,
+            keys=self._keys,
             allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
             limits=Limits(queue=endpoint.queue_limit),
             on_activity=self.engines.activity,
@@ -220,6 +225,9 @@ class Host:
                 self.endpoint.describe,
                 self.lifetime,
                 self._quit,
+            ),
+            KeyOperations(
+                key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
@@ -410,7 +418,8 @@ class Host:
         return files.expanded(folders[0]) if folders else self._folders.data / "models"
 
     def _endpoint_address(self) -> EndpointAddress:
-        return EndpointAddress(self.endpoint.describe().local_url or "", min(self._keys, default=None))
+        key = self._keys.own if self._keys.needed else None
+        return EndpointAddress(self.endpoint.describe().local_url or "", key)
 
     def _has_gpu(self) -> bool:
         return bool(self._gpus.read().gpus)
@@ -451,5 +460,5 @@ class Host:
         if "host.log_level" in names:
             logging.getLogger().setLevel(self._settings.current.host.log_level.upper())
         if {"endpoint.host", "endpoint.port"} & set(names):
-            self._keys = read_api_keys(self._folders.config)
+            self._keys.replace(KeyFile(self._folders.config).read())
             await self.endpoint.move()

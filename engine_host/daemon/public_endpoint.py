@@ -9,6 +9,7 @@ from starlette.types import ASGIApp
 from engine_host.core.addresses import address_from_here, address_from_network, is_loopback
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
+from engine_host.core.keys.ring import KeyRing
 from engine_host.core.settings import EndpointSettings
 from engine_host.daemon.descriptors import for_clients, raise_limit
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
@@ -29,7 +30,7 @@ class PublicEndpoint:
     def __init__(
         self,
         wanted: Callable[[], EndpointSettings],
-        keys: Callable[[], frozenset[str]],
+        keys: KeyRing,
         publish: Callable[[EventBase], None],
     ) -> None:
         self._wanted = wanted
@@ -52,7 +53,7 @@ class PublicEndpoint:
         self._wanted_port = port or settings.port
         findings: list[Finding] = []
         try:
-            bound = bind_endpoint(host or settings.host, self._wanted_port, has_keys=bool(self._keys()))
+            bound = bind_endpoint(host or settings.host, self._wanted_port, has_keys=self._keys.needed)
         except HostError as error:
             if host is not None or error.reason is not Reason.SETTING_INVALID or settings.host == _SAFE:
                 raise
@@ -96,7 +97,7 @@ class PublicEndpoint:
             port=self._bound.port,
             wanted_port=self._wanted_port,
             reach=Reach.THIS_MACHINE if is_loopback(self._bound.host) else Reach.NETWORK,
-            key_required=bool(self._keys()),
+            key_required=self._keys.needed,
         )
 
     async def close(self) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
+from engine_host.core.keys.ring import Key, KeyRing
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission
 from engine_host.gateway.access.authentication import check_host, check_key, check_origin, check_preflight
@@ -24,6 +25,7 @@ from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Asked, Looked, Post
+from engine_host.protocol.keys import Permission
 
 _log = logging.getLogger(__name__)
 
@@ -63,13 +65,13 @@ class Gateway:
         self,
         directory: Directory,
         publish: Publish,
-        keys: Callable[[], frozenset[str]] = frozenset,
+        keys: KeyRing | None = None,
         allowed_hosts: Callable[[], frozenset[str]] = frozenset,
         limits: Limits | None = None,
         on_activity: ActivityHook | None = None,
     ) -> None:
         self._directory = directory
-        self._keys = keys
+        self._keys = keys or KeyRing()
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
@@ -112,10 +114,11 @@ class Gateway:
         request_id = "req_" + secrets.token_hex(12)
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         answer: _Answer
+        key: Key | None = None
         try:
             if not trusted:
-                allowed, keys = self._allowed_hosts(), self._keys()
-                check_host(headers.get("host"), allowed, has_keys=bool(keys))
+                allowed = self._allowed_hosts()
+                check_host(headers.get("host"), allowed, has_keys=self._keys.needed)
                 page = check_origin(headers.get("origin"), allowed)
                 if is_preflight(scope["method"], headers):
                     check_preflight(page, headers.get("origin"))
@@ -124,12 +127,12 @@ class Gateway:
                 if page is not None:
                     send = readable_by(send, page)
                 # Who asks whether this is alive (a container, a proxy) has no key, and learns nothing else.
-                if _path(scope) in table.HEALTH and not _has_key(headers, keys):
+                if _path(scope) in table.HEALTH and not _has_key(headers, self._keys):
                     answer = partial(send_json, status=200, body=b'{"status": "ok"}', request_id=request_id)
                     await answer(send)
                     return
-                check_key(headers, keys)
-            answer = await self._route(scope, headers, receive, request_id)
+                key = check_key(headers, self._keys, table.permission(_path(scope)))
+            answer = await self._route(scope, headers, receive, request_id, key)
         except faults.EndpointError as fault:
             form = faults.form_of(_path(scope), headers)
             answer = partial(send_fault, fault=fault, request_id=request_id, form=form)
@@ -143,14 +146,19 @@ class Gateway:
         await answer(send)
 
     async def _route(
-        self, scope: Scope, headers: Mapping[str, str], receive: Receive, request_id: str
+        self,
+        scope: Scope,
+        headers: Mapping[str, str],
+        receive: Receive,
+        request_id: str,
+        key: Key | None,
     ) -> _Answer:
         """Return the handler that answers a request; raises EndpointError for one that is refused."""
         path = _path(scope)
         method = scope["method"]
         route = table.post(method, path)
         if route is not None:
-            return await self._ask(route, path, headers, receive, request_id)
+            return await self._ask(route, path, headers, receive, request_id, key)
         look = table.get(method, path)
         body: Mapping[str, Any] = {}
         if method == "POST":
@@ -165,12 +173,18 @@ class Gateway:
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
     async def _ask(
-        self, route: Post, path: str, headers: Mapping[str, str], receive: Receive, request_id: str
+        self,
+        route: Post,
+        path: str,
+        headers: Mapping[str, str],
+        receive: Receive,
+        request_id: str,
+        key: Key | None,
     ) -> _Answer:
         """Check one request and return the function that answers it; its body is held until then."""
         held = self._bodies.part()
         try:
-            answer = await self._checked(route, path, headers, receive, request_id, held)
+            answer = await self._checked(route, path, headers, receive, request_id, held, key)
         except BaseException:
             held.give_back()
             raise
@@ -191,6 +205,7 @@ class Gateway:
         receive: Receive,
         request_id: str,
         held: BodyPart,
+        key: Key | None,
     ) -> _Answer:
         """Read and check one request, and return the function that answers it."""
         raw = await read_body(receive, self._limits.body, held)
@@ -200,9 +215,16 @@ class Gateway:
         call = route.call(Asked(path, raw, body, target, request_id))
         if self._closing:
             raise faults.closing()
-        ticket = self._admission.enter(target)
+        ticket = self._admission.enter(target, key.id if key else "")
         agent = headers.get("user-agent", "")
-        entry = self.request_log.open(request_id, target, route=path, client=agent, stream=call.stream)
+        entry = self.request_log.open(
+            request_id,
+            target,
+            route=path,
+            client=agent,
+            stream=call.stream,
+            key=key.name if key else None,
+        )
 
         async def answer(send: Send) -> None:
             exchange = Exchange(
@@ -262,9 +284,9 @@ class _App:
         await self._serve(scope, receive, send, self._trusted)
 
 
-def _has_key(headers: Mapping[str, str], keys: frozenset[str]) -> bool:
+def _has_key(headers: Mapping[str, str], keys: KeyRing) -> bool:
     try:
-        check_key(headers, keys)
+        check_key(headers, keys, Permission.INFER)
     except faults.EndpointError:
         return False
     return True

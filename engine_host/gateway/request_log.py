@@ -29,6 +29,7 @@ class Entry:
     client: str
     stream: bool
     publish: Publish
+    key: str | None = None
     created_at: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
     state: RequestState = RequestState.WAITING
@@ -79,6 +80,7 @@ class Entry:
             model=self.target.name,
             route=self.route,
             client=self.client,
+            key=self.key,
             stream=self.stream,
             state=self.state,
             created_at=self.created_at,
@@ -134,9 +136,18 @@ class RequestLog:
         self._limit = limit
         self._entries: OrderedDict[str, Entry] = OrderedDict()
 
-    def open(self, request_id: str, target: Target, *, route: str, client: str, stream: bool) -> Entry:
+    def open(
+        self,
+        request_id: str,
+        target: Target,
+        *,
+        route: str,
+        client: str,
+        stream: bool,
+        key: str | None = None,
+    ) -> Entry:
         """Write down a new request; the oldest ended one goes when there are too many."""
-        entry = Entry(request_id, target, route, client[:_LONGEST_CLIENT], stream, self._publish)
+        entry = Entry(request_id, target, route, client[:_LONGEST_CLIENT], stream, self._publish, key)
         self._entries[request_id] = entry
         if len(self._entries) > self._limit:
             self._shrink()

@@ -148,6 +148,7 @@ class Request(Wire):
     model: str
     route: str
     client: str = Field("", description="the client's User-Agent")
+    key: str | None = Field(None, description="the name of its API key")
     stream: bool = False
     state: RequestState
     created_at: Seconds

@@ -18,7 +18,6 @@ from engine_host.cli.text.plan import exit_of, plan_lines
 from engine_host.client.chat_stream import Answer, ask
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
-from engine_host.core.settings import read_api_keys
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
@@ -280,8 +279,8 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
         return None
     out.note(f"\n> {_QUESTION}")
     show = None if out.as_json else lambda text: echo(text, nl=False)
-    keys = read_api_keys(client.folders.config) if host.endpoint.key_required else ()
-    answer = ask(url, engine.name, _QUESTION, show, key=min(keys, default=None))
+    key = client.call(ops.OWN_KEY).key if host.endpoint.key_required else None
+    answer = ask(url, engine.name, _QUESTION, show, key=key)
     if not out.as_json:
         echo()
     return answer

@@ -1,7 +1,11 @@
-"""Admit requests to an engine's slots in the order of their arrival; the others wait in a queue."""
+"""Admit requests to an engine's slots; the others wait, in the order of their arrival for each key.
+
+The key that holds the fewest slots goes next, so that one that sends a hundred requests does not keep the
+others out.
+"""
 
 import asyncio
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
@@ -15,6 +19,7 @@ class Ticket:
 
     engine: str
     name: str
+    owner: str = ""
     granted: bool = False
     fault: faults.EndpointError | None = None
     changed: asyncio.Event = field(default_factory=asyncio.Event)
@@ -32,34 +37,105 @@ class _EngineState:
     slots: int
     active: int = 0
     draining: bool = False
-    queue: deque[Ticket] = field(default_factory=deque)
+    queues: dict[str, deque[Ticket]] = field(default_factory=dict)
+    held: Counter[str] = field(default_factory=Counter)
+    served: dict[str, int] = field(default_factory=dict)
+    turns: int = 0
     idle: asyncio.Event = field(default_factory=asyncio.Event)
 
     def __post_init__(self) -> None:
         self.idle.set()
 
+    @property
+    def waiting(self) -> int:
+        """The number of requests that wait."""
+        return sum(map(len, self.queues.values()))
+
+    def takes(self, owner: str, limit: int) -> bool:
+        """Return True if one more may wait: a full queue still has a share for a key that has less."""
+        if self.waiting < limit:
+            return True
+        keys = len(self.queues.keys() | {owner})
+        return len(self.queues.get(owner, ())) < limit // keys if keys > 1 else False
+
+    def put(self, ticket: Ticket) -> None:
+        """Let a request wait."""
+        self.queues.setdefault(ticket.owner, deque()).append(ticket)
+
+    def take_next(self) -> Ticket:
+        """Take the next request out of the queue: of the key with the fewest slots, of these the one that had
+        its turn longest ago."""
+        owner = min(self.queues, key=self._turn)
+        queue = self.queues[owner]
+        ticket = queue.popleft()
+        if not queue:
+            del self.queues[owner]
+        return ticket
+
+    def hold(self, ticket: Ticket) -> None:
+        """Count a slot for its key."""
+        self.active += 1
+        self.turns += 1
+        self.held[ticket.owner] += 1
+        self.served[ticket.owner] = self.turns
+
+    def give_back(self, ticket: Ticket) -> None:
+        """Count one slot less."""
+        self.active -= 1
+        self.held[ticket.owner] -= 1
+
+    def leave(self, ticket: Ticket) -> bool:
+        """Take one out that does not wait any longer; False if it did not wait."""
+        queue = self.queues.get(ticket.owner)
+        if queue is None or ticket not in queue:
+            return False
+        queue.remove(ticket)
+        if not queue:
+            del self.queues[ticket.owner]
+        return True
+
+    def ahead(self, ticket: Ticket) -> int:
+        """Return how many go before a request, as far as the keys take turns."""
+        own = self.queues.get(ticket.owner)
+        if own is None or ticket not in own:
+            return 0
+        place = own.index(ticket)
+        order = sorted(self.queues, key=self._turn)
+        mine = order.index(ticket.owner)
+        turns = {owner: place + (order.index(owner) < mine) for owner in order if owner != ticket.owner}
+        return place + sum(min(len(self.queues[owner]), most) for owner, most in turns.items())
+
+    def _turn(self, owner: str) -> tuple[int, int]:
+        return self.held[owner], self.served.get(owner, 0)
+
+    def clear(self) -> list[Ticket]:
+        """Empty the queue and return who waited."""
+        waiting = [ticket for queue in self.queues.values() for ticket in queue]
+        self.queues.clear()
+        return waiting
+
 
 class Admission:
-    """First-in, first-out admission to each engine's slots; everything runs on one event loop."""
+    """Admission to each engine's slots, fair between keys; everything runs on one event loop."""
 
     def __init__(self, queue_limit: int, on_activity: ActivityHook | None = None) -> None:
         self.queue_limit = queue_limit
         self._on_activity: Callable[[str, int], None] = on_activity or (lambda engine, active: None)
         self._engines: dict[str, _EngineState] = {}
 
-    def enter(self, target: Target) -> Ticket:
-        """A slot at once, or the queue's end; raises EndpointError draining and queue_full."""
+    def enter(self, target: Target, owner: str = "") -> Ticket:
+        """A slot at once, or the end of the key's queue; raises EndpointError draining and queue_full."""
         state = self._engines.setdefault(target.engine, _EngineState(target.slots))
         state.slots = target.slots
         if state.draining:
             raise faults.draining(target.name)
-        ticket = Ticket(target.engine, target.name)
-        if state.active < state.slots and not state.queue:
+        ticket = Ticket(target.engine, target.name, owner)
+        if state.active < state.slots and not state.queues:
             self._grant(state, ticket)
-        elif len(state.queue) >= self.queue_limit:
+        elif not state.takes(owner, self.queue_limit):
             raise faults.queue_full(target.name, self.queue_limit)
         else:
-            state.queue.append(ticket)
+            state.put(ticket)
         return ticket
 
     async def wait(self, ticket: Ticket, timeout: float | None = None) -> bool:
@@ -82,19 +158,18 @@ class Admission:
             return
         if ticket.granted:
             ticket.granted = False
-            state.active -= 1
+            state.give_back(ticket)
             self._admit(state)
             if not state.active:
                 state.idle.set()
             self._on_activity(ticket.engine, state.active)
-        elif ticket in state.queue:
-            state.queue.remove(ticket)
+        elif state.leave(ticket):
             self._notify(state)
 
     def ahead(self, ticket: Ticket) -> int:
         """Return the number of requests that wait before this one."""
         state = self._engines.get(ticket.engine)
-        return state.queue.index(ticket) if state and ticket in state.queue else 0
+        return state.ahead(ticket) if state else 0
 
     def active(self, engine: str) -> int:
         """Requests that hold a slot of this engine."""
@@ -104,7 +179,7 @@ class Admission:
     def waiting(self, engine: str) -> int:
         """Requests that wait for a slot of this engine."""
         state = self._engines.get(engine)
-        return len(state.queue) if state else 0
+        return state.waiting if state else 0
 
     def slots(self, engine: str) -> int:
         """Slots of this engine, 0 before its first request."""
@@ -120,9 +195,7 @@ class Admission:
         """Refuse new and waiting requests, wait for active ones; True if all ended within `timeout` s."""
         state = self._engines.setdefault(engine, _EngineState(1))
         state.draining = True
-        waiting = list(state.queue)
-        state.queue.clear()
-        for ticket in waiting:
+        for ticket in state.clear():
             ticket.fault = faults.draining(ticket.name)
             ticket.changed.set()
         try:
@@ -138,22 +211,23 @@ class Admission:
     def forget(self, engine: str) -> None:
         """Drop an engine that is gone and refuse who waits for it; tickets still held stay harmless."""
         state = self._engines.pop(engine, None)
-        for ticket in state.queue if state else ():
+        for ticket in state.clear() if state else ():
             ticket.fault = faults.engine_unreachable(ticket.name)
             ticket.changed.set()
 
     def _grant(self, state: _EngineState, ticket: Ticket) -> None:
-        state.active += 1
+        state.hold(ticket)
         state.idle.clear()
         ticket.granted = True
         ticket.changed.set()
         self._on_activity(ticket.engine, state.active)
 
     def _admit(self, state: _EngineState) -> None:
-        while state.queue and state.active < state.slots:
-            self._grant(state, state.queue.popleft())
+        while state.queues and state.active < state.slots:
+            self._grant(state, state.take_next())
         self._notify(state)
 
     def _notify(self, state: _EngineState) -> None:
-        for ticket in state.queue:
-            ticket.changed.set()
+        for queue in state.queues.values():
+            for ticket in queue:
+                ticket.changed.set()

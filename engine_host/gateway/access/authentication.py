@@ -1,11 +1,13 @@
 """Check requests: `Host` against DNS rebinding, `Origin` against foreign web pages, and API keys."""
 
-import hmac
+import base64
 from collections.abc import Iterable, Mapping
 
 from engine_host.core.addresses import is_address, own_names
+from engine_host.core.keys.ring import Key, KeyRing
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.keys import Permission
 
 LOOPBACK_HOSTS = frozenset({"localhost", "127.0.0.1", "::1"})
 
@@ -89,36 +91,52 @@ def _as_origin(text: str) -> str:
     return text.strip().rstrip("/").lower()
 
 
-def _as_bytes(key: str) -> set[bytes]:
-    """Return the bytes that a client may send for a key; a letter that latin-1 lacks leaves UTF-8 alone."""
-    try:
-        return {key.encode(), key.encode("latin-1")}
-    except UnicodeEncodeError:
-        return {key.encode()}
+def check_key(headers: Mapping[str, str], keys: KeyRing, permission: Permission) -> Key | None:
+    """Return the key of a request; None without keys, where any will do.
 
-
-def check_key(headers: Mapping[str, str], keys: frozenset[str]) -> None:
-    """Refuse a request without one of the keys; without keys any will do; raises EndpointError 401."""
-    if not keys:
-        return
-    candidate = headers.get("x-api-key", "")
-    scheme, _, bearer = headers.get("authorization", "").partition(" ")
-    if scheme.lower() == "bearer" and bearer:
-        candidate = bearer.strip()
-    # Every key is compared, whichever fits, so that the time tells nothing.
+    Raises EndpointError 401 for none or an unknown one, 403 for one that may not do this.
+    """
+    if not keys.needed:
+        return None
+    sent = _keys_of(headers)
     # Header values are bytes, which ASGI servers hand on as latin-1; clients write a key in UTF-8 or latin-1.
-    raw = candidate.encode("latin-1", "backslashreplace")
-    known = [form for key in sorted(keys) for form in _as_bytes(key)]
-    fits = [hmac.compare_digest(raw, key) for key in known]
-    if any(fits):
-        return
-    message = (
-        "This key is not known here." if candidate else "An API key is needed: Authorization: Bearer KEY."
-    )
-    raise EndpointError(
-        401,
-        "invalid_api_key",
-        message,
-        Reason.UNAUTHORIZED,
-        headers=(("www-authenticate", "Bearer"),),
-    )
+    known = [keys.find(key.encode("latin-1", "backslashreplace")) for key in sent]
+    found = next((key for key in known if key is not None), None)
+    if found is None:
+        needed = "An API key is needed: Authorization: Bearer KEY."
+        message = "This key is not known here." if sent else needed
+        raise EndpointError(
+            401,
+            "invalid_api_key",
+            message,
+            Reason.UNAUTHORIZED,
+            headers=(("www-authenticate", "Bearer"),),
+        )
+    if not found.may(permission):
+        raise EndpointError(
+            403,
+            "permission_missing",
+            f"The key {found.name} may not do this: it needs the permission {permission.value}. "
+            f"Make one with: sndr keys create NAME --may {permission.value}",
+            Reason.UNAUTHORIZED,
+        )
+    return found
+
+
+def _keys_of(headers: Mapping[str, str]) -> list[str]:
+    """Return the keys in a request: OpenAI's and Ollama's way, Anthropic's, and a password."""
+    scheme, _, rest = headers.get("authorization", "").partition(" ")
+    found = [headers.get("x-api-key", "")]
+    if scheme.lower() == "bearer":
+        found.insert(0, rest.strip())
+    elif scheme.lower() == "basic":
+        found.insert(0, _password(rest.strip()))
+    return [key for key in found if key]
+
+
+def _password(text: str) -> str:
+    """Return the password of HTTP's basic authentication, whatever the user; empty for what is none."""
+    try:
+        return base64.b64decode(text, validate=True).decode("latin-1").partition(":")[2]
+    except ValueError:
+        return ""

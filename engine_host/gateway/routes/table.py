@@ -5,6 +5,7 @@ from engine_host.gateway.openai import bodies
 from engine_host.gateway.routes import calls, listed
 from engine_host.gateway.routes.rows import Look, Post
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.keys import Permission
 
 POSTS = {
     "/v1/chat/completions": Post(bodies.check_chat, calls.chat),
@@ -35,6 +36,15 @@ _GET_PREFIXES: dict[str, Look] = {
     listed.MODEL_PREFIX: listed.one_model,
     listed.LM_STUDIO_PREFIX: listed.lm_studio_model,
 }
+
+
+_OF_ADMINS = frozenset({"/metrics"})
+"""Paths that tell of everybody's requests."""
+
+
+def permission(path: str) -> Permission:
+    """Return what a key has to permit for a path."""
+    return Permission.ADMIN if path in _OF_ADMINS else Permission.INFER
 
 
 def post(method: str, path: str) -> Post | None:

@@ -19,6 +19,7 @@ from engine_host.protocol.events import EventQuery
 from engine_host.protocol.fit import FitReport, FitRequest, HubModel, HubPage, MeasuredPage, ReadFromHub
 from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.jobs import Job, JobKind, JobPage
+from engine_host.protocol.keys import CreatedKey, CreateKey, KeyPage, OwnKey
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
 from engine_host.protocol.operations.definition import Done, EventStream, Nothing, Operation
@@ -337,6 +338,27 @@ CHANGE_SETTINGS = Operation(
     "settings.change", "PUT", "/v1/settings", SettingsChange, SettingPage,
     "Set values; null brings the default back. `warnings` says what means nothing now.",
     reasons=(Reason.SETTING_INVALID, Reason.PORT_IN_USE, Reason.NOT_WRITABLE), command="settings set")
+
+# Keys of the endpoint
+
+KEYS = Operation(
+    "keys.list", "GET", "/v1/keys", Nothing, KeyPage,
+    "The endpoint's keys by name, never the keys themselves; lines of `api-keys` are taken over.",
+    reasons=(Reason.SETTING_INVALID, Reason.CONFLICT), command="keys list")
+CREATE_KEY = Operation(
+    "keys.create", "POST", "/v1/keys", CreateKey, CreatedKey,
+    "Make a key; the answer is the only place where it stands.",
+    status=201, reasons=(Reason.SETTING_INVALID, Reason.CONFLICT, Reason.NOT_WRITABLE, Reason.DISK_FULL),
+    command="keys create")
+REVOKE_KEY = Operation(
+    "keys.revoke", "DELETE", "/v1/keys/{id}", Nothing, KeyPage,
+    "Revoke a key by id or name; not the last one while other machines reach the endpoint.",
+    reasons=(
+        Reason.NOT_FOUND, Reason.SETTING_INVALID, Reason.CONFLICT, Reason.NOT_WRITABLE, Reason.DISK_FULL),
+    command="keys revoke")
+OWN_KEY = Operation(
+    "keys.own", "GET", "/v1/keys/own", Nothing, OwnKey,
+    "A key for the endpoint that ends with this run of the host; null where none is needed.")
 
 # fmt: on
 

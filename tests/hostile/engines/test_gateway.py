@@ -80,7 +80,6 @@ def test_answers_end_and_slots_are_free() -> None:
             gateway = Gateway(
                 Directory(socket),
                 publish,
-                keys=frozenset,
                 allowed_hosts=frozenset,
                 on_activity=lambda engine_id, count: active.update({engine_id: count}),
             )

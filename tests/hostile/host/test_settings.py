@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from hypothesis import strategies as st
 
+from engine_host.core.keys.plain import read_api_keys
 from engine_host.core.paths import Folders
-from engine_host.core.settings import SettingsFile, read_api_keys
+from engine_host.core.settings import SettingsFile
 from engine_host.operations.setting_checks import doubts
 from engine_host.protocol.plans import Setting
 from tests.hostile.effort import clear, fuzz, linear

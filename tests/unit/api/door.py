@@ -14,6 +14,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from engine_host.api.app import control_app
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
+from engine_host.core.keys.file import KeyFile
+from engine_host.core.keys.ring import KeyRing
 from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
@@ -30,6 +32,7 @@ from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
+from engine_host.operations.keys import KeyOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations
@@ -197,6 +200,7 @@ async def door() -> AsyncIterator[Door]:
                 Lifetime(),
                 lambda: quits.append(True),
             ),
+            KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

@@ -5,7 +5,6 @@ import shlex
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -223,17 +222,15 @@ def endpoint() -> Iterator[tuple[str, list[str | None]]]:
 def locked(host: FakeHost, url: str) -> None:
     place = {**HOST["endpoint"], "url": url, "key_required": True}
     host.answers["GET /v1/host"] = (200, {**HOST, "endpoint": place})
+    host.answers["GET /v1/keys/own"] = (200, {"key": None})
 
 
-def test_the_demos_question_brings_the_configured_key(
-    ready: FakeHost, sndr: Sndr, home: Path, endpoint: tuple[str, list[str | None]]
+def test_the_demos_question_brings_a_key_of_this_run(
+    ready: FakeHost, sndr: Sndr, endpoint: tuple[str, list[str | None]]
 ) -> None:
     url, given = endpoint
     locked(ready, url)
-    keys = home / "config" / "api-keys"
-    keys.parent.mkdir()
-    keys.write_text("# mine\nsecret\n", encoding="utf-8")
-    keys.chmod(0o600)
+    ready.answers["GET /v1/keys/own"] = (200, {"key": "secret"})
     code, out, err = sndr("run", "--demo", "--detach")
     assert (code, given) == (0, ["secret"]), err
     assert "Hello." in out

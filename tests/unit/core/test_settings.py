@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.core.settings import SettingsFile, read_api_keys
+from engine_host.core.keys.plain import read_api_keys
+from engine_host.core.settings import SettingsFile
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import Layer
 from tests.unit.full_disk import small_disk
@@ -172,34 +173,6 @@ def test_a_full_disk_changes_nothing(home: Path) -> None:
         assert settings.current.models.folders == ()
 
 
-def test_api_keys_are_the_lines_of_a_private_file(home: Path) -> None:
-    assert read_api_keys(home) == frozenset()
-    path = home / "api-keys"
-    path.write_text("# mine\n one \n\ntwo\n", encoding="utf-8")
-    path.chmod(0o600)
-    assert read_api_keys(home) == {"one", "two"}
-
-
-@pytest.mark.parametrize("mode", [0o640, 0o604])
-def test_api_keys_that_others_can_read_are_refused(home: Path, mode: int) -> None:
-    path = home / "api-keys"
-    path.write_text("one\n", encoding="utf-8")
-    path.chmod(mode)
-    with pytest.raises(HostError) as raised:
-        read_api_keys(home)
-    assert raised.value.reason is Reason.SETTING_INVALID
-    assert "one" not in raised.value.problem.sentence()
-
-
-def test_api_keys_that_are_no_text_are_refused(home: Path) -> None:
-    path = home / "api-keys"
-    path.write_bytes(b"\xff\xfe")
-    path.chmod(0o600)
-    with pytest.raises(HostError) as raised:
-        read_api_keys(home)
-    assert raised.value.reason is Reason.SETTING_INVALID
-
-
 def test_one_wrong_value_does_not_stop_another_from_being_mended(path: Path) -> None:
     settings = written(path, '[endpoint]\nport = "x"\nqueue_limit = -1\n')
     with pytest.raises(HostError, match=r"^endpoint\.port was saved, but .*queue_limit") as raised:
@@ -224,7 +197,7 @@ def test_the_network_may_reach_the_endpoint_only_with_a_key(path: Path) -> None:
     with pytest.raises(HostError, match="anybody in the network") as raised:
         settings.change({"endpoint.host": "0.0.0.0"})
     assert raised.value.problem.fix is not None
-    assert "api-keys" in raised.value.problem.fix.text
+    assert raised.value.problem.fix.command == "sndr keys create NAME"
     keys = path.parent / "api-keys"
     keys.parent.mkdir(parents=True, exist_ok=True)
     keys.write_text("secret\n", encoding="utf-8")

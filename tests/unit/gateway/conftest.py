@@ -13,11 +13,13 @@ from typing import Any
 
 import pytest
 
+from engine_host.core.keys.ring import Key, KeyRing, digest_of
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.events import EngineRequestEvent, EventBase
+from engine_host.protocol.keys import Permission
 
 Script = Callable[["FakeEngine", dict[str, Any], asyncio.StreamWriter], Awaitable[None]]
 
@@ -76,12 +78,24 @@ class World:
     url: str = ""
     running: list[Target] = field(default_factory=list)
     loading: tuple[str, ...] = ()
-    keys: frozenset[str] = frozenset()
+    ring: KeyRing = field(default_factory=KeyRing)
     hosts: frozenset[str] = frozenset()
     events: list[EngineRequestEvent] = field(default_factory=list)
     activity: list[tuple[str, int]] = field(default_factory=list)
 
     gateway: Gateway = field(init=False)
+
+    @property
+    def keys(self) -> frozenset[str]:
+        """The names of the keys."""
+        raise NotImplementedError
+
+    @keys.setter
+    def keys(self, keys: frozenset[str]) -> None:
+        self.ring.replace(
+            Key(f"id-{key}", f"name of {key}", frozenset({Permission.INFER}), digest_of(key.encode()), 0.0)
+            for key in keys
+        )
 
     def targets(self) -> list[Target]:
         """The running engines."""
@@ -197,7 +211,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
         served.gateway = Gateway(
             served,
             served.publish,
-            keys=lambda: served.keys,
+            keys=served.ring,
             allowed_hosts=lambda: served.hosts,
             limits=limits,
             on_activity=lambda engine_id, active: served.activity.append((engine_id, active)),

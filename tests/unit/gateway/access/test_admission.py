@@ -94,3 +94,55 @@ def test_who_waits_for_an_engine_that_is_gone_is_refused() -> None:
         assert (admission.active("e1"), admission.waiting("e1")) == (0, 0)
 
     asyncio.run(go())
+
+
+def target(slots: int) -> Target:
+    """An engine with so many slots."""
+    return Target("e1", "m", slots, 128, 0.0, socket="unused")
+
+
+def test_keys_take_turns_however_many_one_sends() -> None:
+    async def go() -> None:
+        admission = Admission(queue_limit=100)
+        first = [admission.enter(target(1), "greedy") for _ in range(6)]
+        other = [admission.enter(target(1), "modest") for _ in range(2)]
+        assert admission.ahead(other[0]) == 0, "the other key holds the slot"
+        assert admission.ahead(first[1]) == 1
+        order = []
+        waiting = [*first, *other]
+        while granted := [ticket for ticket in waiting if ticket.granted]:
+            order.append(granted[0].owner)
+            waiting.remove(granted[0])
+            admission.release(granted[0])
+        assert order == ["greedy", "modest", "greedy", "modest", *["greedy"] * 4]
+
+    asyncio.run(go())
+
+
+def test_a_key_that_holds_fewer_slots_goes_first() -> None:
+    async def go() -> None:
+        admission = Admission(queue_limit=100)
+        greedy = [admission.enter(target(2), "greedy") for _ in range(4)]
+        modest = admission.enter(target(2), "modest")
+        admission.release(greedy[0])
+        assert modest.granted
+        assert not greedy[2].granted
+
+    asyncio.run(go())
+
+
+def test_a_queue_that_one_key_fills_has_a_share_for_another() -> None:
+    async def go() -> None:
+        admission = Admission(queue_limit=4)
+        for _ in range(5):
+            admission.enter(target(1), "greedy")
+        with pytest.raises(EndpointError):
+            admission.enter(target(1), "greedy")
+        for _ in range(2):
+            admission.enter(target(1), "modest")
+        with pytest.raises(EndpointError) as refused:
+            admission.enter(target(1), "modest")
+        assert refused.value.code == "queue_full"
+        assert admission.waiting("e1") == 6
+
+    asyncio.run(go())
