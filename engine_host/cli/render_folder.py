@@ -10,11 +10,15 @@ from pathlib import Path, PurePosixPath
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.outside import files as outside
+from engine_host.core.outside import json_text
 from engine_host.protocol.deploy import RenderedFile, Rendering
 from engine_host.protocol.errors import Fix, Reason
 
 # Whose files these are, and each with its digest: what a person changed is not overwritten.
 _RECORD = ".sndr-rendering.json"
+# Nothing that is written down here is nearly as long: a larger file is somebody else's.
+_LONGEST = 4 << 20
 # A variable of a file that a person fills in, with or without a value; its comment is the line before it.
 _VARIABLE = re.compile(r"^\s*#?\s*(?:export\s+)?([A-Z][A-Z0-9_]*)\s*=", re.MULTILINE)
 
@@ -128,10 +132,8 @@ def _changed(folder: Path, files: tuple[RenderedFile, ...], before: Mapping[str,
 def _record(folder: Path) -> _Record:
     """Read the record of an earlier rendering; empty if there is none or it cannot be read."""
     try:
-        known = json.loads((folder / _RECORD).read_text(encoding="utf-8"))
+        known = json_text.read_object(folder / _RECORD)
     except (OSError, ValueError):
-        return _Record()
-    if not isinstance(known, dict):
         return _Record()
     owner = (str(known.get("name", "")), str(known.get("target", "")))
     files = known.get("files")
@@ -165,7 +167,7 @@ def _text(path: Path) -> str | None:
 def _digest_of(path: Path) -> str | None:
     """The digest of a file; None where there is none, an empty word where it cannot be read."""
     try:
-        return _digest(path.read_bytes())
+        return _digest(outside.read(path, _LONGEST))
     except (FileNotFoundError, NotADirectoryError):
         return None
     except OSError:

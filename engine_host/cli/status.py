@@ -12,6 +12,7 @@ from engine_host.cli.output import Exit, Output, clock, command, echo, size, tab
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.events import summary
 from engine_host.cli.text.log_files import lines_of_files, log_files
+from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
@@ -188,6 +189,8 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
         earlier: deque[str] = deque(maxlen=_SHOWN if after is None else None)
         caught_up = first >= latest
         for line in client.event_lines(first):
+            if event_of(line) is None:
+                continue  # Of a newer host, or none at all; the next beat says how far it has come.
             event = json.loads(line)
             kind = event["kind"]
             selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -17,6 +18,7 @@ from engine_host.client.local_socket import open_local
 
 START_LIMIT = 30.0
 _TAIL_LINES = 30
+_TAIL_BYTES = 64 << 10
 _OWNED = ("--owner-stdin", "--owner", "the window that started it")
 
 
@@ -135,7 +137,7 @@ class HostProcess:
     def _address(self, line: bytes) -> Address | None:
         try:
             said = json.loads(line)
-        except ValueError:
+        except (ValueError, RecursionError):
             return None
         if not isinstance(said, dict) or said.get("event") != "serving":
             return None
@@ -166,7 +168,9 @@ class HostProcess:
     def tail(self) -> tuple[str, ...]:
         """The last lines that the host wrote to its standard error."""
         try:
-            text = self.log.read_text(encoding="utf-8", errors="replace")
+            with self.log.open("rb") as file:
+                file.seek(-min(_TAIL_BYTES, file.seek(0, os.SEEK_END)), os.SEEK_END)
+                text = file.read(_TAIL_BYTES).decode(errors="replace")
         except OSError:
             return ()
         return tuple(text.splitlines()[-_TAIL_LINES:])

@@ -7,7 +7,10 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
+from engine_host.client import read_text
 from sndr_gui.kit.atomic_file import write_atomically
+
+_LARGEST = 16 << 20
 
 
 class ThemeChoice(StrEnum):
@@ -33,7 +36,10 @@ class WindowSettings:
 
         Raises ValueError when the text is not such settings.
         """
-        raw = json.loads(text)
+        try:
+            raw = json.loads(text)
+        except RecursionError as error:
+            raise ValueError("it is nested too deep") from error
         if not isinstance(raw, dict):
             raise ValueError("not an object")
         known = {entry.name for entry in fields(cls)}
@@ -62,7 +68,7 @@ class SettingsFile:
 
     def _read(self) -> WindowSettings:
         try:
-            return WindowSettings.parse(self._path.read_text(encoding="utf-8"))
+            return WindowSettings.parse(read_text(self._path, _LARGEST))
         except FileNotFoundError:
             return WindowSettings()
         except OSError:

@@ -59,7 +59,7 @@ class Stage:
         if connect:
             await self.until(lambda: self.connection.connected)
 
-    async def until(self, condition: Callable[[], object], seconds: float = 8.0) -> None:
+    async def until(self, condition: Callable[[], object], seconds: float = 30.0) -> None:
         """Wait until something is true."""
         async with asyncio.timeout(seconds):
             while not condition():  # noqa: ASYNC110 - what is waited for has no event to offer

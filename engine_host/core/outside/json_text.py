@@ -6,9 +6,12 @@ twice the memory.
 
 import math
 import re
+from pathlib import Path
 from typing import Any
 
 from pydantic_core import from_json
+
+from engine_host.core.outside import files
 
 # A number that may be no number any more as a float; the same signs may stand in a text.
 _HUGE_FLOAT = re.compile(rb"[0-9][eE]\+?[0-9]{3}|[0-9]{309}")
@@ -38,6 +41,11 @@ def parse_object(content: bytes | str, most: int | None = None, *, finite: bool 
     if not isinstance(value, dict):
         raise ValueError("it is no object")
     return value
+
+
+def read_object(path: Path, most: int = 1 << 20) -> dict[str, Any]:
+    """Return the object in a regular file of at most `most` bytes. Raises OSError, ValueError."""
+    return parse_object(files.read(path, most))
 
 
 def refuse_huge(content: bytes | str) -> None:

@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import errno
 import fcntl
-import json
 import os
 import secrets
 from collections.abc import AsyncIterator, Callable
@@ -15,6 +14,7 @@ import psutil
 
 from engine_host.core import atomic_file
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.protocol.errors import Reason
 
 RECORD = "installation.json"
@@ -27,10 +27,9 @@ _MOMENT = 0.03
 def read_record(home: Path) -> dict[str, Any] | None:
     """Read the record of a finished install; None when it never finished."""
     try:
-        record = json.loads((home / RECORD).read_text(encoding="utf-8"))
+        return json_text.read_object(home / RECORD)
     except (OSError, ValueError):
         return None
-    return record if isinstance(record, dict) else None
 
 
 def is_complete(home: Path) -> bool:

@@ -10,13 +10,15 @@ from typing import Any
 import httpx
 
 from engine_host.core.errors import HostError
-from engine_host.core.outside import files
+from engine_host.core.outside import answers, files
 from engine_host.engines.process.tool import ToolError, run_tool
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import BisectCheck
 
 _ANSWER = 600.0
 _TOKENS = 48
+_LONGEST_ANSWER = 4 << 20
+_SAID = ("reasoning", "reasoning_content", "content")
 # A shell's "cannot be run" and "not found", and what `git bisect run` takes for "cannot be judged".
 _NO_JUDGEMENT = range(125, 256)
 _SHOWN = 160
@@ -122,13 +124,18 @@ async def _ask(subject: Subject, prompt: str) -> Judgement:
     transport = httpx.AsyncHTTPTransport(uds=subject.socket, verify=False, trust_env=False)
     try:
         async with httpx.AsyncClient(transport=transport, base_url="http://engine", timeout=_ANSWER) as http:
-            response = await http.post("/v1/chat/completions", json=body)
-    except httpx.HTTPError as error:
+            response = await answers.fetch(
+                http, "/v1/chat/completions", most=_LONGEST_ANSWER, seconds=_ANSWER, json=body
+            )
+    except (httpx.HTTPError, answers.AnswerError) as error:
         return Judgement(False, f"no answer: {type(error).__name__} {error}".strip())
     if not response.is_success:
-        return Judgement(False, _short(f"HTTP {response.status_code}", response.text))
-    message = response.json()["choices"][0]["message"]
-    said = "".join(str(message.get(name) or "") for name in ("reasoning", "reasoning_content", "content"))
+        return Judgement(False, _short(f"HTTP {response.status}", response.text))
+    try:
+        message = response.object()["choices"][0]["message"]
+        said = "".join(str(message.get(name) or "") for name in _SAID)
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return Judgement(False, _short("no answer of a chat", response.text))
     if not said.strip():
         return Judgement(False, "an empty answer", said)
     return Judgement(True, _short("it answered", said), said)

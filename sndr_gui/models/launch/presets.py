@@ -72,7 +72,12 @@ class LaunchPresets(QObject):
     def set_shown(self, shown: bool) -> None:
         """Read and judge only while somebody looks."""
         self._shown = shown
-        if shown and self._stale and self._session.connection.connected:
+        if shown:
+            self.load_if_stale()
+
+    def load_if_stale(self) -> None:
+        """Read and judge them if what is known is not what is so now."""
+        if self._stale and self._session.connection.connected:
             self.load()
 
     def _on_link(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from PySide6.QtCore import QObject, Signal
 
-from engine_host.client import HostError
+from engine_host.client import HostError, read_text
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.consents import ConsentNeeded
 from engine_host.protocol.errors import Problem, Reason
@@ -365,7 +365,7 @@ class PresetsModel(QObject):
 
         async def work(_client: AsyncControlClient) -> None:
             try:
-                text = await asyncio.to_thread(_read, Path(path))
+                text = await asyncio.to_thread(read_text, Path(path), _LARGEST_FILE)
             except (OSError, UnicodeDecodeError, ValueError) as error:
                 self.session.notices.error("import", f"{name} cannot be read: {error}.")
                 return
@@ -417,9 +417,3 @@ def _is_own(item: PresetItem) -> bool:
 def _scalar(text: str) -> str:
     """Return a title as YAML takes it."""
     return "'" + text.replace("'", "''") + "'" if any(sign in text for sign in ":#'\"[]{}&*!|>%@`") else text
-
-
-def _read(path: Path) -> str:
-    if path.stat().st_size > _LARGEST_FILE:
-        raise ValueError("the file is too large")
-    return path.read_text(encoding="utf-8")

@@ -13,6 +13,8 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import clear, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
+_LONGEST_NAME, _LONGEST_PRETTY = 120, 8_000
+
 
 class MessageView(QWidget):
     """Shows one message.
@@ -114,7 +116,7 @@ class MessageView(QWidget):
             inside = QVBoxLayout(card)
             inside.setContentsMargins(14, 10, 14, 10)
             inside.setSpacing(6)
-            inside.addWidget(text(f"Tool call: {call.name}", name="h2"))
+            inside.addWidget(text(f"Tool call: {call.name[:_LONGEST_NAME]}", name="h2"))
             inside.addWidget(CopyField(_pretty(call.arguments), "the arguments", wraps=True))
             self._calls.addWidget(card)
 
@@ -126,7 +128,9 @@ class MessageView(QWidget):
 
 
 def _pretty(arguments: str) -> str:
+    if len(arguments) > _LONGEST_PRETTY:
+        return arguments
     try:
         return json.dumps(json.loads(arguments), indent=2, ensure_ascii=False)
-    except ValueError:
+    except (ValueError, RecursionError):
         return arguments

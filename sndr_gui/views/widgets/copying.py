@@ -50,15 +50,29 @@ class CopyButton(QPushButton):
         self.setToolTip(plain_tooltip(self._name))
 
 
+_LONGEST = 8_000
+
+
 class WrapAnywhereLabel(QLabel):
-    """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks."""
+    """A text that breaks anywhere where a word is longer than the line: paths and JSON have no blanks.
+
+    Of a very long one the beginning is shown, and how much is left out: its layout would hold the window up.
+    """
 
     def __init__(self, content: str) -> None:
-        super().__init__(content)
+        super().__init__()
+        self._parts: list[tuple[QTextLayout, float]] = []
+        self._laid_out: tuple[str, int, str] | None = None
+        self.setText(content)
         self.setTextFormat(Qt.TextFormat.PlainText)
         self.setObjectName("mono")
         self.setSizePolicy(QSizePolicy.Policy.Ignored, QSizePolicy.Policy.Minimum)
         self.setMinimumWidth(60)
+
+    def setText(self, content: str) -> None:
+        left_out = len(content) - _LONGEST
+        shown = content if left_out <= 0 else f"{content[:_LONGEST]}…\n({left_out:,} more characters)"
+        super().setText(shown)
 
     def hasHeightForWidth(self) -> bool:
         """Return True always: QLabel takes it out of the size policy with each text."""
@@ -79,9 +93,16 @@ class WrapAnywhereLabel(QLabel):
         made.endLayout()
         return made, height
 
+    def _layouts(self, width: int) -> list[tuple[QTextLayout, float]]:
+        """Return the layout of each paragraph with its height; a box asks for it several times in a row."""
+        laid_out = (self.text(), width, self.font().key())
+        if self._laid_out != laid_out:
+            self._laid_out = laid_out
+            self._parts = [self._layout(part, width) for part in self.text().split("\n")]
+        return self._parts
+
     def heightForWidth(self, width: int) -> int:
-        heights = (self._layout(part, width)[1] for part in self.text().split("\n"))
-        return round(sum(heights) + 0.5)
+        return round(sum(height for _made, height in self._layouts(width)) + 0.5)
 
     def sizeHint(self) -> QSize:
         return QSize(200, self.heightForWidth(max(60, self.width())))
@@ -94,8 +115,7 @@ class WrapAnywhereLabel(QLabel):
         painter.setPen(self.palette().color(self.foregroundRole()))
         # One line stands in the middle beside its button, several begin at the top.
         top = max(0.0, (self.height() - self.heightForWidth(self.width())) / 2)
-        for part in self.text().split("\n"):
-            made, height = self._layout(part, self.width())
+        for made, height in self._layouts(self.width()):
             made.draw(painter, QPointF(0, top))
             top += height
         painter.end()
@@ -108,6 +128,7 @@ class CopyField(QFrame):
         super().__init__()
         self.setObjectName("inset")
         self._label: QLabel = WrapAnywhereLabel(content) if wraps else ElidedLabel(content, name="mono")
+        self._content = content
         self._copy = CopyButton(what)
         self._copy.set_content(content)
         line = QHBoxLayout(self)
@@ -123,7 +144,8 @@ class CopyField(QFrame):
 
     def set_content(self, content: str) -> None:
         """Set the text that a click copies."""
-        if content != self._label.text():
+        if content != self._content:
+            self._content = content
             self._label.setText(content)
             self._label.updateGeometry()
             self._label.setToolTip(plain_tooltip(content) if "\n" not in content else "")

@@ -102,7 +102,7 @@ class Window(QMainWindow):
         center.setFocus()
         self.palette_box = Palette(self, self._entries)
         self.toasts = Toasts(self, notices)
-        self._shortcut("Ctrl+K", self.palette_box.open)
+        self._shortcut("Ctrl+K", self._on_commands)
         self._shortcut("Ctrl+F", self._on_find)
         self._shortcut("Ctrl+Q", self.close)
         page = file.current.page if file.current.page in self._nav else "home"
@@ -192,6 +192,7 @@ class Window(QMainWindow):
             changed.connect(self._on_link)
         context.settings.theme_changed.connect(theme.choose)
         context.actions.consent_wanted.connect(self._on_consent)
+        context.launch.presets.rows_changed.connect(self.palette_box.refresh)
         self.go(self._current)
         if placeholder is not None:
             self._stack.removeWidget(placeholder)
@@ -257,6 +258,9 @@ class Window(QMainWindow):
 
     def _on_commands(self) -> None:
         self.palette_box.open()
+        if self._context is not None:
+            # Which presets can start is judged beside it, and offered as soon as it is known.
+            self._context.launch.presets.load_if_stale()
 
     def _entries(self) -> list[Entry]:
         entries = [Entry(page.title, page.shortcut, self._nav[page.name].click, "page go") for page in PAGES]

@@ -85,6 +85,17 @@ class Palette(QFrame):
         self.raise_()
         self.edit.setFocus()
 
+    def refresh(self) -> None:
+        """Offer what can be done now, if it is open; what was typed and chosen stays."""
+        if not self.isVisible():
+            return
+        chosen = self._found[self.list.currentRow()].title if self._found else ""
+        self._all = self._entries()
+        self._fill(self.edit.text())
+        titles = [entry.title for entry in self._found]
+        if chosen in titles:
+            self.list.setCurrentRow(titles.index(chosen))
+
     def close_palette(self) -> None:
         """Hide it and give the focus back."""
         self.hide()

@@ -48,6 +48,17 @@ def test_start_is_verified_and_stop_leaves_nothing(host: RunningHost) -> None:
     assert not [name for name in files_below(host.folders.run) if name.startswith("plan-")]
 
 
+def test_an_engine_listens_on_no_port(host: RunningHost) -> None:
+    engine = host.start()
+    assert engine.pid is not None
+    of_engine = psutil.Process(engine.pid)
+    processes = [of_engine, *of_engine.children(recursive=True)]
+    assert [line for one in processes for line in one.net_connections("inet")] == []
+    assert [line.laddr.ip for line in psutil.Process(host.process.pid).net_connections("inet")] == [
+        "127.0.0.1"
+    ]
+
+
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGKILL])
 def test_end_of_the_host_ends_its_engine(host: RunningHost, number: signal.Signals) -> None:
     engine = host.start()

@@ -260,3 +260,15 @@ def test_code_blocks_survive_the_cut_into_paragraphs(qtbot: QtBot) -> None:
     assert "```" not in shown
     assert shown.rstrip().endswith("Done now.")
     assert text.written == source
+
+
+async def test_arguments_of_a_tool_call_that_are_nested_for_ever_are_shown_as_they_are(stage: Stage) -> None:
+    nested = "[" * 50_000
+    delta = {"tool_calls": [{"index": 0, "function": {"name": "weather" * 9_000, "arguments": nested}}]}
+    stage.host.chat = [f"data: {json.dumps({'choices': [{'delta': delta}]})}\n\n"]
+    page = await chat(stage)
+    page.model.send("Go")
+    await stage.until(lambda: not page.model.busy)
+    assert page.model.messages[1].calls[0].arguments == nested
+    assert page._views[1]._calls.count() == 1
+    assert page._views[1].minimumSizeHint().width() < 2_000

@@ -314,6 +314,13 @@ def test_first_paint_needs_neither_pydantic_nor_httpx() -> None:
     assert subprocess.run([sys.executable, "-c", program], check=False).returncode == 0
 
 
+def million_squares() -> float:
+    """Return the processor's seconds for a fixed piece of work: how fast this machine is at the moment."""
+    before = time.process_time()
+    sum(number * number for number in range(1_000_000))
+    return time.process_time() - before
+
+
 async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
     """No page keeps the event loop for long; the graph library is read beside it."""
     stage.host.set_engine(samples.engine(EngineState.READY))
@@ -322,6 +329,7 @@ async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
     for name in NAMES:
         # The program's own time, other threads' included: one that holds the interpreter holds the window.
         clock, wall = time.process_time, asyncio.get_running_loop().time
+        unit = million_squares()
         began, before = wall(), clock()
         stage.window.go(name)
         longest = clock() - before
@@ -329,9 +337,9 @@ async def test_window_answers_while_every_page_opens(stage: Stage) -> None:
             before = clock()
             await asyncio.sleep(0.005)
             longest = max(longest, clock() - before)
-        worst[name] = round(longest, 3)
-    # 100 ms on a quiet machine; on a busy one the caches are cold.
-    assert max(worst.values()) < 0.25, worst
+        worst[name] = round(longest / max(unit, million_squares()), 2)
+    # A million squares are some 50 ms, so this is 100 ms on a quiet machine, and twice that with cold caches.
+    assert max(worst.values()) < 5, worst
 
 
 async def test_pictures_are_taken_of_every_page_in_both_themes(stage: Stage, tmp_path: Path) -> None:

@@ -48,6 +48,19 @@ async def test_presets_are_started_only_where_they_can_be(stage: Stage) -> None:
     assert set(of_presets(stage)) == set(found), "what the list is narrowed to is the list's matter"
 
 
+async def test_presets_are_offered_as_soon_as_they_are_judged(stage: Stage) -> None:
+    palette = stage.window.palette_box
+    QTest.keyClick(stage.window, Qt.Key.Key_K, Qt.KeyboardModifier.ControlModifier)
+    assert palette.isVisible()
+    assert of_presets(stage) == {}
+    palette.list.setCurrentRow(2)
+    chosen = palette.list.currentItem().text()
+    await stage.until(lambda: of_presets(stage))
+    shown = [palette.list.item(row).text() for row in range(palette.list.count())]
+    assert set(of_presets(stage)) <= set(shown)
+    assert palette.list.currentItem().text() == chosen
+
+
 async def test_a_preset_that_lacks_something_is_shown_on_launch(stage: Stage) -> None:
     stage.window.go("launch")
     presets = stage.pages.launch.presets

