@@ -35,7 +35,6 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         usage_on_request=of_vllm,
         # llama.cpp sees by a second file.
         images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
-        agent_routes=of_vllm,
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,

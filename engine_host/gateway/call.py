@@ -2,9 +2,8 @@
 
 from dataclasses import dataclass
 
-from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer
-from engine_host.gateway.openai.usage import UsageFilter
+from engine_host.gateway.passage import Passage
 
 
 @dataclass(frozen=True)
@@ -19,6 +18,5 @@ class Call:
     body: bytes
     stream: bool
     infill: InfillAnswer | None = None
-    usage: UsageFilter | None = None
-    logprobs: CompletionLogprobs | None = None
+    passage: Passage | None = None
     reader: str | None = None

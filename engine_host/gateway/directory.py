@@ -18,7 +18,7 @@ class Target:
     `native_infill`: the engine has llama.cpp's `/infill`; else a middle is asked for with `fim_tokens`, the
     model's own for prefix, suffix and middle. `usage_on_request`: a stream ends with figures only when the
     request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
-    `agent_routes`: it has `/v1/responses` and `/v1/messages`. `images`: a message may hold pictures.
+    `images`: a message may hold pictures.
     """
 
     engine: str
@@ -43,7 +43,6 @@ class Target:
     usage_on_request: bool = False
     tokens_only: bool = False
     images: bool = False
-    agent_routes: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""

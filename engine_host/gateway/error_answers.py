@@ -111,8 +111,15 @@ class EndpointError(Exception):
     def anthropic_body(self, request_id: str) -> dict[str, Any]:
         """The error object as Anthropic's clients read it."""
         kind = _ANTHROPIC_TYPES.get(self.status, "api_error")
-        error = {"type": kind, "message": self.message, "code": self.code, "src": self.source}
+        error = {"type": kind, "message": self._for_anthropic(), "code": self.code, "src": self.source}
         return {"type": "error", "error": error, "request_id": request_id}
+
+    def _for_anthropic(self) -> str:
+        """The message; Claude Code reads the two numbers of one about a prompt that is too long."""
+        tokens, most = self.extra.get("n_prompt_tokens"), self.extra.get("n_ctx")
+        if self.code != "context_length_exceeded" or not isinstance(tokens, int) or not isinstance(most, int):
+            return self.message
+        return f"prompt is too long: {tokens} tokens > {most} maximum"
 
     def encoded(self, form: Form = Form.OPENAI, request_id: str = "") -> bytes:
         """The error object as JSON."""
@@ -241,9 +248,19 @@ def engine_unreachable(name: str) -> EndpointError:
     )
 
 
-def too_long(fault: EndpointError) -> EndpointError:
-    """The engine's words about a prompt that its context does not hold, with the code that agents know."""
-    return replace(fault, status=400, code="context_length_exceeded", reason=Reason.CONTEXT_TOO_LONG)
+def too_long(fault: EndpointError, tokens: int | None = None, most: int | None = None) -> EndpointError:
+    """The engine's words about a prompt that its context does not hold, with the code that agents know.
+
+    `tokens` are those of the prompt, `most` those of the context, where both are known.
+    """
+    figures = {} if tokens is None or most is None else {"n_prompt_tokens": tokens, "n_ctx": most}
+    return replace(
+        fault,
+        status=400,
+        code="context_length_exceeded",
+        reason=Reason.CONTEXT_TOO_LONG,
+        extra={**fault.extra, **figures},
+    )
 
 
 def odd_answer() -> EndpointError:

@@ -223,7 +223,7 @@ class Exchange:
             figures = infill.figures()
         else:
             figures = figures_of_answer(body)
-            body = self._call.logprobs.convert(body) if self._call.logprobs is not None else body
+            body = self._call.passage.convert(body) if self._call.passage is not None else body
         self._finish(figures)
         await self._answer(upstream.status, body)
 
@@ -257,7 +257,7 @@ class Exchange:
 
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
-        infill, passed = self._call.infill, self._call.usage or self._call.logprobs
+        infill, passage = self._call.infill, self._call.passage
         feed: Callable[[bytes], bool] = self._meter.feed
         clock = asyncio.get_running_loop().time
         began = last = clock()
@@ -273,8 +273,8 @@ class Exchange:
                 first = feed(piece)
                 if b'"error"' in piece:
                     piece = await self._explain_crash(piece)
-                if passed is not None:
-                    piece = passed.feed(piece)
+                if passage is not None:
+                    piece = passage.feed(piece)
             if first:
                 self._entry.first_content()
             if self._meter.over:
@@ -291,7 +291,7 @@ class Exchange:
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._send_piece(infill.end())
-        if passed is not None and (rest := passed.end()):
+        if passage is not None and (rest := passage.end()):
             await self._send_piece(rest)
         await self._close()
 
@@ -341,8 +341,13 @@ class Exchange:
             self._responded = True
             await send_fault(self._send, fault, self._entry.id, self._form)
             return
-        frame = fault.frame(self._form, self._entry.id)
-        await self._send_piece((b"" if self._at_frame_end else FRAME_END) + frame)
+        passage = self._call.passage
+        told = (
+            fault.frame(self._form, self._entry.id)
+            if passage is None
+            else passage.failure(fault, self._entry.id)
+        )
+        await self._send_piece((b"" if self._at_frame_end else FRAME_END) + told)
         await self._close()
 
     def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
@@ -399,8 +404,9 @@ async def send_fault(send: Send, fault: faults.EndpointError, request_id: str, f
     headers = list(fault.headers)
     if fault.retry_after is not None:
         headers.append(("retry-after", str(fault.retry_after)))
-    elif fault.status >= 500:
-        # The SDKs of OpenAI and Anthropic try every such answer three times; nothing says that it would help.
+    else:
+        # The SDKs of OpenAI and Anthropic send again what met a 500, Claude Code even what met a 401, for
+        # half a minute; nothing says that it would help.
         headers.append(("x-should-retry", "false"))
     if form is faults.Form.ANTHROPIC:
         headers.append(("request-id", request_id))

@@ -61,6 +61,8 @@ class Meter:
         """Whether the frame was fed after which no client reads on."""
         self._last_begun = False
         self._pieces: Newest[bytes] = Newest(_TAIL_PIECES, _TAIL_SIZE)
+        self._begun: dict[str, Any] = {}
+        """The usage in the first frame of the Messages form: llama.cpp does not repeat it in the last."""
 
     def feed(self, data: bytes) -> bool:
         """Take one piece of the stream; True when it holds the first content."""
@@ -69,7 +71,12 @@ class Meter:
         self.over = self._last_begun and data.endswith(FRAME_END)
         if self.content_seen:
             return False
-        self.content_seen = any(_has_content(payload) for payload in payloads(data))
+        for payload in payloads(data):
+            value = _object(payload)
+            message = value.get("message")
+            if value.get("type") == "message_start" and isinstance(message, dict):
+                self._begun = _table(message, "usage")
+            self.content_seen = self.content_seen or _has_content(value)
         return self.content_seen
 
     def figures(self) -> Figures:
@@ -79,12 +86,13 @@ class Meter:
             value = _object(payload)
             found.update(_picked(value))
         self._pieces.clear()
+        if self._begun:
+            found["usage"] = {**self._begun, **_table(found, "usage")}
         return figures_of(found)
 
 
-def _has_content(payload: bytes) -> bool:
+def _has_content(value: dict[str, Any]) -> bool:
     """Return True if a frame carries text, reasoning or a part of a tool call."""
-    value = _object(payload)
     if value.get("type") in _CONTENT_TYPES:
         return True
     choices = value.get("choices")
@@ -141,6 +149,10 @@ def figures_of(found: dict[str, Any]) -> Figures:
     )
     fresh = _whole(timings.get("prompt_n"))
     prompt = _whole(usage.get("prompt_tokens"), usage.get("input_tokens"))
+    if prompt is not None and "cache_read_input_tokens" in usage:
+        # Anthropic's form counts apart what was not read again.
+        others = ("cache_read_input_tokens", "cache_creation_input_tokens")
+        prompt += sum(_whole(usage.get(name)) or 0 for name in others)
     if prompt is None and fresh is not None:
         prompt = fresh + (cached or 0)
     generated = _whole(usage.get("completion_tokens"), usage.get("output_tokens"), timings.get("predicted_n"))

@@ -33,8 +33,9 @@ async def refusal(
         return faults.unreadable(fault) if read in _UNREAD else fault
     if status >= 500 and target.usage_on_request and await is_dead(target):
         return faults.engine_ended(target.name, stopped=False, message=fault.message)
-    if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and await _is_too_long(target, body):
-        return faults.too_long(fault)
+    # llama.cpp says itself what was too long.
+    if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and target.usage_on_request:
+        return await _explained(target, body, fault)
     return fault
 
 
@@ -62,22 +63,25 @@ async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.End
     return None
 
 
-async def _is_too_long(target: Target, body: bytes) -> bool:
-    """Return True if the text of a request alone is longer than the engine's context."""
+async def _explained(target: Target, body: bytes, fault: faults.EndpointError) -> faults.EndpointError:
+    """The same refusal, as one of a prompt that is too long where the text of the request alone is."""
     request = json.loads(body)
     text = "\n".join([*_texts(request), json.dumps(request["tools"]) if request.get("tools") else ""])
     question = json.dumps({"model": request.get("model"), "prompt": text}).encode()
     status, answer = await _ask(target, "POST", "/tokenize", question)
     if status == 400:
-        return faults.engine_fault(status, answer).code == "context_length_exceeded"
+        is_too_long = faults.engine_fault(status, answer).code == "context_length_exceeded"
+        return faults.too_long(fault) if is_too_long else fault
     if status != 200:
-        return False
+        return fault
     try:
         counted = json_text.parse_object(answer)
     except ValueError:
-        return False
+        return fault
     count, most = counted.get("count"), counted.get("max_model_len")
-    return isinstance(count, int) and isinstance(most, int) and count >= most
+    if isinstance(count, int) and isinstance(most, int) and count >= most:
+        return faults.too_long(fault, count, most)
+    return fault
 
 
 def _texts(value: Any) -> list[str]:

@@ -12,9 +12,10 @@ from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai.frames import WholeFrames
+from engine_host.gateway.passage import Passage
 
 
-class CompletionLogprobs:
+class CompletionLogprobs(Passage):
     """Brings one answer, whole or streamed, into that form; `top` is how many were asked for.
 
     `text_offset` counts from the start of the answer, in characters.

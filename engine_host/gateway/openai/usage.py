@@ -10,6 +10,7 @@ from typing import Any
 from engine_host.core import sse
 from engine_host.core.outside import json_text
 from engine_host.gateway.openai.frames import WholeFrames
+from engine_host.gateway.passage import Passage
 
 _NO_CHOICES = b'"choices":[]'
 
@@ -27,7 +28,7 @@ def with_usage(body: dict[str, Any]) -> bytes:
     return json.dumps({**body, "stream_options": {**known, "include_usage": True}}).encode()
 
 
-class UsageFilter:
+class UsageFilter(Passage):
     """Takes the frame with the figures out of a stream; every other byte passes as it is."""
 
     def __init__(self) -> None:

@@ -7,6 +7,7 @@ from typing import Any
 
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
+from engine_host.gateway.chat.request import repaired
 from engine_host.gateway.directory import Target
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
@@ -32,28 +33,16 @@ def embeddings(asked: Asked) -> Call:
 
 
 def chat(asked: Asked) -> Call:
-    """Pass a chat on; raises EndpointError for an engine that takes none."""
-    _check_writes(asked)
-    return _plain(asked.path, asked.raw, asked.body, asked.target)
-
-
-def agents(asked: Asked) -> Call:
-    """Pass a request in a form of agents on; raises EndpointError for an engine that has no such route."""
-    _check_writes(asked)
-    if not asked.target.agent_routes:
-        raise faults.EndpointError(
-            404,
-            "route_unsupported",
-            f"The engine of {asked.target.name} has no {asked.path}; vLLM has. "
-            "Use /v1/chat/completions here.",
-            Reason.UNSUPPORTED,
-        )
-    return Call(asked.path, asked.raw, asked.stream)
+    """Pass a chat on, repaired where it has to be; raises EndpointError for an engine that takes none."""
+    check_writes(asked)
+    body = repaired(asked.body, for_llamacpp=asked.target.native_infill)
+    raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
+    return _plain(asked.path, raw, body, asked.target)
 
 
 def completion(asked: Asked) -> Call:
     """Pass a completion on, with a suffix as the engine takes one; raises EndpointError where it cannot."""
-    _check_writes(asked)
+    check_writes(asked)
     path, body, target = asked.path, asked.body, asked.target
     if "suffix" not in body:
         return _plain(path, asked.raw, body, target)
@@ -76,7 +65,7 @@ def completion(asked: Asked) -> Call:
     return Call("/infill", infill_request(body), asked.stream, answer)
 
 
-def _check_writes(asked: Asked) -> None:
+def check_writes(asked: Asked) -> None:
     """Refuse an engine that writes nothing, or reads no texts; raises EndpointError."""
     target = asked.target
     if target.embeddings:
@@ -111,7 +100,7 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
         return _completion(raw, body, target)
     if not stream or not target.usage_on_request or asks_for_usage(body):
         return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
-    return Call(path, with_usage(body), stream, usage=UsageFilter())
+    return Call(path, with_usage(body), stream, passage=UsageFilter())
 
 
 def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
@@ -131,7 +120,7 @@ def _completion(raw: bytes, body: dict[str, Any], target: Target) -> Call:
     if top == 0:
         # To llama.cpp none is no log probabilities at all; here it is those of the chosen tokens.
         raw = json.dumps({**body, "logprobs": 1}).encode()
-    return Call("/v1/completions", raw, stream, logprobs=CompletionLogprobs(top))
+    return Call("/v1/completions", raw, stream, passage=CompletionLogprobs(top))
 
 
 def _is_read_apart(path: str, target: Target) -> bool:

@@ -2,7 +2,7 @@
 
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai import bodies
-from engine_host.gateway.routes import calls, listed
+from engine_host.gateway.routes import agents, calls, listed
 from engine_host.gateway.routes.rows import Look, Post
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.keys import Permission
@@ -11,9 +11,11 @@ POSTS = {
     "/v1/chat/completions": Post(bodies.check_chat, calls.chat),
     "/v1/completions": Post(bodies.check_completion, calls.completion),
     "/v1/embeddings": Post(bodies.check_embeddings, calls.embeddings),
-    "/v1/responses": Post(bodies.check_responses, calls.agents),
-    "/v1/messages": Post(bodies.check_message, calls.agents),
-    "/v1/messages/count_tokens": Post(bodies.check_chat, calls.agents),
+    "/v1/chat/completions/input_tokens": Post(bodies.check_chat, agents.count_chat),
+    "/v1/responses": Post(bodies.check_responses, agents.responses),
+    "/v1/responses/input_tokens": Post(bodies.check_responses, agents.count_responses),
+    "/v1/messages": Post(bodies.check_message, agents.messages),
+    "/v1/messages/count_tokens": Post(bodies.check_chat, agents.count_messages),
 }
 GETS: dict[str, Look] = {
     "/health": listed.health,

@@ -36,7 +36,6 @@ class Engines:
             4096,
             1000.0,
             socket=socket,
-            agent_routes=True,
             usage_on_request=True,
             native_infill=False,
             fim_tokens=("<pre>", "<suf>", "<mid>"),

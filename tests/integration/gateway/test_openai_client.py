@@ -223,8 +223,9 @@ def test_errors_become_the_clients_own(real: Any) -> None:
             with pytest.raises(openai.BadRequestError, match="--set embeddings=true") as off:
                 await ai.embeddings.create(model="random", input="x")
             assert off.value.code == "embeddings_off"
-            with pytest.raises(openai.NotFoundError, match="vLLM has"):
-                await ai.responses.create(model="random", input="x")
+            with pytest.raises(openai.BadRequestError, match="keeps no answers") as earlier:
+                await ai.responses.create(model="random", input="x", previous_response_id="resp_1")
+            assert (earlier.value.code, earlier.value.param) == ("unsupported", "previous_response_id")
 
     asyncio.run(go())
 

@@ -268,7 +268,6 @@ MESSAGE: dict[str, Any] = {**HELLO, "max_tokens": 9}
     ("method", "path", "headers", "body", "expected"),
     [
         ("POST", MESSAGES, {}, {**MESSAGE, "model": "claude-x"}, (404, "not_found_error")),
-        ("POST", MESSAGES, {}, MESSAGE, (404, "not_found_error")),
         ("POST", MESSAGES, {}, {"messages": []}, (400, "invalid_request_error")),
         ("POST", MESSAGES, {}, HELLO, (400, "invalid_request_error")),
         ("GET", MESSAGES, {}, None, (405, "invalid_request_error")),
@@ -299,7 +298,6 @@ def test_an_engines_refusal_has_the_form_of_the_route_too(world: Any, scripts: A
             world(scripts.answers(400, json.dumps(error).encode())) as served,
             httpx.AsyncClient(base_url=served.url) as client,
         ):
-            served.running[:] = [replace(served.running[0], agent_routes=True)]
             answer = await client.post(MESSAGES, json={**MESSAGE, "stream": stream})
             said = answer.json()
             assert (answer.status_code, said["type"], said["error"]["type"]) == (
@@ -318,7 +316,6 @@ def test_a_stream_on_anthropics_route_ends_with_its_error_event(world: Any, scri
 
     async def go() -> None:
         async with world(breaks) as served, httpx.AsyncClient(base_url=served.url) as client:
-            served.running[:] = [replace(served.running[0], agent_routes=True)]
             answer = await client.post(MESSAGES, json={**MESSAGE, "stream": True})
             event, data = answer.text.rstrip().rpartition("\n\n")[2].split("\n")
             assert event == "event: error"

@@ -194,15 +194,14 @@ def test_the_forms_of_agents_pass_and_are_measured(
     async def go() -> None:
         async with world(talks) as served, httpx.AsyncClient(base_url=served.url) as client:
             body = {"model": "m", "input": "hi", "messages": MESSAGES, "max_tokens": 9, "stream": True}
-            refused = await client.post(path, json=body)
-            assert (refused.status_code, refused.json()["error"]["code"]) == (404, "route_unsupported")
-            served.running[:] = [replace(served.running[0], agent_routes=True)]
+            served.running[:] = [replace(served.running[0], usage_on_request=True, native_infill=False)]
             answer = await client.post(path, json=body)
             assert answer.content == sent
             assert served.engine.received == [(path, body)]
             (request,) = served.gateway.request_log.requests()
             assert request.ttft is not None
-            assert (request.prompt_tokens, request.cached_tokens, request.generated_tokens) == (5, 3, 2)
+            prompt = 8 if path == "/v1/messages" else 5
+            assert (request.prompt_tokens, request.cached_tokens, request.generated_tokens) == (prompt, 3, 2)
             assert request.finish == finish
 
     asyncio.run(go())

@@ -1,0 +1,62 @@
+"""Tell of a failure in the middle of a Responses stream, in the event that its clients take for one.
+
+Codex passes over every other form, and says that the stream was closed too early.
+"""
+
+import json
+from typing import Any
+
+from engine_host.core import sse
+from engine_host.core.outside import json_text
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.passage import Passage
+from engine_host.gateway.responses.answer import Frame
+
+_NUMBER = b'"sequence_number":'
+# Codex waits as long as the message says, and then asks again.
+_CODES = {"queue_full": "rate_limit_exceeded"}
+
+
+def numbered_event(kind: str, number: int, fields: dict[str, Any]) -> bytes:
+    """Return an event of a stream as it is sent."""
+    own = {"type": kind, "sequence_number": number}
+    event = json.dumps({**own, **fields, **own}, ensure_ascii=False, separators=(",", ":"))
+    return sse.frame_of(event.encode(), kind)
+
+
+def failed_event(response: dict[str, Any], number: int, fault: EndpointError) -> bytes:
+    """Return the event that ends a stream with an error; `response` is what was told of the answer."""
+    error = {"code": _CODES.get(fault.code, fault.code), "message": fault.message, "src": fault.source}
+    failed = {**response, "status": "failed", "error": {**fault.extra, **error}}
+    return numbered_event("response.failed", number, {"response": failed})
+
+
+class FailureTold(Passage):
+    """Passes on a stream of an engine that writes this form well, and ends it with that event."""
+
+    def __init__(self, frame: Frame) -> None:
+        self._frame = frame
+        self._first = b""
+        self._number = 0
+
+    def feed(self, data: bytes) -> bytes:
+        """Return the same bytes."""
+        if sse.FRAME_END not in self._first:
+            self._first += data
+        self._number += data.count(_NUMBER)
+        return data
+
+    def failure(self, fault: EndpointError, request_id: str) -> bytes:
+        """Return the event that ends the stream, after the one that begins it where that is missing."""
+        response = self._frame.begun() | self._told()
+        opening = b"" if self._number else numbered_event("response.created", 0, {"response": response})
+        return opening + failed_event(response, max(self._number, 1), fault)
+
+    def _told(self) -> dict[str, Any]:
+        """The answer as the engine's first event has it."""
+        try:
+            event = json_text.parse_object(sse.data_of(sse.split(self._first)[0])) if self._first else {}
+        except ValueError:
+            event = {}
+        response = event.get("response")
+        return response if isinstance(response, dict) else {}

@@ -1,0 +1,103 @@
+"""Repairs of a Responses request: for every model's template, and for llama.cpp, which makes a chat of it."""
+
+from typing import Any
+
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.chat.tools import only
+from engine_host.gateway.chat.turns import in_order, is_system, system_text
+from engine_host.gateway.responses.items import known_items
+from engine_host.protocol.errors import Reason
+
+_KEPT_ELSEWHERE = ("previous_response_id", "conversation")
+
+
+def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
+    """Return the request as its engine reads it, the same one where nothing has to change.
+
+    Raises EndpointError 400 for what it cannot carry: an earlier answer, or a tool that is not there.
+    """
+    if not for_llamacpp:
+        conversation = _conversation(body, body.get("input"))
+        return (
+            body
+            if all(body.get(name) is value for name, value in conversation.items())
+            else body | conversation
+        )
+    for name in _KEPT_ELSEWHERE:
+        if body.get(name):
+            raise faults.EndpointError(
+                400,
+                "unsupported",
+                f"This endpoint keeps no answers, so it cannot go on from {name}. Send the whole "
+                "conversation as input.",
+                Reason.UNSUPPORTED,
+                name,
+            )
+    # To the engine a field that is null is one of a wrong type.
+    body = {name: value for name, value in body.items() if value is not None}
+    items = body.get("input")
+    body |= _conversation(body, known_items(items) if isinstance(items, list) else items)
+    body |= _format(body)
+    return _chosen(body)
+
+
+def _conversation(body: dict[str, Any], items: Any) -> dict[str, Any]:
+    """The instructions with what the program says first, and the turns after them in order."""
+    if not isinstance(items, list):
+        return {}
+    first = next(
+        (at for at, item in enumerate(items) if not (isinstance(item, dict) and is_system(item))), len(items)
+    )
+    told: dict[str, Any] = {}
+    if first:
+        said = [body["instructions"]] if isinstance(body.get("instructions"), str) else []
+        told = {
+            "instructions": "\n\n".join([*said, *(system_text(item["content"]) for item in items[:first])])
+        }
+    rest: list[Any] = items[first:] if first else items
+    if all(isinstance(item, dict) for item in rest):
+        rest = in_order(rest, "input_text")
+    return {**told, "input": rest}
+
+
+def _format(body: dict[str, Any]) -> dict[str, Any]:
+    """The format of the answer, where a chat has it: the engine does not look at `text`."""
+    text = body.get("text")
+    wanted = text.get("format") if isinstance(text, dict) else None
+    if not isinstance(wanted, dict) or wanted.get("type") in (None, "text"):
+        return {}
+    if wanted.get("type") != "json_schema":
+        return {"response_format": wanted}
+    schema = {name: value for name, value in wanted.items() if name != "type"}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _chosen(body: dict[str, Any]) -> dict[str, Any]:
+    """Keep the tools that may be called, and say whether one has to be."""
+    choice = body.get("tool_choice")
+    mode: Any = choice
+    if isinstance(choice, dict):
+        names: list[Any] = [choice.get("name")]
+        mode = "required"
+        if choice.get("type") == "allowed_tools":
+            allowed = choice.get("tools")
+            names = [_name(tool) for tool in allowed] if isinstance(allowed, list) else []
+            mode = choice.get("mode", "auto")
+        elif choice.get("type") not in ("function", "custom"):
+            raise faults.EndpointError(
+                400,
+                "unsupported",
+                f"tool_choice asks for {str(choice.get('type'))[:100]!r}, a tool of OpenAI's servers. Here "
+                "are the functions of the request alone.",
+                Reason.UNSUPPORTED,
+                "tool_choice",
+            )
+        body = {**body, "tools": only(body.get("tools"), names, _name), "tool_choice": mode}
+    if mode == "required" and body.get("tools"):
+        # The engine would write the format and call nothing.
+        body = {name: value for name, value in body.items() if name != "response_format"}
+    return body
+
+
+def _name(tool: Any) -> Any:
+    return tool.get("name") if isinstance(tool, dict) else None

@@ -1,0 +1,89 @@
+"""Make the engine's request out of an agent's, in the Responses or Messages form, and count its tokens."""
+
+import json
+import time
+from typing import Any
+
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.call import Call
+from engine_host.gateway.messages.events import MessageEvents
+from engine_host.gateway.messages.request import repaired as repaired_message
+from engine_host.gateway.passage import Passage
+from engine_host.gateway.responses.answer import Frame
+from engine_host.gateway.responses.events import ResponseEvents
+from engine_host.gateway.responses.failures import FailureTold
+from engine_host.gateway.responses.request import repaired as repaired_response
+from engine_host.gateway.routes.calls import check_writes
+from engine_host.gateway.routes.rows import Asked
+from engine_host.protocol.errors import Reason
+
+# Of llama.cpp: each reads a request as the route that answers it does, and computes nothing.
+COUNT_MESSAGES = "/v1/messages/count_tokens"
+COUNT_RESPONSES = "/v1/responses/input_tokens"
+COUNT_CHAT = "/v1/chat/completions/input_tokens"
+
+
+def responses(asked: Asked) -> Call:
+    """Ask for an answer in the Responses form; raises EndpointError."""
+    check_writes(asked)
+    target = asked.target
+    body = repaired_response(asked.body, for_llamacpp=target.native_infill)
+    name = "resp_" + asked.request_id.removeprefix("req_")
+    frame = Frame(name, target.name, int(time.time()), asked.body, target.context)
+    passage = ResponseEvents(frame) if target.native_infill else FailureTold(frame)
+    return Call(
+        asked.path,
+        _written(asked, body),
+        asked.stream,
+        passage=passage,
+        reader=_reader(asked, COUNT_RESPONSES),
+    )
+
+
+def messages(asked: Asked) -> Call:
+    """Ask for an answer in the Messages form; raises EndpointError."""
+    check_writes(asked)
+    body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
+    passage: Passage | None = MessageEvents() if asked.target.native_infill else None
+    reader = _reader(asked, COUNT_MESSAGES)
+    return Call(asked.path, _written(asked, body), asked.stream, passage=passage, reader=reader)
+
+
+def count_messages(asked: Asked) -> Call:
+    """Count the tokens of a request in the Messages form; raises EndpointError."""
+    check_writes(asked)
+    body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
+    return Call(asked.path, _written(asked, body), False)
+
+
+def count_responses(asked: Asked) -> Call:
+    """Count the tokens of a request in the Responses form; raises EndpointError."""
+    _check_counts(asked)
+    return Call(asked.path, _written(asked, repaired_response(asked.body, for_llamacpp=True)), False)
+
+
+def count_chat(asked: Asked) -> Call:
+    """Count the tokens of a chat; raises EndpointError."""
+    _check_counts(asked)
+    return Call(asked.path, asked.raw, False)
+
+
+def _check_counts(asked: Asked) -> None:
+    """Refuse an engine that counts nothing in OpenAI's forms; raises EndpointError 404."""
+    check_writes(asked)
+    if not asked.target.native_infill:
+        raise faults.EndpointError(
+            404,
+            "route_unsupported",
+            f"The engine of {asked.target.name}, vLLM, has no {asked.path}. Count with {COUNT_MESSAGES}.",
+            Reason.UNSUPPORTED,
+        )
+
+
+def _reader(asked: Asked, path: str) -> str | None:
+    return path if asked.target.native_infill else None
+
+
+def _written(asked: Asked, body: dict[str, Any]) -> bytes:
+    """The client's own bytes where nothing has changed."""
+    return asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()

@@ -1,0 +1,142 @@
+"""Repairs of a Responses request, over what Codex, the AI SDK and strangers send."""
+
+import json
+from typing import Any
+
+import pytest
+
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.responses.request import repaired
+
+USER = {"role": "user", "content": "hi"}
+CALL = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
+RESULT = {"type": "function_call_output", "call_id": "c", "output": "x"}
+
+
+def sent(**body: Any) -> dict[str, Any]:
+    return repaired({"model": "m", **body}, for_llamacpp=True)
+
+
+def items(*given: Any) -> Any:
+    return sent(input=list(given))["input"]
+
+
+def test_codexs_first_request_has_one_text_of_the_system_and_one_of_the_user() -> None:
+    texts = [{"type": "input_text", "text": "p"}]
+    developer = {"type": "message", "role": "developer", "content": texts}
+    user = {"type": "message", "role": "user", "content": texts}
+    body = sent(instructions="be brief", input=[developer, developer, user, USER])
+    assert body["instructions"] == "be brief\n\np\n\np"
+    gap = {"type": "input_text", "text": "\n\n"}
+    assert body["input"] == [{"role": "user", "content": [*texts, gap, {"type": "input_text", "text": "hi"}]}]
+
+
+def test_the_ai_sdks_second_turn_has_typed_messages() -> None:
+    (said,) = items({"role": "assistant", "content": [{"type": "text", "text": "a"}], "id": "msg_1"})
+    assert said == {"role": "assistant", "type": "message", "content": [{"type": "output_text", "text": "a"}]}
+    (said,) = items({"role": "assistant", "content": "a"})
+    assert said["content"] == [{"type": "output_text", "text": "a"}]
+
+
+def test_reasoning_is_kept_where_it_can_be_read() -> None:
+    hidden = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "xyz"}
+    shown = {**hidden, "content": [{"type": "reasoning_text", "text": "a"}, {"text": "b"}, 7]}
+    summed = {**hidden, "content": [], "summary": [{"type": "summary_text", "text": "s"}]}
+    assert items(USER, hidden, CALL, RESULT) == [USER, CALL, RESULT]
+    for item, text in ((shown, "a\nb"), (summed, "s")):
+        content = [{"type": "reasoning_text", "text": text}]
+        assert items(USER, item)[1] == {"type": "reasoning", "summary": [], "content": content}
+
+
+def test_calls_of_custom_tools_are_calls_of_functions() -> None:
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "*** Begin"}
+    output = [{"type": "output_text", "text": "ok"}]
+    result = {"type": "custom_tool_call_output", "call_id": "c", "output": output}
+    one, other = items(call, result)
+    assert (one["type"], json.loads(one["arguments"])) == ("function_call", {"input": "*** Begin"})
+    assert other == {
+        "type": "function_call_output",
+        "call_id": "c",
+        "output": [{"type": "input_text", "text": "ok"}],
+    }
+    assert items({**CALL, "arguments": ""})[0]["arguments"] == "{}"
+    assert items({**RESULT, "output": {"a": 1}})[0]["output"] == '{"a": 1}'
+
+
+def test_notes_of_openais_servers_say_nothing_here() -> None:
+    assert items(USER, {"type": "web_search_call", "id": "ws_1", "status": "completed"}) == [USER]
+
+
+@pytest.mark.parametrize(
+    ("body", "param"),
+    [
+        ({"input": "x", "previous_response_id": "resp_1"}, "previous_response_id"),
+        ({"input": "x", "conversation": {"id": "conv_1"}}, "conversation"),
+        ({"input": [USER, {"type": "item_reference", "id": "msg_1"}]}, "input[1]"),
+        ({"input": "x", "tool_choice": {"type": "function", "name": "f"}}, "tool_choice"),
+        ({"input": "x", "tool_choice": {"type": "web_search_preview"}}, "tool_choice"),
+    ],
+)
+def test_what_cannot_be_carried_is_refused(body: dict[str, Any], param: str) -> None:
+    with pytest.raises(EndpointError) as refused:
+        sent(**body)
+    assert (refused.value.status, refused.value.param) == (400, param)
+
+
+def test_the_format_of_the_answer_is_that_of_a_chat() -> None:
+    schema = {"type": "json_schema", "name": "w", "strict": True, "schema": {"type": "object"}}
+    body = sent(input="x", text={"format": schema, "verbosity": "low"})
+    assert body["response_format"] == {
+        "type": "json_schema",
+        "json_schema": {"name": "w", "strict": True, "schema": {"type": "object"}},
+    }
+    plain = {"type": "json_object"}
+    assert sent(input="x", text={"format": plain})["response_format"] == plain
+    for text in (None, {}, {"format": {"type": "text"}}, {"format": 7}, {"verbosity": "low"}):
+        assert "response_format" not in sent(input="x", text=text)
+
+
+def test_a_named_tool_is_the_only_one() -> None:
+    tools = [{"type": "function", "name": "f"}, {"type": "function", "name": "g"}, {"type": "web_search"}]
+    body = sent(input="x", tools=tools, tool_choice={"type": "function", "name": "g"})
+    assert (body["tools"], body["tool_choice"]) == ([tools[1]], "required")
+    allowed = {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "function", "name": "f"}]}
+    body = sent(input="x", tools=tools, tool_choice=allowed)
+    assert (body["tools"], body["tool_choice"]) == ([tools[0]], "auto")
+
+
+def test_fields_that_are_null_are_left_out() -> None:
+    assert sent(input="", tools=None, text=None, instructions=None) == {"model": "m", "input": ""}
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        7,
+        None,
+        "x",
+        [],
+        {},
+        {"type": 7},
+        {"type": "message"},
+        {"type": ["reasoning"]},
+        {"role": 7, "content": 7},
+        {"role": "user", "content": [7, None, {"type": []}]},
+        {"role": "system", "content": [7]},
+        {"role": "system", "content": {"a": 1}},
+        {"type": "reasoning", "content": 7, "summary": "x"},
+        {"type": "custom_tool_call"},
+        {"type": "unheard_of"},
+    ],
+)
+@pytest.mark.parametrize("llamacpp", [True, False])
+def test_items_of_any_form_are_left_to_the_engine(given: Any, llamacpp: bool) -> None:
+    body = repaired({"input": [given, USER, given]}, for_llamacpp=llamacpp)
+    assert isinstance(body["input"], list)
+
+
+def test_vllms_request_is_the_clients_own_but_for_the_order_of_turns() -> None:
+    body = {"input": [USER, CALL, RESULT], "tools": None, "text": {"format": {"type": "json_object"}}}
+    assert repaired(body, for_llamacpp=False) is body
+    late = {"input": [USER, {"role": "system", "content": "note"}]}
+    assert repaired(late, for_llamacpp=False)["input"] == [{"role": "user", "content": "hi\n\nnote"}]
