@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from prometheus_client.metrics_core import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.samples import Sample
 
@@ -10,6 +11,15 @@ from engine_host.protocol.engines import Latency
 MOST_BYTES = 2 << 20
 """Bytes of an answer with metrics; those of vLLM have 60 KB."""
 _LARGEST = 1e15
+
+
+def families_of(text: str) -> list[Metric]:
+    """Return the families of a text. Raises ValueError for text that is not in Prometheus' format."""
+    try:
+        return list(text_string_to_metric_families(text))
+    except IndexError as error:
+        # The parser looks behind the end of some lines.
+        raise ValueError("it is not in Prometheus' format") from error
 
 
 class Metrics:
@@ -21,7 +31,7 @@ class Metrics:
         A value that is legal there and no count (`inf`, `nan`) is left out.
         """
         self._samples: dict[str, list[Sample]] = {}
-        for family in text_string_to_metric_families(text):
+        for family in families_of(text):
             for sample in family.samples:
                 if sample.name.startswith(prefix) and abs(sample.value) < _LARGEST:
                     self._samples.setdefault(sample.name.removeprefix(prefix), []).append(sample)

@@ -18,13 +18,18 @@ from engine_host.gateway.access.authentication import check_host, check_key, che
 from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
-from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json
+from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
+from engine_host.gateway.metrics.counters import EndpointCounters
+from engine_host.gateway.metrics.engines import EngineMetrics
+from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
+from engine_host.gateway.metrics.live import live
 from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body
 from engine_host.gateway.openai.listing import find
 from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Asked, Looked, Post
+from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
 
 _log = logging.getLogger(__name__)
@@ -71,6 +76,8 @@ class Gateway:
         on_activity: ActivityHook | None = None,
     ) -> None:
         self._directory = directory
+        self._counters = EndpointCounters()
+        self._engine_metrics = EngineMetrics()
         self._keys = keys or KeyRing()
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
@@ -82,7 +89,13 @@ class Gateway:
         self._none_left.set()
         self.app: ASGIApp = _App(self._serve, trusted=False)
         self.trusted_app: ASGIApp = _App(self._serve, trusted=True)
-        self.request_log = RequestLog(publish, self._admission.active, self._admission.waiting)
+        self._publish = publish
+        self.request_log = RequestLog(self._count, self._admission.active, self._admission.waiting)
+
+    def _count(self, event: EventBase) -> None:
+        if isinstance(event, EngineRequestEvent):
+            self._counters.take(event.request)
+        self._publish(event)
 
     async def drain(self, engine_id: str, timeout: float) -> bool:
         """Admit nothing new to this engine, wait for its requests; True if all ended within `timeout` s."""
@@ -134,6 +147,7 @@ class Gateway:
                 key = check_key(headers, self._keys, table.permission(_path(scope)))
             answer = await self._route(scope, headers, receive, request_id, key)
         except faults.EndpointError as fault:
+            self._counters.refuse(fault)
             form = faults.form_of(_path(scope), headers)
             answer = partial(send_fault, fault=fault, request_id=request_id, form=form)
         except ClientGoneError:
@@ -159,6 +173,10 @@ class Gateway:
         route = table.post(method, path)
         if route is not None:
             return await self._ask(route, path, headers, receive, request_id, key)
+        if path == table.METRICS:
+            table.need(method, path, "GET", "HEAD")
+            text = await self._metrics()
+            return partial(send_whole, status=200, body=text, kind=CONTENT_TYPE, request_id=request_id)
         look = table.get(method, path)
         body: Mapping[str, Any] = {}
         if method == "POST":
@@ -171,6 +189,12 @@ class Gateway:
         targets, starting = self._directory.targets(), tuple(self._directory.starting())
         looked = Looked(path, query, headers, targets, starting, body)
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
+
+    async def _metrics(self) -> bytes:
+        """Return our own figures and the engines', in Prometheus' format."""
+        targets = self._directory.targets()
+        now = [*self._counters.families(), *live(targets, self._admission)]
+        return written([*now, *await self._engine_metrics.families(targets)])
 
     async def _ask(
         self,

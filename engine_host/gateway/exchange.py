@@ -388,15 +388,27 @@ async def send_json(
 ) -> None:
     """Send one whole JSON answer."""
     data = body if isinstance(body, bytes) else json.dumps(body, ensure_ascii=False).encode()
+    await send_whole(send, status, data, request_id, headers)
+
+
+async def send_whole(
+    send: Send,
+    status: int,
+    body: bytes,
+    request_id: str,
+    headers: tuple[tuple[str, str], ...] = (),
+    kind: str = "application/json",
+) -> None:
+    """Send one whole answer of any type."""
     lines = [
-        ("content-type", "application/json"),
-        ("content-length", str(len(data))),
+        ("content-type", kind),
+        ("content-length", str(len(body))),
         ("x-request-id", request_id),
         *headers,
     ]
     encoded = [(name.encode("latin-1"), value.encode("latin-1")) for name, value in lines]
     await send({"type": "http.response.start", "status": status, "headers": encoded})
-    await send({"type": "http.response.body", "body": data})
+    await send({"type": "http.response.body", "body": body})
 
 
 async def send_fault(send: Send, fault: faults.EndpointError, request_id: str, form: faults.Form) -> None:

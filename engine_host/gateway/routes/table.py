@@ -40,7 +40,8 @@ _GET_PREFIXES: dict[str, Look] = {
 }
 
 
-_OF_ADMINS = frozenset({"/metrics"})
+METRICS = "/metrics"
+_OF_ADMINS = frozenset({METRICS})
 """Paths that tell of everybody's requests."""
 
 
@@ -53,25 +54,26 @@ def post(method: str, path: str) -> Post | None:
     """Return the route of POST at a path; raises EndpointError 405 for another method there."""
     found = POSTS.get(path)
     if found is not None:
-        _need(method, path, "POST")
+        need(method, path, "POST")
     return found
 
 
 def get(method: str, path: str) -> Look:
     """Return the route that looks at a path; raises EndpointError 404 where there is none, and 405."""
     if path in POSTED_GETS:
-        _need(method, path, "POST")
+        need(method, path, "POST")
         return POSTED_GETS[path]
     found = GETS.get(path) or next(
         (look for start, look in _GET_PREFIXES.items() if path.startswith(start) and path != start), None
     )
     if found is None:
         raise _not_found(path)
-    _need(method, path, "GET", "HEAD")
+    need(method, path, "GET", "HEAD")
     return found
 
 
-def _need(method: str, path: str, *allowed: str) -> None:
+def need(method: str, path: str, *allowed: str) -> None:
+    """Refuse another method than those of a path; raises EndpointError 405."""
     if method not in allowed:
         raise faults.EndpointError(
             405,
@@ -82,7 +84,7 @@ def _need(method: str, path: str, *allowed: str) -> None:
 
 
 def _not_found(path: str) -> faults.EndpointError:
-    known = (*POSTS, *GETS, *POSTED_GETS)
+    known = (*POSTS, *GETS, *POSTED_GETS, METRICS)
     meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
     if meant is not None:
         hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."
