@@ -1,4 +1,6 @@
-"""Formats numbers for people; what was not measured is a dash and never 0."""
+"""Formats numbers and names for people; what was not measured is a dash and never 0."""
+
+from collections.abc import Sequence
 
 UNMEASURED = "—"
 _UNITS = ("B", "KiB", "MiB", "GiB", "TiB")
@@ -82,6 +84,19 @@ def age(seconds: float) -> str:
 def strip_backticks(text: str) -> str:
     """Return a sentence without the backticks that mark its commands for a terminal."""
     return text.replace("`", "")
+
+
+def listed(names: Sequence[str], most: int = 4) -> str:
+    """Return names as one reads them out: `a, b and c`; of many the first and how many more."""
+    shown = [shortened(name) for name in names[:most]]
+    if len(names) > most:
+        shown.append(f"{len(names) - most} more")
+    return f"{', '.join(shown[:-1])} and {shown[-1]}" if len(shown) > 1 else "".join(shown)
+
+
+def shortened(name: str, most: int = 28) -> str:
+    """Return a name for a button or a title: one that is longer ends with an ellipsis."""
+    return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
 def plural(number: int, one: str, many: str | None = None) -> str:

@@ -1,9 +1,10 @@
-"""The view-model of Chat: one conversation with the running engine, streamed at 30 updates a second."""
+"""The view-model of Chat: one conversation with one engine, streamed at 30 updates a second."""
 
 from __future__ import annotations
 
 import asyncio
 import json
+import shlex
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -16,8 +17,11 @@ from engine_host.client import DONE, HostError, SseMessage, chat_chunk, decode_r
 from engine_host.client.failures import of_openai
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Problem
+from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.choice import other_than
+from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.window.actions import Actions
 
 EXAMPLES = (
@@ -55,6 +59,10 @@ class Message:
     ttft: float | None = None
     last: float | None = None
     seconds: float | None = None
+    engine: str = ""
+    """Of an answer: the public name of the engine that gives it."""
+    names_engine: bool = False
+    """True where the conversation has answers of several engines."""
     prompt_tokens: int | None = None
     tokens: int | None = None
     rate: float | None = None
@@ -71,7 +79,7 @@ class Message:
         """Return the measurements of this answer in one line."""
         if self.role != "assistant" or self.state == "streaming":
             return self.status
-        parts = []
+        parts = [self.engine] if self.names_engine else []
         if self.ttft is not None:
             parts.append(f"first token after {formats.duration(self.ttft)}")
         if self.rate is not None:
@@ -132,6 +140,7 @@ class ChatModel(QObject):
         self.options = Options()
         self.options_error = ""
         self.busy = False
+        self._with: Engine | None = None
         self._buffer: list[str] = []
         self._task: asyncio.Future[None] | None = None
         self._flush = QTimer(self)
@@ -142,17 +151,56 @@ class ChatModel(QObject):
         session.state.models_changed.connect(self.available_changed)
         actions.changed.connect(self.available_changed)
 
+    # The engine of the conversation.
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine of this conversation; before its first message the chosen one. It may have ended."""
+        state, partner = self.session.state, self._with
+        if partner is None:
+            return state.engine
+        held = state.engines.get(partner.id)
+        if held is not None and held.state in LIVE_STATES:
+            return held
+        # Started again under the same name it is the same model.
+        return state.live_named(partner.name) or held or partner
+
+    @property
+    def running(self) -> Engine | None:
+        """The engine of this conversation, while it runs."""
+        engine, state = self.engine, self.session.state
+        here = engine is not None and engine.id in state.engines
+        return engine if here and engine is not None and engine.state in LIVE_STATES else None
+
     @property
     def model(self) -> str:
         """The engine that answers, by its public name."""
-        engine = self.session.state.running
+        engine = self.running
         return engine.name if engine else ""
+
+    @property
+    def command(self) -> str:
+        """The command that asks the same engine."""
+        several = len(self.session.state.live) > 1
+        return shlex.join(["sndr", "chat", *(["--model", self.model] if several else [])]) + ' "…"'
+
+    @property
+    def other(self) -> Engine | None:
+        """The engine to go on with where the one of this conversation ended."""
+        return other_than(self.session.state, self.engine) if self.running is None else None
+
+    def choose(self, engine: Engine) -> None:
+        """Go on with this engine, here and on the other pages."""
+        if self._with is not None:
+            self._with = engine
+        self.session.state.choose(engine)
+        self.available_changed.emit()
 
     @property
     def available(self) -> bool:
         """True while a message can be sent."""
-        engine = self.session.state.running
-        answers = engine is not None and engine.state in ("ready", "busy")
+        engine = self.running
+        answers = engine is not None and engine.state in SERVING
         return self.session.connection.connected and answers and not self.options_error
 
     @property
@@ -162,31 +210,52 @@ class ChatModel(QObject):
             return self.session.connection.sentence
         if self.options_error:
             return self.options_error
-        engine = self.session.state.running
-        if engine is None and (failed := self.failed) is not None:
-            why = f" {failed.problem.message}" if failed.problem is not None else ""
-            return f"{failed.name} failed.{why}"
+        engine = self.running
         if engine is None:
-            return "No engine runs. Start one to chat with it."
+            return self._ended
         return "" if self.available else f"{engine.name} is {engine.state.value}; wait until it is ready."
 
     @property
+    def _ended(self) -> str:
+        """Say what became of the engine, or that there is none."""
+        if (failed := self.failed) is not None:
+            why = f" {failed.problem.message}" if failed.problem is not None else ""
+            return f"{failed.name} failed.{why}"
+        if (partner := self._with) is not None:
+            return f"{partner.name}, which this conversation is with, has ended."
+        return "No engine runs. Start one to chat with it."
+
+    @property
     def failed(self) -> Engine | None:
-        """The newest engine, when it failed and none runs in its place."""
-        engine = self.session.state.engine
+        """The engine of this conversation, or the newest, when it failed and none runs in its place."""
+        engine = self.engine
         return engine if engine is not None and engine.state is EngineState.FAILED else None
 
     @property
     def start_label(self) -> str:
         """The label of the button that starts an engine; empty where one runs or nothing can start."""
-        if not self.session.connection.connected or self.session.state.running is not None:
+        if not self.session.connection.connected or self.running is not None:
             return ""
-        if self.actions.pending("start") or self.actions.pending("relaunch"):
+        if self.actions.starting:
             return "Starting…"
         if (failed := self.failed) is not None:
             return f"Start {failed.name} again"
+        if self.other is not None:
+            return ""
         demo = self.actions.demo_model()
         return f"Start {demo.name}" if demo is not None else ""
+
+    @property
+    def other_label(self) -> str:
+        """The label of the button that goes on with another engine; empty where there is none to offer."""
+        if (other := self.other) is None:
+            return ""
+        return f"Continue with {other.name}" if self.messages else f"Chat with {other.name}"
+
+    def go_on(self) -> None:
+        """Go on with another engine that runs."""
+        if (other := self.other) is not None:
+            self.choose(other)
 
     def start_engine(self) -> None:
         """Start the failed engine again, or the bundled model."""
@@ -232,6 +301,7 @@ class ChatModel(QObject):
         """Start over."""
         self.stop()
         self.messages = []
+        self._with = None
         self._buffer.clear()
         self.cleared.emit()
 
@@ -268,9 +338,20 @@ class ChatModel(QObject):
 
     def _answer(self) -> None:
         body = self.body()
-        self._add(Message("assistant", state="streaming", status="Sending…", body=body))
+        self._with = self.running
+        answer = Message("assistant", state="streaming", status="Sending…", body=body, engine=self.model)
+        self._add(answer)
+        self._name_engines()
         self._set_busy(True)
         self._task = self.session.tasks.start(self._stream(self.messages[-1], body), "chat")
+
+    def _name_engines(self) -> None:
+        """Have each answer say who gave it, once the conversation has been with several engines."""
+        answers = [message for message in self.messages if message.role == "assistant"]
+        if len({message.engine for message in answers}) > 1:
+            for message in answers:
+                message.names_engine = True
+                self._tell(message)
 
     def _set_busy(self, busy: bool) -> None:
         self.busy = busy

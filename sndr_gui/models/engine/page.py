@@ -86,20 +86,16 @@ class EngineModel(LiveModel):
 
     # Which engine.
 
-    def engines(self) -> tuple[Engine, ...]:
-        """Return every start that the host remembers, the newest first."""
-        known = self.session.state.engines.values()
-        return tuple(sorted(known, key=lambda engine: -engine.created_at))
-
-    def choose(self, engine_id: str) -> None:
-        """Look at another start, here and on every page."""
-        if (engine := self.session.state.engines.get(engine_id)) is not None:
-            self.session.state.choose(engine)
-
     @property
     def engine(self) -> Engine | None:
         """The engine on the page."""
         return self.session.state.engine
+
+    @property
+    def told_apart(self) -> str:
+        """The name of the engine on the page where others run too; else empty."""
+        others = [one for one in self.session.state.live if one is not self.engine]
+        return self.engine.name if others and self.engine is not None else ""
 
     @property
     def can_relaunch(self) -> bool:
@@ -111,13 +107,6 @@ class EngineModel(LiveModel):
     def is_live(self) -> bool:
         """True while the engine on the page starts, runs or stops."""
         return self.engine is not None and self.engine.state in LIVE_STATES
-
-    def title_of(self, engine: Engine) -> str:
-        """Return the title of an engine in the list of starts."""
-        at = time.strftime("%H:%M:%S", time.localtime(engine.created_at))
-        # Ready and busy alternate all the time; a list that somebody has open stays as it is.
-        state = "running" if engine.state in SERVING else STATE_WORDS[engine.state].lower()
-        return f"{engine.name}  ·  {build_of(engine)}  ·  {at}  ·  {state}"
 
     @property
     def mode(self) -> PageMode:

@@ -23,6 +23,7 @@ from sndr_gui.models.engine.start import (
     stage_rows,
     start_failed,
 )
+from sndr_gui.models.home.engines import EngineRow, engine_rows
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine
@@ -128,6 +129,22 @@ class HomeModel(LiveModel):
         """Return the problem that made the engine fail."""
         engine = self.engine
         return engine.problem if engine is not None and engine.state is EngineState.FAILED else None
+
+    # The engines side by side.
+
+    def engines(self) -> tuple[EngineRow, ...]:
+        """Return the rows of the engines, where there are several."""
+        return engine_rows(self.session, self.actions, self.stopping)
+
+    def choose(self, engine_id: str) -> None:
+        """Be about this engine, here and on every page."""
+        if (engine := self.session.state.engines.get(engine_id)) is not None:
+            self.session.state.choose(engine)
+
+    def stop_engine(self, engine_id: str) -> None:
+        """Stop one of the engines; asks once more while it answers requests."""
+        if (engine := self.session.state.engines.get(engine_id)) is not None:
+            self.stopping.stop(engine)
 
     # The endpoint.
 

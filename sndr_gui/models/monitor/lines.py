@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from bisect import bisect_left
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 
@@ -48,9 +49,25 @@ class Line:
         return next((value for value in reversed(self.values) if value is not None), None)
 
 
-def line_name(series: str) -> str:
-    """Return the line that a series belongs to: engines that ran one after the other share their lines."""
-    return re.sub(r"\Aengine\.[^.]+\.", "engine.", series)
+def split_name(series: str) -> tuple[str, str]:
+    """Return the engine's id of a series, empty for one of the machine, and the rest of its name."""
+    found = re.match(r"\Aengine\.([^.]+)\.(.+)\Z", series)
+    return (found[1], found[2]) if found is not None else ("", series)
+
+
+def one_after_another(own: Line | None, others: Iterable[Line]) -> Line | None:
+    """Return an engine's line, led by those of engines that had ended before it began, the latest first.
+
+    What ran beside it is another engine's and stays out. Without a line of its own the latest of the others
+    takes its place.
+    """
+    made = own
+    for line in sorted((line for line in others if line.at), key=lambda line: -line.at[-1]):
+        if made is None or not made.at:
+            made = line
+        elif line.at[-1] < made.at[0]:
+            made = joined(made, line)
+    return made
 
 
 def joined(one: Line, other: Line) -> Line:

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
+import re
 import time
+from collections.abc import Callable
+from dataclasses import replace
 
 from PySide6.QtCore import Signal
 
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.engines import Request, RequestState
+from engine_host.protocol.engines import Engine, Request, RequestState
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.telemetry import Sample, TelemetryPage, TelemetryQuery
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
-from sndr_gui.models.monitor.lines import Line, joined, line_name
+from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
 
 RANGES = (("5 min", 300), ("30 min", 1800), ("1 h", 3600), ("6 h", 21600), ("24 h", 86400))
 _POINTS = 600
+# As many as the theme has colours for.
+_MOST_LINES = 4
+_MEMORY_USED = r"ram\.used|gpu\.\d+\.memory\.used"
 _TONES = {
     RequestState.DONE: "good",
     RequestState.FAILED: "bad",
@@ -28,8 +34,8 @@ _TONES = {
 }
 
 
-def request_columns() -> list[Column[Request]]:
-    """Return the columns of the list of requests."""
+def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
+    """Return the columns of the list of requests; `name_of` tells an engine's public name by its id."""
 
     def muted(_request: Request) -> str:
         return "muted"
@@ -45,6 +51,7 @@ def request_columns() -> list[Column[Request]]:
             muted,
         ),
         Column("State", lambda r: r.state.value, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
+        Column("Engine", lambda r: name_of(r.engine), tip=lambda r: f"{name_of(r.engine)} ({r.engine})"),
         Column("Model", lambda r: r.model, tip=tip),
         Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
         Column("First token", lambda r: formats.duration(r.ttft), lambda r: r.ttft or 0, muted, right=True),
@@ -85,18 +92,21 @@ class MonitorModel(LiveModel):
     def __init__(self, session: Session) -> None:
         super().__init__()
         self.session = session
-        self.lines: dict[str, Line] = {}
+        self._series: dict[str, Line] = {}
+        self._of = ""
+        self.only = ""
         self.range_seconds = RANGES[0][1]
         self.step = 1.0
         self.loaded = False
-        self.requests: RowsModel[Request] = RowsModel(request_columns(), lambda request: request.id, self)
+        columns = request_columns(self.name_of)
+        self.requests: RowsModel[Request] = RowsModel(columns, lambda request: request.id, self)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
         session.state.sampled.connect(self._on_sample)
         session.state.request_changed.connect(self._on_request)
         session.state.host_changed.connect(self._on_connected)
-        session.state.engines_changed.connect(self.throttle.trigger)
+        session.state.engines_changed.connect(self._on_engines)
         session.connection.changed.connect(self._on_link)
 
     @property
@@ -104,6 +114,20 @@ class MonitorModel(LiveModel):
         """The age of the graphs, while the host is away."""
         lost = self.session.connection.lost_at
         return f"No connection: last values {formats.age(time.time() - lost)}" if lost else ""
+
+    @property
+    def several(self) -> bool:
+        """True while several engines run."""
+        return len(self.session.state.live) > 1
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        engine = self.session.state.running
+        if engine is None:
+            others = len(self.session.state.live)
+            return f"{formats.plural(others, 'other engine')} running" if others else "no engine runs"
+        return f"{engine.name}  ·  live"
 
     def set_shown(self, shown: bool) -> None:
         """Read the history when the page is first looked at."""
@@ -134,12 +158,11 @@ class MonitorModel(LiveModel):
     def _take(self, page: TelemetryPage) -> None:
         self.loaded = True
         self.step = page.step
-        self.lines = {}
+        self._series = {}
         for entry in page.series:
-            name = line_name(entry.name)
             at, values = list(entry.at), list(entry.values)
-            line = Line(name, entry.unit, entry.title, entry.source, entry.peaks, at, values)
-            self.lines[name] = joined(self.lines[name], line) if name in self.lines else line
+            line = Line(entry.name, entry.unit, entry.title, entry.source, entry.peaks, at, values)
+            self._series[entry.name] = line
         self.history_changed.emit()
 
     def _on_connected(self) -> None:
@@ -160,7 +183,7 @@ class MonitorModel(LiveModel):
         unknown = False
         cut = sample.at - self.range_seconds
         for name, value in sample.values.items():
-            line = self.lines.get(line_name(name))
+            line = self._series.get(name) or self._begun(name)
             if line is None:
                 unknown = True
                 continue
@@ -171,18 +194,59 @@ class MonitorModel(LiveModel):
         elif self._shown:
             self.sampled.emit()
 
+    def _begun(self, name: str) -> Line | None:
+        """Begin the series of another engine like those of engines before it; None where there was none."""
+        engine, rest = split_name(name)
+        like = next((line for line in self._series.values() if split_name(line.name)[1] == rest), None)
+        if not engine or like is None:
+            return None
+        made = self._series[name] = Line(name, like.unit, like.title, like.source, like.peaks)
+        return made
+
+    @property
+    def engine(self) -> Engine | None:
+        """The engine of the graphs."""
+        return self.session.state.engine
+
+    def _on_engines(self) -> None:
+        of = self.engine.id if self.engine is not None else ""
+        if of != self._of:
+            self._of = of
+            self.history_changed.emit()
+            self.changed.emit()
+        self.throttle.trigger()
+
     def group(self, unit: str) -> list[Line]:
-        """Return the lines of one unit."""
-        return [line for line in self.lines.values() if line.unit == unit]
+        """Return the lines of one unit that are of the engine shown, and of those that ended before it."""
+        own: dict[str, Line] = {}
+        others: dict[str, list[Line]] = {}
+        for line in self._series.values():
+            engine, name = split_name(line.name)
+            if engine and line.unit == unit:
+                others.setdefault(name, [])
+                if engine == self._of:
+                    own[name] = line
+                else:
+                    others[name].append(line)
+        led = ((name, one_after_another(own.get(name), lines)) for name, lines in others.items())
+        # One name for all: to the graph and its legend they are one line.
+        return [replace(line, name=f"engine.{name}") for name, line in led if line is not None]
 
     def memory(self) -> list[Line]:
-        """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engine's part."""
-        lines = self.group("bytes")
-        graphics = [line for line in lines if line.name.startswith("gpu") and line.name.endswith("used")]
-        others = [line for line in lines if not line.name.startswith("gpu")]
-        if graphics:
-            return graphics[:3] + [line for line in others if "engine" in line.name][:1]
-        return [line for line in others if "total" not in line.name and "free" not in line.name][:4]
+        """Return the lines of the memory graph: VRAM where there is any, else RAM; and the engines' parts."""
+        used = [line for name, line in self._series.items() if re.fullmatch(_MEMORY_USED, name)]
+        machine = [line for line in used if line.name.startswith("gpu")] or used
+        engines = self.group("bytes")
+        live = self.session.state.live
+        if len(live) > 1:
+            own = ((engine, self._series.get(f"engine.{engine.id}.memory")) for engine in live)
+            kind = ", RAM" if machine and machine[0].name.startswith("gpu") else ""
+            engines = [
+                replace(line, title=f"{formats.shortened(engine.name, 18)}{kind}")
+                for engine, line in own
+                if line is not None
+            ]
+        return [*machine[:3], *engines][:_MOST_LINES]
 
     # Requests.
 
@@ -190,8 +254,27 @@ class MonitorModel(LiveModel):
         if self._shown:
             self._throttle.trigger()
 
+    def name_of(self, engine_id: str) -> str:
+        """Return the public name of an engine; of one that is gone its id."""
+        engine = self.session.state.engines.get(engine_id)
+        return engine.name if engine is not None else engine_id
+
+    def engines_of_requests(self) -> tuple[tuple[str, str], ...]:
+        """Return the engines that have requests in the list: label and id, all of them first."""
+        ids = dict.fromkeys(request.engine for request in self.session.state.requests.values())
+        return (("All engines", ""), *((self.name_of(one), one) for one in sorted(ids, key=self.name_of)))
+
+    def show_only(self, engine_id: str) -> None:
+        """List the requests of one engine; the empty id lists those of all."""
+        self.only = engine_id
+        self._fill_requests()
+
     def _fill_requests(self) -> None:
-        rows = sorted(self.session.state.requests.values(), key=lambda entry: entry.created_at, reverse=True)
+        requests = self.session.state.requests.values()
+        if self.only and all(request.engine != self.only for request in requests):
+            self.only = ""
+        asked = [request for request in requests if self.only in ("", request.engine)]
+        rows = sorted(asked, key=lambda entry: entry.created_at, reverse=True)
         rows.sort(key=lambda entry: entry.state not in OPEN_REQUESTS)
         self.requests.set_rows(rows)
         self.requests_changed.emit()

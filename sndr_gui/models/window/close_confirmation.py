@@ -5,6 +5,7 @@ import time
 from sndr_gui.host.connection import USER_AGENT
 from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
+from sndr_gui.kit.formats import listed
 
 _SECONDS_TO_CONFIRM = 10.0
 
@@ -25,7 +26,9 @@ class CloseConfirmation:
             return ""
         self._asked_at = now
         running = "One request of another program is" if count == 1 else f"{count} requests of others are"
-        return f"{running} being answered, and would end with this window. Close again to end all."
+        live = [engine.name for engine in self._session.state.live]
+        what = f"end {listed(live)}" if len(live) > 1 else "end all"
+        return f"{running} being answered, and would end with this window. Close again to {what}."
 
     def _others(self) -> int:
         """Count the requests of other programs that would end with the host."""

@@ -9,7 +9,7 @@ from sndr_gui.models.chat.page import Message
 from sndr_gui.views.chat.rich_text import MessageText
 from sndr_gui.views.widgets.buttons import button, icon_button
 from sndr_gui.views.widgets.copying import CopyButton, CopyField
-from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, text
 from sndr_gui.views.widgets.layout import clear, row
 from sndr_gui.views.widgets.problems import ProblemBox
 
@@ -56,7 +56,7 @@ class MessageView(QWidget):
         self._shown_calls = ""
         self.problem = ProblemBox()
         self.problem.hide()
-        self.metrics = text("", "muted")
+        self.metrics = ElidedLabel("", "muted")
         self.copy = CopyButton("the answer")
         self.curl = icon_button("terminal", "Copy the request as curl", self.curl_wanted.emit)
         self.regenerate = icon_button("rotate-cw", "Regenerate", self.regenerate_wanted.emit)
@@ -67,7 +67,9 @@ class MessageView(QWidget):
         outer.addWidget(self.body)
         outer.addLayout(self._calls)
         outer.addWidget(self.problem)
-        outer.addLayout(row(self.copy, self.curl, self.regenerate, self.metrics, None, spacing=4))
+        line = row(self.copy, self.curl, self.regenerate, self.metrics, spacing=4)
+        line.setStretch(3, 1)
+        outer.addLayout(line)
         if message.text:
             self.body.append_text(message.text)
         self.refresh()

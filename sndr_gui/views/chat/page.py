@@ -16,6 +16,7 @@ from PySide6.QtWidgets import (
 
 from sndr_gui.models.chat.page import EXAMPLES, ChatModel, Options
 from sndr_gui.views.chat.message import MessageView
+from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import copy
@@ -119,6 +120,8 @@ class ChatView(Page):
         self.tools.addWidget(self.options)
         self.tools.addWidget(self.new)
         self.body.setContentsMargins(0, 0, 0, 18)
+        self.choice = EngineChoice(model.session.state, shown=lambda: model.engine, choose=model.choose)
+        self.below_header.addWidget(self.choice)
         self.panel = _OptionsCard(model)
         self.panel.hide()
         self._lines = QVBoxLayout()
@@ -145,10 +148,11 @@ class ChatView(Page):
         self._stack.addWidget(self.empty)
         self._stack.addWidget(self.area)
         self.again = button("Start", model.start_engine, kind="primary", icon="rotate-cw")
+        self.go_on = button("Continue", model.go_on, kind="primary", icon="message-square")
         self._offer_text = text("", "muted", wrap=True)
         self.offer = QWidget()
         self.offer.setMaximumWidth(WIDTH)
-        self.offer.setLayout(row(self._offer_text, self.again))
+        self.offer.setLayout(row(self._offer_text, self.again, self.go_on))
         self.composer = Composer()
         self.composer.setMaximumWidth(WIDTH)
         self.composer.sent.connect(self._on_sent)
@@ -186,8 +190,9 @@ class ChatView(Page):
             example.clicked.connect(self._on_example)
             self.examples.append(example)
             lines.addWidget(example)
+        self.other = button("Continue", self.model.go_on, kind="primary", icon="message-square")
         return EmptyState(
-            "message-square", "Ask the model something", "", row(self.start, self.launch), lines
+            "message-square", "Ask the model something", "", row(self.start, self.other, self.launch), lines
         )
 
     def set_shown(self, shown: bool) -> None:
@@ -213,7 +218,8 @@ class ChatView(Page):
 
     def _on_available(self) -> None:
         model = self.model
-        set_text(self.subtitle, model.blocked_reason or f'{model.model}  ·  sndr chat "…" does the same')
+        self.choice.refresh()
+        set_text(self.subtitle, model.blocked_reason or f"{model.model}  ·  {model.command} does the same")
         self.composer.set_can_send(model.available and not model.busy)
         self.composer.send.setVisible(not model.busy)
         self.composer.stop.setVisible(model.busy)
@@ -238,9 +244,14 @@ class ChatView(Page):
             made.setAccessibleName(words)
             made.setVisible(none_runs and bool(words))
             made.setEnabled(words != "Starting…")
+        other = model.other_label
+        for made in (self.other, self.go_on):
+            made.setText(other)
+            made.setAccessibleName(other)
+            made.setVisible(none_runs and bool(other))
         self.launch.setVisible(none_runs)
         # In a conversation the offer stands above the composer, where the eyes are.
-        self.offer.setVisible(none_runs and bool(words) and bool(model.messages))
+        self.offer.setVisible(none_runs and bool(words or other) and bool(model.messages))
         set_text(self._offer_text, model.blocked_reason)
 
     def _on_added(self, place: int) -> None:

@@ -19,13 +19,13 @@ from sndr_gui.views.engine.cards import (
     SpeculationCard,
     StartCard,
 )
+from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import EmptyState, ValueCard
 from sndr_gui.views.widgets.copying import CopyField
-from sndr_gui.views.widgets.fields import ChoiceBox
-from sndr_gui.views.widgets.labels import set_text, text
-from sndr_gui.views.widgets.layout import GAP, row
+from sndr_gui.views.widgets.labels import set_text
+from sndr_gui.views.widgets.layout import GAP
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.problems import ProblemBox
 from sndr_gui.views.widgets.stop_button import StopButton
@@ -52,15 +52,15 @@ class EngineView(Page):
         open_launch: Callable[[], None],
         open_patches: Callable[[int | None], None],
         open_logs: Callable[[str], None],
-        open_chat: Callable[[], None],
+        open_chat: Callable[[str], None],
     ) -> None:
         super().__init__("Engine", scrolls=True)
         self.model = model
-        self._open_logs = open_logs
+        self._open_logs, self._open_chat = open_logs, open_chat
         self._arranged: tuple[object, ...] = ()
         self._measures = self._drafts = self._patched = False
         self._loading = False
-        self._make_tools(open_chat)
+        self._make_tools()
         self.launch = button("Choose a model", open_launch, kind="primary", icon="rocket", hint="Open Launch")
         self._try = CopyField("sndr run --demo", "the command that starts the demo model")
         self._try.setFixedWidth(300)
@@ -88,7 +88,6 @@ class EngineView(Page):
         # Where there is nothing else it has the whole page, and stands in its middle.
         self.body.addWidget(self.empty, 1000)
         for part in (
-            self._choice,
             self.failure,
             self.start,
             self._cards,
@@ -103,21 +102,16 @@ class EngineView(Page):
         model.changed.connect(self._on_changed)
         self.refresh()
 
-    def _make_tools(self, open_chat: Callable[[], None]) -> None:
+    def _make_tools(self) -> None:
         model = self.model
-        self.starts = ChoiceBox("Engine shown")
-        self.starts.setToolTip("Show another engine, or a start that failed\nsndr status")
-        # As wide as its longest line where there is room: starts of one model differ only at their ends.
-        self.starts.setSizeAdjustPolicy(ChoiceBox.SizeAdjustPolicy.AdjustToContents)
-        self.starts.activated.connect(self._on_chosen)
+        self.choice = EngineChoice(model.session.state, label="Start", ended=True)
+        self.below_header.addWidget(self.choice)
         self.chat = button(
-            "Chat", open_chat, icon="message-square", hint="Chat with this model", command="sndr chat"
+            "Chat", self._on_chat, icon="message-square", hint="Chat with this model", command="sndr chat"
         )
         self.log = button("Log", self._on_log, icon="terminal", hint="Show the engine's log")
         self.stop = StopButton(model.stop)
         self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
-        self._choice = QWidget()
-        self._choice.setLayout(row(text("Start", "muted"), self.starts, None))
         for tool in (self.log, self.chat, self.stop, self.relaunch):
             self.tools.addWidget(tool)
 
@@ -147,12 +141,13 @@ class EngineView(Page):
             self.refresh()
             self._throttle.trigger()
 
+    def _on_chat(self) -> None:
+        if self.model.engine is not None:
+            self._open_chat(self.model.engine.id)
+
     def _on_log(self) -> None:
         engine = self.model.engine
         self._open_logs(engine.id if engine else "host")
-
-    def _on_chosen(self, place: int) -> None:
-        self.model.choose(str(self.starts.itemData(place)))
 
     def _arrange(self) -> None:
         """Put two cards beside each other, or one below the other in a small window; a lone one is wide."""
@@ -233,16 +228,8 @@ class EngineView(Page):
 
     def _refresh_tools(self, mode: str) -> None:
         model = self.model
-        engines = model.engines()
-        titles = [model.title_of(engine) for engine in engines]
-        if titles != [self.starts.itemText(place) for place in range(self.starts.count())]:
-            self.starts.clear()
-            for engine, title in zip(engines, titles, strict=True):
-                self.starts.addItem(title, engine.id)
         if model.engine is not None:
-            self.starts.setCurrentIndex(self.starts.findData(model.engine.id))
             self.log.setToolTip(tip("Show the engine's log", "", f"sndr logs {model.engine.id}"))
-        self._choice.setVisible(len(engines) > 1)
         running = mode in ("running", "stopping")
         connected = model.session.connection.connected
         self._refresh_stop(mode == "stopping" or model.actions.stopping(model.engine))
@@ -259,7 +246,7 @@ class EngineView(Page):
     def _refresh_stop(self, stopping: bool) -> None:
         model = self.model
         question = model.stopping.question(model.engine)
-        self.stop.show_state(question, stopping, model.session.connection.connected)
+        self.stop.show_state(question, stopping, model.session.connection.connected, model.told_apart)
         if model.engine is not None:
             self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
 

@@ -11,6 +11,7 @@ from sndr_gui.models.engine.trends import TREND_SECONDS
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
 from sndr_gui.views.home.endpoint import EndpointCard
+from sndr_gui.views.home.engines import EnginesCard
 from sndr_gui.views.home.servers import ServersCard
 from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
 from sndr_gui.views.widgets.buttons import button
@@ -26,7 +27,12 @@ class HomeView(Page):
     """The page of the engine that runs."""
 
     def __init__(
-        self, model: HomeModel, open_logs: Callable[[str], None], open_launch: Callable[[], None]
+        self,
+        model: HomeModel,
+        open_logs: Callable[[str], None],
+        open_launch: Callable[[], None],
+        open_chat: Callable[[str], None],
+        open_engine: Callable[[str], None],
     ) -> None:
         super().__init__("Home", scrolls=True)
         self.model = model
@@ -46,13 +52,14 @@ class HomeView(Page):
         cards.setContentsMargins(0, 0, 0, 0)
         self._cards_row.setLayout(cards)
         self.hero = Hero(model, open_launch)
+        self.engines = EnginesCard(model, open_chat, open_engine)
         self.starting = StartCard(model)
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
         self.failure.log.show()
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.endpoint = EndpointCard(model)
         self.servers = ServersCard(model)
-        for part in (self.hero, self.starting, self.failure, self._cards_row):
+        for part in (self.engines, self.hero, self.starting, self.failure, self._cards_row):
             self.body.addWidget(part)
         self._lower = QHBoxLayout()
         self._lower.setSpacing(GAP)
@@ -92,6 +99,7 @@ class HomeView(Page):
         self._trend_card.setVisible(trend)
         if trend:
             self._trend.show_points(list(model.metrics.trend), time.time())
+        self.engines.refresh()
         self._refresh_buttons(mode)
         if mode in EMPTY_STATES:
             self.hero.refresh(mode)
@@ -108,7 +116,11 @@ class HomeView(Page):
         model = self.model
         connected = model.session.connection.connected
         stopping = mode == "stopping" or model.actions.stopping(model.engine)
-        self.stop.show_state(model.stopping.question(model.engine), stopping, connected)
+        rows = self.engines.lines
+        name = model.engine.name if rows and model.engine is not None else ""
+        self.stop.show_state(model.stopping.question(model.engine), stopping, connected, name)
+        if model.engine is not None:
+            self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
         self.stop.setVisible(mode in ("running", "stopping"))
         relaunching = model.actions.relaunching(model.engine)
         question = model.stopping.relaunch_question(model.engine)

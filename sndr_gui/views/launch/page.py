@@ -54,7 +54,7 @@ class LaunchView(Page):
         self,
         model: LaunchModel,
         machine: MachineModel,
-        open_chat: Callable[[], None],
+        open_chat: Callable[[str], None],
         open_log: Callable[[str], None],
     ) -> None:
         super().__init__("Launch")

@@ -86,13 +86,13 @@ class OutcomeCard(Card):
     """The named stages of a start under way, and what came of the last one; nothing while there is none."""
 
     def __init__(
-        self, model: LaunchModel, open_chat: Callable[[], None], open_log: Callable[[str], None]
+        self, model: LaunchModel, open_chat: Callable[[str], None], open_log: Callable[[str], None]
     ) -> None:
         super().__init__()
-        self._model, self._open_log = model, open_log
+        self._model, self._open_chat, self._open_log = model, open_chat, open_log
         self.stages = StageList()
         self.ready_text = text("", "good", wrap=True)
-        self.chat = button("Open chat", open_chat, icon="message-square", hint="Chat with this model")
+        self.chat = button("Open chat", self._on_chat, icon="message-square", hint="Chat with this model")
         self.ready = QWidget()
         self.ready.setLayout(row(IconLabel("circle-check", "good", 18), self.ready_text, self.chat))
         self.failure = ProblemBox(apply_fix=model.actions.apply_fix)
@@ -105,6 +105,10 @@ class OutcomeCard(Card):
         for part in (self.stages, self.ready, self.failure, self._again_row, self.problem):
             self.body.addWidget(part)
         self.hide()
+
+    def _on_chat(self) -> None:
+        if (engine := self._model.watch.latest) is not None:
+            self._open_chat(engine.id)
 
     def _on_log(self) -> None:
         if (engine := self._model.watch.latest) is not None:

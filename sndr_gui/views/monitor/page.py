@@ -7,16 +7,22 @@ from PySide6.QtWidgets import QGridLayout
 
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
+from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
+from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
 from sndr_gui.views.widgets.buttons import button
 from sndr_gui.views.widgets.copying import SegmentedControl
+from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
 from sndr_gui.views.widgets.layout import GAP, row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.widgets.tables import Table
+
+# The column that only several engines need.
+_ENGINE = 2
 
 
 class MonitorView(Page):
@@ -32,6 +38,8 @@ class MonitorView(Page):
             choice.clicked.connect(self._on_range)
             choice.setToolTip(plain_tooltip(f"Show the last {RANGES[number][0]}"))
         self.tools.addWidget(self.ranges)
+        self.choice = EngineChoice(model.session.state)
+        self.below_header.addWidget(self.choice)
         self.memory = GraphCard("Memory used, GiB", formats.size)
         self.kv = GraphCard("KV cache, %", formats.percent)
         self.rates = GraphCard("Tokens per second", formats.rate)
@@ -44,9 +52,12 @@ class MonitorView(Page):
         self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="Cancel the selected request")
         self.cancel.setEnabled(False)
         self._count = text("", "muted")
-        self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.cancel))
-        widths = {0: 84, 1: 92, 3: 84, 4: 104, 5: 104, 6: 72, 7: 72, 8: 150}
-        self.table = Table(model.requests, "Requests", 2, widths)  # type: ignore[arg-type]
+        self.only = ChoiceBox("Requests of which engine")
+        self.only.setToolTip("List the requests of one engine, or of all")
+        self.only.activated.connect(self._on_only)
+        self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.only, self.cancel))
+        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 92, 7: 64, 8: 64, 9: 110}
+        self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)
         self._empty = text(
@@ -107,15 +118,19 @@ class MonitorView(Page):
         memory = model.memory()
         vram = any(line.name.startswith("gpu") for line in memory)
         self.memory.show_lines("VRAM used, GiB" if vram else "RAM used, GiB", memory, seconds)
-        self.kv.show_lines(
-            "KV cache, %", [line for line in model.group("share") if "kv" in line.name], seconds
-        )
-        self.rates.show_lines("Tokens per second", model.group("tokens/s"), seconds)
+        of = f", {shortened(model.engine.name)}" if model.several and model.engine is not None else ""
+        self.kv.show_lines(f"KV cache, %{of}", model.group("share"), seconds)
+        self.rates.show_lines(f"Tokens per second{of}", model.group("tokens/s"), seconds)
 
     def _on_requests(self) -> None:
         total = self.model.requests.total
         live = sum(1 for request in self.model.requests.shown if request.state in OPEN_REQUESTS)
         set_text(self._count, f"{live} active, {total} shown" if total else "")
+        engines = self.model.engines_of_requests()
+        several = len(engines) > 2
+        self.only.fill(engines, self.model.only)
+        self.only.setVisible(several)
+        self.table.setColumnHidden(_ENGINE, not several or bool(self.model.only))
         self.table.setVisible(total > 0)
         self._empty.setVisible(total == 0)
         self._choose_again()
@@ -140,6 +155,9 @@ class MonitorView(Page):
         request = self.model.requests.row_at(self.table.chosen)
         self.cancel.setEnabled(request is not None and request.state in OPEN_REQUESTS)
 
+    def _on_only(self, place: int) -> None:
+        self.model.show_only(str(self.only.itemData(place)))
+
     def _on_cancel(self) -> None:
         request = self.model.requests.row_at(self.table.chosen)
         if request is not None:
@@ -148,7 +166,6 @@ class MonitorView(Page):
 
     def _on_changed(self) -> None:
         stale = self.model.stale
-        engine = self.model.session.state.running
-        plain = f"{engine.name}  ·  live" if engine else "no engine runs"
+        plain = self.model.subtitle
         set_text(self.subtitle, stale or plain)
         set_tone(self.subtitle, "warn" if stale else "muted")

@@ -13,6 +13,7 @@ from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import ALL, FACETS
+from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.engine.installations import InstallationRow
 from sndr_gui.views.patches.bisect import BisectCard, BisectDialog
 from sndr_gui.views.patches.detail import PatchPane
@@ -40,6 +41,8 @@ class PatchesView(Page):
         self.filter.setFixedWidth(280)
         self.filter.setToolTip("sndr patches list")
         self.filter.textChanged.connect(self._on_filter)
+        self.choice = EngineChoice(model.session.state)
+        self.below_header.addWidget(self.choice)
         self.switches = button("Switch…", hint="Switch a family or all patches, for the next start")
         self.switches.setAccessibleName("Switch a family or all patches")
         self.switches.setMenu(SwitchMenu(self.switches, model))

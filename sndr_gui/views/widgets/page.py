@@ -7,7 +7,10 @@ from sndr_gui.views.widgets.layout import GAP, MARGIN, column, row, scrolling
 
 
 class Page(QWidget):
-    """One page: a title with a muted subtitle, actions at the right, and a body below."""
+    """One page: a title with a muted subtitle, actions at the right, and a body below.
+
+    What is put into `below_header` stays in sight while the body is scrolled.
+    """
 
     def __init__(self, title: str, scrolls: bool = False) -> None:
         super().__init__()
@@ -24,6 +27,9 @@ class Page(QWidget):
         outer.setContentsMargins(0, 0, 0, 0)
         outer.setSpacing(12)
         outer.addLayout(header)
+        self.below_header = row()
+        self.below_header.setContentsMargins(MARGIN, 0, MARGIN, 0)
+        outer.addLayout(self.below_header)
         self.body = QVBoxLayout()
         self.body.setSpacing(GAP)
         if scrolls:

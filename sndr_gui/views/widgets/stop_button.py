@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from sndr_gui.kit.formats import shortened
 from sndr_gui.views.widgets.buttons import Button, tip
 from sndr_gui.views.widgets.labels import restyle
 
@@ -20,9 +21,13 @@ class StopButton(Button):
         """Name equivalent command."""
         self.setToolTip(tip("Finish what runs, then stop", "Ctrl+Shift+S", command))
 
-    def show_state(self, question: str, stopping: bool, connected: bool) -> None:
-        """Show the state of the engine; `question` is the label while a second click is waited for."""
-        label = "Stopping…" if stopping else question or "Stop"
+    def show_state(self, question: str, stopping: bool, connected: bool, name: str = "") -> None:
+        """Show the state of the engine; `question` is the label while a second click is waited for.
+
+        `name` tells which engine it is, where several run.
+        """
+        plain = f"Stop {shortened(name, 16)}".strip()
+        label = "Stopping…" if stopping else question or plain
         if self.text() != label:
             self.setText(label)
             self.setAccessibleName(label)

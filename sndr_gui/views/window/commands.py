@@ -6,6 +6,8 @@ from functools import partial
 
 from engine_host.protocol.engines import EngineState
 from engine_host.protocol.presets import EntryOrigin
+from sndr_gui.models.engine.choice import state_word
+from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.window.context import PageContext
 
@@ -24,14 +26,21 @@ def commands(context: PageContext) -> list[Entry]:
 
 
 def _engine(context: PageContext) -> list[Entry]:
-    state, home = context.session.state, context.home
+    """Return what can be done with each engine that runs, and with the chosen one."""
+    state, stopping = context.session.state, context.home.stopping
     found = []
-    if (running := state.running) is not None:
-        found.append(Entry(f"Stop {running.name}", "action", home.stop, "end engine"))
-    if (engine := state.engine) is not None:
-        found.append(Entry(f"Relaunch {engine.name}", "Ctrl+R", home.relaunch, "restart engine"))
-        if engine.state is EngineState.FAILED:
-            found.append(Entry("Open the failure log", "action", partial(context.open_log, engine.id)))
+    for engine in state.live:
+        what = f"engine, {state_word(engine)}"
+        found.append(Entry(f"Stop {engine.name}", what, partial(stopping.stop, engine), "end engine"))
+        if engine.state in SERVING:
+            chat = partial(context.chat_with, engine.id)
+            found.append(Entry(f"Chat with {engine.name}", what, chat, "talk ask conversation"))
+        show = partial(context.show_engine, engine.id)
+        found.append(Entry(f"Show {engine.name}", what, show, "engine open choose numbers"))
+    if (chosen := state.engine) is not None:
+        found.append(Entry(f"Relaunch {chosen.name}", "Ctrl+R", context.home.relaunch, "restart engine"))
+        if chosen.state is EngineState.FAILED:
+            found.append(Entry("Open the failure log", "action", partial(context.open_log, chosen.id)))
     return found
 
 

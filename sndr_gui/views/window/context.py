@@ -73,9 +73,17 @@ class PageContext(QObject):
         self.go("fit")
         self.fit.show_preset(preset)
 
-    def open_chat(self) -> None:
-        """Go to Chat."""
+    def chat_with(self, engine_id: str) -> None:
+        """Go to Chat and on with this engine."""
+        if (engine := self.session.state.engines.get(engine_id)) is not None:
+            self.chat.choose(engine)
         self.go("chat")
+
+    def show_engine(self, engine_id: str) -> None:
+        """Go to Engine, to this engine."""
+        if (engine := self.session.state.engines.get(engine_id)) is not None:
+            self.session.state.choose(engine)
+        self.go("engine")
 
     def open_log(self, source: str) -> None:
         """Go to the log of a source, at its failure."""

@@ -24,7 +24,7 @@ from sndr_gui.kit.settings import SettingsFile, ThemeChoice
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.window.palette import Entry
 from sndr_gui.views.widgets.buttons import button, tip
-from sndr_gui.views.widgets.labels import Dot, set_text, text
+from sndr_gui.views.widgets.labels import Dot, ElidedLabel, set_text, text
 from sndr_gui.views.widgets.layout import row
 from sndr_gui.views.widgets.page import Page
 from sndr_gui.views.window.focus import FocusKeeper
@@ -150,14 +150,15 @@ class Window(QMainWindow):
         bar.setAttribute(Qt.WidgetAttribute.WA_StyledBackground)
         bar.setFixedHeight(30)
         self._dot = Dot("accent")
-        self._status = text("Starting the engine host…")
-        self._status.setMinimumWidth(10)
+        self._status = ElidedLabel("Starting the engine host…")
         self._commands = button(
             "Commands  Ctrl+K", self._on_commands, kind="flat", hint="All commands  (Ctrl+K)"
         )
         self._commands.setAccessibleName("Commands")
-        line = row(self._dot, self._status, None, self._commands, spacing=8)
+        line = row(self._dot, self._status, self._commands, spacing=8)
+        line.setStretch(1, 1)
         line.setContentsMargins(12, 0, 8, 0)
+        self._strip = line
         bar.setLayout(line)
         return bar
 
@@ -182,6 +183,7 @@ class Window(QMainWindow):
 
         self._context = context
         self._close_confirmation = CloseConfirmation(context.session)
+        self._add_engine_choice(context)
         placeholder = self._stack.currentWidget()
         context.session.connection.changed.connect(self._on_link)
         for changed in (
@@ -198,6 +200,14 @@ class Window(QMainWindow):
             self._stack.removeWidget(placeholder)
             placeholder.deleteLater()
         self._on_link()
+
+    def _add_engine_choice(self, context: PageContext) -> None:
+        from sndr_gui.views.engine.choice import EngineChoice
+
+        self.engine_choice = EngineChoice(
+            context.session.state, label="", name="Engine of all pages", brief=True
+        )
+        self._strip.insertWidget(self._strip.indexOf(self._commands), self.engine_choice)
 
     def _on_consent(self) -> None:
         """Ask for the consent that a start waits for, wherever it was begun."""

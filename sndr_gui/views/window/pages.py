@@ -15,13 +15,15 @@ if TYPE_CHECKING:
 def _home(context: PageContext) -> Page:
     from sndr_gui.views.home.page import HomeView
 
-    return HomeView(context.home, context.open_log, context.open_launch)
+    return HomeView(
+        context.home, context.open_log, context.open_launch, context.chat_with, context.show_engine
+    )
 
 
 def _launch(context: PageContext) -> Page:
     from sndr_gui.views.launch.page import LaunchView
 
-    view = LaunchView(context.launch, context.machine, context.open_chat, context.open_log)
+    view = LaunchView(context.launch, context.machine, context.chat_with, context.open_log)
     view.edit_requested.connect(context.open_preset)
     view.fit_requested.connect(context.open_fit)
     return view
@@ -45,7 +47,7 @@ def _engine(context: PageContext) -> Page:
     from sndr_gui.views.engine.page import EngineView
 
     return EngineView(
-        context.engine, context.open_launch, context.open_patches, context.open_log, context.open_chat
+        context.engine, context.open_launch, context.open_patches, context.open_log, context.chat_with
     )
 
 

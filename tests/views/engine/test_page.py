@@ -226,17 +226,17 @@ async def test_another_start_can_be_chosen(stage: Stage) -> None:
     old = engine_samples.failed(id="engine-0", created_at=time.time() - 300)
     stage.host.set_engine(old)
     page = await running(stage)
-    await stage.until(lambda: page.starts.isVisible())
-    assert page.starts.count() == 2
+    await stage.until(lambda: page.choice.box.isVisible())
+    assert page.choice.box.count() == 2
     stage.window.grab()
-    assert page.starts.width() >= page.starts.sizeHint().width(), "its end says which start it is"
-    page.starts.setCurrentIndex(1)
-    page.starts.activated.emit(1)
+    assert page.choice.box.width() >= page.choice.box.sizeHint().width(), "its end says which start it is"
+    page.choice.box.setCurrentIndex(1)
+    page.choice.box.activated.emit(1)
     assert page.failure.isVisible()
     assert not page.stop.isVisible()
     assert not page.relaunch.isVisible(), "starting it again would end the one that runs"
-    page.starts.setCurrentIndex(0)
-    page.starts.activated.emit(0)
+    page.choice.box.setCurrentIndex(0)
+    page.choice.box.activated.emit(0)
     assert page.stop.isVisible()
     assert not page.failure.isVisible()
 
@@ -291,7 +291,7 @@ async def test_a_lost_host_keeps_the_page_and_its_buttons_wait(stage: Stage) -> 
 async def test_every_control_has_a_name_and_can_be_reached(stage: Stage) -> None:
     stage.host.set_engine(engine_samples.failed(id="engine-0", created_at=time.time() - 300))
     page = await running(stage)
-    await stage.until(lambda: page.starts.isVisible())
+    await stage.until(lambda: page.choice.box.isVisible())
     for kind in (QAbstractButton, QComboBox):
         for control in page.findChildren(kind):
             if control.isVisible():

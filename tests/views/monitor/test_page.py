@@ -10,6 +10,7 @@ from engine_host.protocol.engines import EngineState, RequestState
 from engine_host.protocol.events import EngineRequestEvent, TelemetryEvent
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.host.connection import Phase
+from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.monitor.page import MonitorView
 from tests.views.conftest import Stage
 from tests.views.samples import host as samples
@@ -95,11 +96,15 @@ async def test_monitor_draws_history_with_gaps_then_live(stage: Stage) -> None:
     assert page.rates.graph is not None
     _xs, ys = page.rates.graph._curves[0].getOriginalDataset()
     assert any(math.isnan(y) for y in ys), "a gap is a gap"
-    before = len(page.model.lines["engine.decode_rate"].at)
+
+    def decode() -> Line:
+        return next(line for line in page.model.group("tokens/s") if line.name == "engine.decode_rate")
+
+    before = len(decode().at)
     values = {"engine.engine-2.decode_rate": 99.0}
     stage.host.publish(TelemetryEvent(sample=Sample(at=time.time() + 2, values=values)))
-    await stage.until(lambda: page.model.lines["engine.decode_rate"].latest == 99.0)
-    assert len(page.model.lines["engine.decode_rate"].at) > before
+    await stage.until(lambda: decode().latest == 99.0)
+    assert len(decode().at) > before
     assert [line.title for line in page.model.memory()] == ["RAM used", "Engine RAM"]
 
 

@@ -2,7 +2,7 @@
 
 import math
 
-from sndr_gui.models.monitor.lines import Line
+from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.views.graphs.plots import drawn
 
 START = 1_795_000_000.0
@@ -43,3 +43,25 @@ def test_what_was_not_measured_is_a_gap_and_one_value_in_it_is_seen() -> None:
     assert len(xs) == 5
     made.cut(START + 2)
     assert made.values == [None, 1443.0]
+
+
+def ran(engine: str, start: int, end: int) -> Line:
+    at = [START + second for second in range(start, end)]
+    return Line(
+        f"engine.{engine}.decode_rate", "tokens/s", "Decode", "it", at=at, values=[1.0 * end] * len(at)
+    )
+
+
+def test_engines_one_after_another_are_one_line_and_those_beside_it_are_not() -> None:
+    own, before, older, beside = ran("c", 20, 30), ran("b", 10, 20), ran("a", 0, 10), ran("d", 15, 30)
+    led = one_after_another(own, (older, beside, before))
+    assert led is not None
+    assert led.at == [START + second for second in range(30)]
+    assert set(led.values) == {10.0, 20.0, 30.0}
+    assert one_after_another(None, (before, older)) is not None
+    assert one_after_another(None, ()) is None
+
+
+def test_a_series_tells_its_engine() -> None:
+    assert split_name("engine.a-1.kv.tokens") == ("a-1", "kv.tokens")
+    assert split_name("gpu.0.memory.used") == ("", "gpu.0.memory.used")
