@@ -1,12 +1,14 @@
 """Hold conversations of several turns with a hybrid that drafts, and see what prefix caching changes in them.
 
 usage: python -m engine_host.bench.gpu.prefix_conversations ask MODEL OUT.json [--conversations 200]
-                  [--without] [--drafts 3] [--blocks 60] [--streams 8] [--max-length 4096] [--eager]
+                  [--without | --reuse] [--drafts 3] [--blocks 60] [--streams 8] [--max-length 4096] [--eager]
        python -m engine_host.bench.gpu.prefix_conversations compare WITHOUT.json WITH.json
 
 Each next turn is all before it, the answer and new text. Of six conversations one each is plain, has tool
 calls, edits an early turn, is cancelled in an answer, branches into three at once, and shares its beginning
-with others of its kind. It needs vLLM; patches and VLLM_BATCH_INVARIANT are chosen from outside.
+with others of its kind. `--reuse` keeps the state of every block (`prefix_cache_retention_interval` none) and
+takes a hit's last block too (`disable_eagle_block_drop`), which vLLM 0.32 can and does not do by itself. It
+needs vLLM; patches and VLLM_BATCH_INVARIANT are chosen from outside.
 """
 
 import argparse
@@ -118,6 +120,10 @@ class Engine:
             arguments["num_gpu_blocks_override"] = args.blocks
         if args.without:
             arguments["enable_prefix_caching"] = False
+        if args.reuse:
+            arguments |= {"enable_prefix_caching": True, "prefix_cache_retention_interval": None}
+            if args.drafts:
+                arguments["speculative_config"]["disable_eagle_block_drop"] = True
         self._llm = self._vllm.LLM(
             model=str(args.model),
             max_model_len=args.max_length,
@@ -285,7 +291,9 @@ def main() -> int:
     asking.add_argument("out", type=Path)
     asking.add_argument("--conversations", type=int, default=200)
     asking.add_argument("--at-once", type=int, default=4)
-    asking.add_argument("--without", action="store_true")
+    caching = asking.add_mutually_exclusive_group()
+    caching.add_argument("--without", action="store_true")
+    caching.add_argument("--reuse", action="store_true")
     asking.add_argument("--eager", action="store_true")
     asking.add_argument("--drafts", type=int, default=3)
     asking.add_argument("--blocks", type=int)

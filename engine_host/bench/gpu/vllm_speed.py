@@ -2,7 +2,7 @@
 
 usage: python -m engine_host.bench.gpu.vllm_speed SHAPE [--kv turboquant_k8v4] [--cases 1x32768 16x32768]
                                         [--drafts 3] [--acceptance 3.0] [--eager | --compile]
-                                        [--profile] [--out FILE]
+                                        [--tensor-parallel 1] [--profile] [--out FILE]
 
 SHAPE is a file of tests/unit/fit/shapes (mimo-7b, qwen3-8b, qwen36-27b, qwen36-35b-a3b) or the path of
 another config.json. It needs a GPU and vLLM, no weights and no network. Which patches take part is chosen
@@ -106,6 +106,7 @@ def engine_arguments(args: argparse.Namespace, folder: Path) -> dict[str, Any]:
         "load_format": "dummy",
         "skip_tokenizer_init": True,
         "kv_cache_dtype": args.kv,
+        "tensor_parallel_size": args.tensor_parallel,
         "max_model_len": max(case.context + case.answer(ANSWER, args.drafts) for case in args.cases) + 256,
         "max_num_seqs": max(case.streams for case in args.cases),
         "max_num_batched_tokens": CHUNK,
@@ -208,6 +209,7 @@ def main() -> None:
     parser.add_argument("--cases", type=Case.read, nargs="+", default=[Case(1, 32768), Case(16, 32768)])
     parser.add_argument("--drafts", type=int, default=0)
     parser.add_argument("--acceptance", type=float, default=3.0)
+    parser.add_argument("--tensor-parallel", type=int, default=1)
     modes = parser.add_mutually_exclusive_group()
     modes.add_argument("--eager", action="store_true")
     modes.add_argument("--compile", action="store_true")
@@ -233,6 +235,7 @@ def main() -> None:
         for case in args.cases:
             recorder = Recorder() if args.profile else None
             found = {"shape": shape_file.stem, "kv": args.kv, "drafts": args.drafts, "compile": args.compile}
+            found["tensor_parallel"] = args.tensor_parallel
             found |= bench.run(case, case.answer(ANSWER, args.drafts), recorder)
             if bench.profile is not None:
                 print("\n".join(bench.profile.lines()), flush=True)

@@ -5,9 +5,9 @@ usage: python engine_host/bench/gpu/vllm_starts.py [--out FILE] [--log FILE] [--
 It needs a GPU and vLLM 0.26 or 0.32, no weights and no network: models are config.json files of
 tests/unit/fit/shapes, loaded with `--load-format dummy`. STARTS.json is a list of starts as in `planned()`,
 which is used without it; or a file with such a list under "starts" (tests/unit/fit/predicted_starts.json),
-of which those on one GPU are made. Each start is a process of its own, whose engine core runs in that
-process; it ends when its KV cache is allocated and, where CUDA graphs are on, when they are captured. One
-JSON line is written for each start as it ends, so that a run that is cut short keeps what it has.
+of which those for the GPUs that are here are made. Each start is a process of its own, whose engine core runs
+in that process; it ends when its KV cache is allocated and, where CUDA graphs are on, when they are captured.
+One JSON line is written for each start as it ends, so that a run that is cut short keeps what it has.
 
 Sizes are bytes and vLLM's own figures (`gpu_worker.Worker`), beside what torch and the driver say.
 """
@@ -31,6 +31,9 @@ KV_TYPES = ("auto", "fp8", "turboquant_k8v4")
 # FlashInfer compiles its kernels when they are first used, which takes minutes on a bare machine.
 ENVIRONMENT = {
     "VLLM_ENABLE_V1_MULTIPROCESSING": "0",
+    # Workers of several GPUs: a fork would carry CUDA along, and a function travels to them.
+    "VLLM_WORKER_MULTIPROC_METHOD": "spawn",
+    "VLLM_ALLOW_INSECURE_SERIALIZATION": "1",
     "VLLM_USE_FLASHINFER_SAMPLER": "0",
     "VLLM_NO_USAGE_STATS": "1",
     "HF_HUB_OFFLINE": "1",
@@ -89,6 +92,8 @@ def engine_arguments(start: Start, folder: Path) -> dict[str, Any]:
     if backend := start.get("moe_backend"):
         # FlashInfer's mixtures are compiled for minutes where nothing is cached.
         arguments["moe_backend"] = backend
+    if several := start.get("tensor_parallel"):
+        arguments["tensor_parallel_size"] = several
     if drafts := start.get("speculation"):
         arguments["speculative_config"] = {"method": "mtp", "num_speculative_tokens": drafts}
     return arguments
@@ -213,7 +218,16 @@ def measure(start: Start, note: Callable[[Found], None]) -> None:
     folder = Path(tempfile.gettempdir()) / "vllm-starts" / start["shape"]
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "config.json").write_text(json.dumps(model_config(start["shape"])), encoding="utf-8")
-    vllm.LLM(**engine_arguments(start, folder))
+    engine = vllm.LLM(**engine_arguments(start, folder))
+    # With several GPUs the workers are processes of their own, which say less.
+    cache = engine.llm_engine.vllm_config.cache_config
+    weights = engine.collective_rpc(_weights)
+    note({"blocks": cache.num_gpu_blocks, "kv_tokens": cache.kv_cache_size_tokens, "weights": max(weights)})
+    raise EndOfMeasurement
+
+
+def _weights(worker: Any) -> int:
+    return int(worker.model_runner.model_memory_usage)
 
 
 def _name_turboquant(kv: str) -> None:
@@ -317,6 +331,7 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=3600, help="no start begins later than this")
     parser.add_argument("--first", type=int, default=0, help="leave out so many starts of the plan")
     parser.add_argument("--number", type=int, default=1000, help="make at most so many")
+    parser.add_argument("--only", nargs="+", metavar="SHAPE", help="of these shapes alone")
     args = parser.parse_args()
     os.environ.update({name: os.environ.get(name, value) for name, value in ENVIRONMENT.items()})
     if args.one:
@@ -324,8 +339,10 @@ def main() -> None:
     deadline = time.monotonic() + args.seconds
     plan = json.loads(args.starts.read_text(encoding="utf-8")) if args.starts else list(planned())
     if isinstance(plan, dict):
-        # The engine core runs in this process, where there is one GPU.
-        plan = [start for start in plan["starts"] if start.get("tensor_parallel", 1) == 1]
+        gpus = importlib.import_module("torch").cuda.device_count()
+        plan = [start for start in plan["starts"] if start.get("tensor_parallel", 1) <= gpus]
+    if args.only:
+        plan = [start for start in plan if start["shape"] in args.only]
     for module in ("vllm.v1.worker.gpu_worker", "vllm.v1.engine.core", "vllm.entrypoints.llm"):
         importlib.import_module(module)
     forks = can_fork()
