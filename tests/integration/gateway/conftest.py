@@ -62,16 +62,22 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
 
     @asynccontextmanager
     async def make(
-        *, slots: int = 8, context: int = CONTEXT, limits: Limits | None = None, embeddings: bool = False
+        *,
+        slots: int = 8,
+        context: int = CONTEXT,
+        limits: Limits | None = None,
+        embeddings: bool = False,
+        model: Path | None = None,
     ) -> AsyncIterator[Real]:
         command = prebuilt_command()
         assert command is not None, "the prebuilt server is not installed"
+        name = "demo" if model else "random"
         values = {"context": context, "streams": slots, "embeddings": embeddings}
-        start = LlamaCppStart(str(random_model()), "random", values)
+        start = LlamaCppStart(str(model or random_model()), name, values)
         async with temporary_server(await ServerProber().probe(command), start) as server:
             target = Target(
                 "e1",
-                "random",
+                name,
                 slots,
                 context,
                 time.time(),
