@@ -28,7 +28,7 @@ from engine_host.gateway.openai.listing import find
 from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
-from engine_host.gateway.routes.rows import Asked, Looked, Post
+from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
 
@@ -37,6 +37,8 @@ _log = logging.getLogger(__name__)
 _Answer = Callable[[Send], Awaitable[None]]
 """Sends a whole answer; nothing of it was sent before, so that an error can still take its place."""
 
+_QUESTIONS_AT_ONCE = 16
+"""Questions that take no slot of an engine, and each of which may hold a long text."""
 _CLOSE_GRACES = 5
 """How many times a client's farewell the end of all requests may take."""
 
@@ -85,6 +87,7 @@ class Gateway:
         self._bodies = BodyAllowance(self._limits.bodies)
         self._exchanges: set[Exchange] = set()
         self._closing = False
+        self._asking = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
         self._none_left = asyncio.Event()
         self._none_left.set()
         self.app: ASGIApp = _App(self._serve, trusted=False)
@@ -198,7 +201,7 @@ class Gateway:
 
     async def _ask(
         self,
-        route: Post,
+        route: Post | Ask,
         path: str,
         headers: Mapping[str, str],
         receive: Receive,
@@ -223,7 +226,7 @@ class Gateway:
 
     async def _checked(
         self,
-        route: Post,
+        route: Post | Ask,
         path: str,
         headers: Mapping[str, str],
         receive: Receive,
@@ -236,6 +239,10 @@ class Gateway:
         body = parse_body(raw)
         route.check(body)
         target = self._target(body.get("model"))
+        if isinstance(route, Ask):
+            async with self._asking:
+                told = json.dumps(await route.answer(target, body)).encode()
+            return partial(send_json, status=200, body=told, request_id=request_id)
         call = route.call(Asked(path, raw, body, target, request_id))
         if self._closing:
             raise faults.closing()

@@ -248,6 +248,17 @@ def engine_unreachable(name: str) -> EndpointError:
     )
 
 
+def engine_busy(name: str) -> EndpointError:
+    """The engine does not answer a short question in time."""
+    return EndpointError(
+        503,
+        "engine_busy",
+        f"{name} does not answer; it may be at work on a long prompt. Try again in 5s.",
+        Reason.ENGINE_NOT_READY,
+        retry_after=5,
+    )
+
+
 def too_long(fault: EndpointError, tokens: int | None = None, most: int | None = None) -> EndpointError:
     """The engine's words about a prompt that its context does not hold, with the code that agents know.
 

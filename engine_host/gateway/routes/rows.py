@@ -1,6 +1,6 @@
 """The parts of a row in the table of routes, and what its functions are given."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -53,3 +53,14 @@ class Post:
 
     check: Callable[[dict[str, Any]], None]
     call: Callable[[Asked], Call]
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question of POST that an engine answers by itself, without a slot: `answer` asks it.
+
+    Both raise EndpointError.
+    """
+
+    check: Callable[[dict[str, Any]], None]
+    answer: Callable[[Target, Mapping[str, Any]], Awaitable[dict[str, Any]]]

@@ -3,7 +3,8 @@
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai import bodies
 from engine_host.gateway.routes import agents, calls, listed
-from engine_host.gateway.routes.rows import Look, Post
+from engine_host.gateway.routes.rows import Ask, Look, Post
+from engine_host.gateway.tokens import fields, translate
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.keys import Permission
 
@@ -16,6 +17,11 @@ POSTS = {
     "/v1/responses/input_tokens": Post(bodies.check_responses, agents.count_responses),
     "/v1/messages": Post(bodies.check_message, agents.messages),
     "/v1/messages/count_tokens": Post(bodies.check_chat, agents.count_messages),
+}
+ASKS = {
+    "/tokenize": Ask(fields.check_tokenize, translate.tokenize),
+    "/detokenize": Ask(fields.check_detokenize, translate.detokenize),
+    "/apply-template": Ask(fields.check_template, translate.apply_template),
 }
 GETS: dict[str, Look] = {
     "/health": listed.health,
@@ -50,9 +56,9 @@ def permission(path: str) -> Permission:
     return Permission.ADMIN if path in _OF_ADMINS else Permission.INFER
 
 
-def post(method: str, path: str) -> Post | None:
+def post(method: str, path: str) -> Post | Ask | None:
     """Return the route of POST at a path; raises EndpointError 405 for another method there."""
-    found = POSTS.get(path)
+    found = POSTS.get(path) or ASKS.get(path)
     if found is not None:
         need(method, path, "POST")
     return found
@@ -84,7 +90,7 @@ def need(method: str, path: str, *allowed: str) -> None:
 
 
 def _not_found(path: str) -> faults.EndpointError:
-    known = (*POSTS, *GETS, *POSTED_GETS, METRICS)
+    known = (*POSTS, *ASKS, *GETS, *POSTED_GETS, METRICS)
     meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
     if meant is not None:
         hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."
