@@ -9,6 +9,7 @@ from click.shell_completion import shell_complete
 from engine_host import __version__
 from engine_host.cli.bench.kernels import bench
 from engine_host.cli.bench.prove import prove
+from engine_host.cli.bench.quality import quality
 from engine_host.cli.chat import chat
 from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
@@ -83,6 +84,9 @@ for _command in (
     root.add_command(_command)
 for _command in (vary, set_values, verdicts, verify):
     presets.add_command(_command)
+
+
+bench.add_command(quality)
 
 
 def carry_out(words: Sequence[str]) -> int:

@@ -43,6 +43,8 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.measurements.proofs import ProofOperations
+from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations, read_switches
@@ -59,7 +61,6 @@ from engine_host.operations.presets.launch import PresetLaunches
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
-from engine_host.operations.proofs import ProofOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
@@ -265,6 +266,18 @@ class Host:
                 self.engines.alive,
                 self._folders.run,
             ),
+            QualityOperations(
+                self._jobs,
+                self._events,
+                self._log_buffer,
+                self._store,
+                plans,
+                self.model_index.find,
+                self.engines.alive,
+                self._machine_words,
+                lambda: resources() / "texts",
+                self._folders.run,
+            ),
             EnginePatchOperations(self._patch_tracker, self.engines, plans, bisections.refuse_others),
             self.fit,
             hub,
@@ -386,6 +399,13 @@ class Host:
     def _vram_of_engines(self) -> int:
         """Bytes on all GPUs that the engines' processes hold, as far as the driver tells."""
         return sum(holder.size for holder in self._holders() if holder.ours)
+
+    def _machine_words(self) -> str:
+        """The processor and the GPUs in words, for whoever reads a figure elsewhere."""
+        reading, facts = self._gpus.read(), self._machine.facts
+        cards = ", ".join(gpu.name for gpu in reading.gpus)
+        words = f"{facts.cpu_name}, {facts.cpu_threads} threads"
+        return f"{cards} (driver {reading.driver}), {words}" if cards else words
 
     def _holders(self) -> tuple[Holder, ...]:
         """Tell who holds memory of the GPUs, as far as the driver tells."""

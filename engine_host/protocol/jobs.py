@@ -19,6 +19,7 @@ class JobKind(StrEnum):
     ENGINE_START = "engine.start"
     ENGINE_STOP = "engine.stop"
     KERNEL_PROOF = "kernel.proof"
+    KV_QUALITY = "kv.quality"
     PATCH_BISECT = "patch.bisect"
     PRESET_VERIFY = "preset.verify"
 

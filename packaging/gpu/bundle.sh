@@ -26,7 +26,7 @@ echo "$(find .whl -name '*.whl' | wc -l) wheels, $(du -sm .whl | cut -f1) MB, in
 
 # Pictures, fonts and the window are left out: nothing of them is needed there.
 {
-    git ls-files -z -- Makefile pyproject.toml engine_host packaging presets resources/models tests/kernels tests/unit/fit/shapes \
+    git ls-files -z -- Makefile pyproject.toml engine_host packaging presets resources/models resources/texts tests/kernels tests/unit/fit/shapes \
         tests/unit/fit/predicted_starts.json
     find .whl \( -name '*.whl' -o -name packages.lock \) -print0
 } | tar --null --sort=name -T - -cf "$1"

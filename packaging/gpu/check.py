@@ -5,7 +5,8 @@ usage: python packaging/gpu/check.py --installation VENV [--cpu] [--gpus N] [--o
 start: the bundled model through host and endpoint (k8v4, MTP 3), the ledger, the probe, telemetry by process,
 fit beside what was reserved, then `kill -9`. restart: the same plan again, then a worker killed, where there
 are any. equal: answers with MTP on and off, in batch-invariant mode. Without a name these three are run.
-prove: `sndr prove` on the first GPU, its Proof in the file.
+prove: `sndr prove` on the freest GPU. quality: `sndr bench quality` of the bundled model or of `--model`. The
+answers of both stand in the file under "results".
 `make gpu-check` first makes what it needs. Each row is printed as soon as it is known; the exit code is 1
 when one failed.
 """
@@ -36,12 +37,13 @@ from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PatchChoice, ProcessRole
 from engine_host.protocol.plans import EngineKind, LaunchPlan, LaunchRequest, Overrides
 from engine_host.protocol.proofs import Proof, ProveKernels
+from engine_host.protocol.quality import MeasureQuality, QualityReport
 from engine_host.protocol.telemetry import TelemetryQuery
 
 ROOT = Path(__file__).resolve().parents[2]
 TINY = ROOT / "engine_host" / "bench" / "gpu" / "tiny_mtp_model.py"
 PARTS = ("start", "restart", "equal")
-ALSO = ("prove",)
+ALSO = ("prove", "quality")
 PATCHES = (
     "turboquant-grouped-attention",
     "turboquant-boundary-layers",
@@ -362,13 +364,29 @@ class Check:
         asked = ProveKernels(
             installation=str(self.asked.installation.absolute()), kv_cache_dtype=self.asked.kv
         )
-        job = self.host.ended(self.host.client.call(ops.PROVE, asked))
+        job = self.host.ended(self.host.client.call(ops.PROVE, asked), "proof")
         found = Proof.model_validate(job.result)
         self.results[part] = job.result
         self.table.add(*judge.proof(part, found))
         plan = self.host.plan(self.request("sndr-demo", drafts=True, context=4096, streams=8))
         said = [one.message for one in plan.findings if one.id.startswith("turboquant")]
         self.table.add(Row(part, "a plan says so", "proven here" in " ".join(said), "; ".join(said)))
+
+    # ------------------------------------------------------------------ quality
+
+    def quality(self) -> None:
+        """`sndr bench quality`: each type beside 16 bits; one that cannot be run is a row that failed."""
+        part = "quality"
+        asked = MeasureQuality(
+            model=self.asked.model,
+            engine=EngineKind.VLLM,
+            installation=str(self.asked.installation.absolute()),
+            kv=tuple(self.asked.type or ()),
+            overrides=Overrides(extra_arguments=() if self.asked.cpu else tuple(self.asked.argument)),
+        )
+        job = self.host.ended(self.host.client.call(ops.MEASURE_QUALITY, asked), part)
+        self.results[part] = job.result
+        self.table.add(*judge.quality(part, QualityReport.model_validate(job.result)))
 
     def run(self) -> None:
         """The parts that were asked for; one that breaks off does not keep the next from running."""
@@ -378,6 +396,7 @@ class Check:
             "restart": self.again,
             "equal": self.equality,
             "prove": self.proof,
+            "quality": self.quality,
         }
         for part in self.asked.part or PARTS:
             began = time.monotonic()
@@ -394,7 +413,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove")
+    parser.add_argument("part", nargs="*", metavar="start | restart | equal | prove | quality")
     parser.add_argument(
         "--installation", type=Path, required=True, help="a virtual environment with vLLM in it"
     )
@@ -404,6 +423,8 @@ def main() -> int:
     parser.add_argument("--eager", action="store_true")
     parser.add_argument("--patch", action="append", help="on here, beside those that are by default")
     parser.add_argument("--argument", action="append", help="one of vLLM's own, for each start")
+    parser.add_argument("--model", default="sndr-demo", help="of quality: another one")
+    parser.add_argument("--type", action="append", help="of quality: a type of the KV cache, several times")
     parser.add_argument("--out", type=Path, help="where the rows are also written, as JSON")
     asked = parser.parse_args()
     if unknown := set(asked.part) - {*PARTS, *ALSO}:

@@ -24,6 +24,7 @@ from engine_host.core.paths import Folders
 from engine_host.protocol.engines import Engine, EngineState, StopEngine
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobState
+from engine_host.protocol.logs import LogQuery
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
@@ -104,11 +105,23 @@ class HostUnderTest:
 
         return wait_for(look, f"the engine to be {' or '.join(sorted(states))}", seconds)
 
-    def ended(self, job: Job, seconds: float = 3600.0) -> Job:
-        """Wait for the end of a job. Raises HostError with its error, RuntimeError when it was cancelled."""
+    def ended(self, job: Job, source: str, seconds: float = 3600.0) -> Job:
+        """Wait for the end of a job, and print its steps and what it writes into the log under a source.
+
+        Raises HostError with its error, RuntimeError when it was cancelled.
+        """
+        said, after = "", 0
 
         def look() -> Job | None:
+            nonlocal said, after
             found = self.client.call(ops.JOB, id=job.id)
+            for line in self.client.call(ops.LOGS, LogQuery(source=source, after=after)).lines:
+                after = line.number
+                print(f"  {source}: {line.text}", flush=True)
+            step = found.step
+            if step is not None and step.name != said:
+                said = step.name
+                print(f"  {time.strftime('%H:%M:%S')} {step.number} of {step.of}: {said}", flush=True)
             return found if found.ended else None
 
         done = wait_for(look, f"the end of {job.title}", seconds)

@@ -11,6 +11,7 @@ from engine_host.protocol.fit import KV_TOKENS, Measured
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.patches import EnginePatches, PatchOutcome, ProcessRole
 from engine_host.protocol.proofs import Proof, ProofVerdict
+from engine_host.protocol.quality import QualityReport
 
 TOLERANCE = 0.03
 """How far a prediction of memory may be from what was reserved."""
@@ -186,6 +187,24 @@ def proof(part: str, found: Proof) -> Iterable[Row]:
         yield Row(part, "decode beside bf16", None, told + (f", {times:.2f} ×" if times else ""))
     right = found.verdict is ProofVerdict.RIGHT
     yield Row(part, "verdict", right, f"{found.verdict} after {found.seconds:.0f} s {found.why}")
+
+
+def quality(part: str, report: QualityReport) -> Iterable[Row]:
+    """Each type of the KV cache with its figures; one that could not be measured has failed."""
+    where = f"{report.measured_positions} positions of {report.text}, windows of {report.asked.context}"
+    yield Row(part, "measured", None, f"{report.model}, {report.server_version}: {where}")
+    for row in report.rows:
+        if row.perplexity is None:
+            yield Row(part, row.kv, False, row.problem.sentence() if row.problem else "not measured")
+            continue
+        told = [f"perplexity {row.perplexity:.4f}"]
+        if row.divergence is not None:
+            told.append(f"KL {row.divergence:.6f} nats (99 % {row.divergence_99:.5f})")
+            told.append(f"same best {row.same_best:.2%}")
+        told.append(f"needles {sum(one.found for one in row.needles)} of {len(row.needles)}")
+        if row.agreed:
+            told.append(f"answers agree for {sorted(row.agreed)} of {report.asked.answer_tokens}")
+        yield Row(part, row.kv, None, " · ".join(told))
 
 
 def counters(text: str) -> dict[str, float]:

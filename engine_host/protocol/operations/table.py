@@ -54,6 +54,7 @@ from engine_host.protocol.presets import (
     SavePreset,
 )
 from engine_host.protocol.proofs import ProofPage, ProveKernels
+from engine_host.protocol.quality import MeasureQuality, QualityPage
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 
@@ -171,6 +172,16 @@ PROVE = Operation(
     "result is a `Proof`.",
     status=202, reasons=(Reason.NOT_FOUND, Reason.ENGINE_UNUSABLE, Reason.CONFLICT),
     job=JobKind.KERNEL_PROOF, command="prove")
+
+QUALITIES = Operation(
+    "quality.list", "GET", "/v1/quality", Nothing, QualityPage,
+    "Measurements of quantised KV caches on this machine, newest first.",
+    command="bench quality")
+MEASURE_QUALITY = Operation(
+    "quality.measure", "POST", "/v1/quality", MeasureQuality, Job,
+    "Measure what types of the KV cache do to a model: perplexity, divergence from 16 bits, needles, greedy "
+    "answers; the job's result is a `QualityReport`.",
+    status=202, reasons=(*_OF_PLANS, *_OF_FINDINGS), job=JobKind.KV_QUALITY, command="bench quality")
 
 # Fit
 

@@ -33,6 +33,8 @@ from engine_host.operations.host import HostOperations, Lifetime
 from engine_host.operations.hub import HubOperations
 from engine_host.operations.installations import InstallationOperations
 from engine_host.operations.keys import KeyOperations
+from engine_host.operations.measurements.proofs import ProofOperations
+from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.models import ModelOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations
@@ -44,7 +46,6 @@ from engine_host.operations.presets.consents import PresetConsents
 from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
-from engine_host.operations.proofs import ProofOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -221,6 +222,18 @@ async def door() -> AsyncIterator[Door]:
                 NoGpus().read,
                 no_environment,
                 built.manager.alive,
+                built.folders.run,
+            ),
+            QualityOperations(
+                built.jobs,
+                events,
+                built.log_buffer,
+                built.store,
+                plans,
+                _no_model,
+                built.manager.alive,
+                lambda: "a machine",
+                lambda: built.folders.data / "text",
                 built.folders.run,
             ),
             EnginePatchOperations(

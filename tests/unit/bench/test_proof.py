@@ -1,17 +1,22 @@
 """The parts of a proof are judged one by one; the engine that answers here is a fake."""
 
 import json
+from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from engine_host.bench.proof import Answered, ask, compared, judged, start
+from engine_host.bench.proof import PATCH, Answered, ask, compared, judged, start
 from engine_host.core.errors import HostError
 from engine_host.engines.temporary import TemporaryEngine
+from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.proofs import ProofVerdict, SelfTest
 from tests.plan_samples import vllm_plan
 from tests.unit.asynchronous import run
+from tests.unit.launch.proofs import proof
+from tests.unit.launch.vllm_desk import Desk, after, gpu
+from tests.unit.library.checkpoints import checkpoint, tensors
 
 COUNTERS = "vllm:spec_decode_num_draft_tokens_total 30.0\nvllm:spec_decode_num_accepted_tokens_total 3.0\n"
 GOOD = SelfTest(passed=True, shapes=4, worst_error=1e-3)
@@ -77,3 +82,18 @@ def test_the_start_is_batch_invariant_and_not_refused_for_an_earlier_proof(tmp_p
         "mtp",
     )
     assert start(tmp_path, "x", "turboquant_k8v4", drafts=False).overrides.speculation == "off"
+
+
+def test_a_plan_takes_the_start_on_a_gpu_that_nobody_has_proven(home: Path) -> None:
+    desk = Desk(home)
+    checkpoint(desk.folder, tensors(a=(8,), mtp__b=(2,)), head_dim=128, num_nextn_predict_layers=1)
+    card = gpu(0, used=60 << 30).model_copy(update={"name": "RTX", "compute_capability": "8.6"})
+    desk.cuda(card)
+    desk.patches = PlannedPatches(digest="d", chosen=(PATCH,))
+    plan = desk.make(start(desk.folder, desk.venv.id, "turboquant_k8v4", drafts=True))
+    assert plan.startable, [one.message for one in plan.findings]
+    assert plan.environment["VLLM_BATCH_INVARIANT"] == "1"
+    assert after(plan, "--gpu-memory-utilization") == "0.25"
+    desk.proof = proof(verdict=ProofVerdict.WRONG, why="3 of 40")
+    again = desk.make(start(desk.folder, desk.venv.id, "turboquant_k8v4", drafts=True))
+    assert again.startable, "an earlier proof that failed does not keep this one from being made"

@@ -15,8 +15,8 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.store import Store
 from engine_host.launch.proofs import KernelProofs
-from engine_host.operations import proofs as module
-from engine_host.operations.proofs import ProofOperations
+from engine_host.operations.measurements import proofs as module
+from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import GpuAbsence
 from engine_host.protocol.jobs import Job, JobState

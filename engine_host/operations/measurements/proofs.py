@@ -9,6 +9,8 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
+from pydantic import BaseModel
+
 from engine_host.bench import proof as parts
 from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
@@ -185,7 +187,7 @@ class ProofOperations:
         drafts: bool,
     ) -> parts.Answered:
         plan = await self._plans.plan(parts.start(model, environment.id, run.kv, drafts=drafts))
-        _refuse_errors(plan)
+        refuse_errors(plan)
         where = "with MTP" if drafts else "without MTP"
         run.tell(3, f"{where}: starting the engine")
         async with temporary_engine(plan, VllmAdapter(), self._run_folder, variables) as engine:
@@ -209,12 +211,15 @@ class _Run:
     async def attempt(self, step: int, part: Callable[[], Awaitable[T]]) -> T | None:
         self.tell(step, "")
         try:
-            return await part()
+            found = await part()
         except HostError as error:
             self.failures.append(error.problem.sentence())
             said = error.problem.evidence.get("said") or error.problem.evidence.get("lines") or ()
             self._log_buffer.add("proof", [error.problem.sentence(), *map(str, said)])
             return None
+        if isinstance(found, BaseModel):
+            self._log_buffer.add("proof", [f"{_TITLES[step - 1]}: {found.model_dump_json()}"])
+        return found
 
     async def self_test(self) -> SelfTest:
         return await parts.self_test(self._tools, self.kv, lambda line: self.tell(1, line[:200]))
@@ -226,7 +231,7 @@ class _Run:
         return await parts.speed(self._tools, self.kv)
 
 
-def _refuse_errors(plan: LaunchPlan) -> None:
+def refuse_errors(plan: LaunchPlan) -> None:
     """Raise HostError with the first finding that stops a start."""
     for finding in plan.findings:
         if finding.severity is Severity.ERROR:
