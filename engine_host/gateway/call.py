@@ -1,5 +1,7 @@
 """A request to an engine, and how its answer becomes the one that the client reads."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass
 
 from engine_host.gateway.openai.infill import InfillAnswer
@@ -11,7 +13,8 @@ class Call:
     """A request to the engine, path and body as it expects them, and how to translate the answer.
 
     `reader` is a path of the engine that reads the same request and computes nothing: a request that fails
-    there too is itself at fault.
+    there too is itself at fault. `otherwise` is what to ask when the engine refuses this request with a 400,
+    and `tentative` says that its answer may turn out to be none, so that another is asked for.
     """
 
     path: str
@@ -20,3 +23,13 @@ class Call:
     infill: InfillAnswer | None = None
     passage: Passage | None = None
     reader: str | None = None
+    otherwise: Call | None = None
+    tentative: bool = False
+
+
+class AskAgainError(Exception):
+    """The engine has to be asked with another request before the client gets anything."""
+
+    def __init__(self, call: Call) -> None:
+        super().__init__("another request has to be sent to the engine")
+        self.call = call

@@ -19,7 +19,7 @@ from starlette.types import Receive, Send
 from engine_host.core.sse import FRAME_END
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission, Ticket
-from engine_host.gateway.call import Call
+from engine_host.gateway.call import AskAgainError, Call
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import explain_crash, refusal
@@ -126,10 +126,8 @@ class Exchange:
         try:
             await self._wait_for_slot()
             self._entry.admitted()
-            if self._call.stream:
-                await self._stream()
-            else:
-                await self._whole()
+            while not await self._answered():
+                pass
         except faults.EndpointError as fault:
             await self._refuse(fault)
         except AnswerTooLargeError as error:
@@ -140,6 +138,18 @@ class Exchange:
             # The server writes the traceback to the host's log.
             await self._refuse(faults.internal())
             raise
+
+    async def _answered(self) -> bool:
+        """Ask the engine and pass its answer on; False when it has to be asked with another request."""
+        try:
+            await (self._stream() if self._call.stream else self._whole())
+        except AskAgainError as again:
+            self._call = again.call
+            self._meter = Meter()
+            if self._upstream is not None:
+                self._upstream.abort()
+            return False
+        return True
 
     async def _give_up(self) -> None:
         """Abandon a client that reads nothing; one that got no response yet is sent its error."""
@@ -188,16 +198,19 @@ class Exchange:
         except UpstreamLostError as error:
             raise faults.engine_unreachable(self._target.name) from error
         self._upstream = upstream
-        # The engine has done its work, and may do the next, however long a client takes to read.
-        upstream.on_complete = lambda: self._admission.release(self._ticket)
+        if not self._call.tentative and self._call.otherwise is None:
+            # The engine has done its work, and may do the next, however long a client takes to read.
+            upstream.on_complete = lambda: self._admission.release(self._ticket)
         # `stop` may have come while the connection was made, and found nothing to break.
         if self._is_stopped():
             upstream.abort()
         return upstream
 
     async def _refused(self, status: int, body: bytes) -> faults.EndpointError:
-        """The engine's refusal."""
+        """The engine's refusal. Raises AskAgainError where another request may fare better."""
         call = self._call
+        if status == 400 and call.otherwise is not None:
+            raise AskAgainError(call.otherwise)
         return await refusal(self._target, call.path, call.body, status, body, call.reader)
 
     @staticmethod
@@ -223,7 +236,8 @@ class Exchange:
             figures = infill.figures()
         else:
             figures = figures_of_answer(body)
-            body = self._call.passage.convert(body) if self._call.passage is not None else body
+            if self._call.passage is not None:
+                body = self._call.passage.convert(body)
         self._finish(figures)
         await self._answer(upstream.status, body)
 
@@ -277,7 +291,7 @@ class Exchange:
                     piece = passage.feed(piece)
             if first:
                 self._entry.first_content()
-            if self._meter.over:
+            if self._meter.over and not self._call.tentative:
                 # Clients leave, or ask again, as soon as they have read this piece.
                 self._finish(self._meter.figures())
             if piece:
@@ -288,10 +302,11 @@ class Exchange:
             if now - last < coalesce / 4 or piece.count(FRAME_END) > 3:
                 upstream.coalesce_reads(coalesce)
             last = now
+        rest = passage.end() if passage is not None else b""
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._send_piece(infill.end())
-        if passage is not None and (rest := passage.end()):
+        if rest:
             await self._send_piece(rest)
         await self._close()
 

@@ -4,14 +4,16 @@ Codex passes over every other form, and says that the stream was closed too earl
 """
 
 import json
+import re
 from typing import Any
 
 from engine_host.core import sse
 from engine_host.core.outside import json_text
-from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.error_answers import EndpointError, engine_fault
 from engine_host.gateway.passage import Passage
 from engine_host.gateway.responses.answer import Frame
 
+_ERROR = re.compile(rb'^(?:event: ?error\n|data: ?\{"error")', re.MULTILINE)
 _NUMBER = b'"sequence_number":'
 # Codex waits as long as the message says, and then asks again.
 _CODES = {"queue_full": "rate_limit_exceeded"}
@@ -38,9 +40,22 @@ class FailureTold(Passage):
         self._frame = frame
         self._first = b""
         self._number = 0
+        self._over = False
 
     def feed(self, data: bytes) -> bytes:
-        """Return the same bytes."""
+        """Return the same bytes, but for an error in another form."""
+        if _ERROR.search(data):
+            return b"".join(map(self._event, sse.split(data)))
+        return self._noted(data)
+
+    def _event(self, frame: bytes) -> bytes:
+        if self._over:
+            return b""
+        if _ERROR.match(frame):
+            return self.failure(engine_fault(500, sse.data_of(frame)), "")
+        return self._noted(frame + sse.FRAME_END)
+
+    def _noted(self, data: bytes) -> bytes:
         if sse.FRAME_END not in self._first:
             self._first += data
         self._number += data.count(_NUMBER)
@@ -48,6 +63,9 @@ class FailureTold(Passage):
 
     def failure(self, fault: EndpointError, request_id: str) -> bytes:
         """Return the event that ends the stream, after the one that begins it where that is missing."""
+        if self._over:
+            return b""
+        self._over = True
         response = self._frame.begun() | self._told()
         opening = b"" if self._number else numbered_event("response.created", 0, {"response": response})
         return opening + failed_event(response, max(self._number, 1), fault)

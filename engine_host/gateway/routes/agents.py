@@ -6,9 +6,9 @@ from typing import Any
 
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
+from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.messages.events import MessageEvents
 from engine_host.gateway.messages.request import repaired as repaired_message
-from engine_host.gateway.passage import Passage
 from engine_host.gateway.responses.answer import Frame
 from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
@@ -30,23 +30,21 @@ def responses(asked: Asked) -> Call:
     body = repaired_response(asked.body, for_llamacpp=target.native_infill)
     name = "resp_" + asked.request_id.removeprefix("req_")
     frame = Frame(name, target.name, int(time.time()), asked.body, target.context)
-    passage = ResponseEvents(frame) if target.native_infill else FailureTold(frame)
-    return Call(
-        asked.path,
-        _written(asked, body),
-        asked.stream,
-        passage=passage,
-        reader=_reader(asked, COUNT_RESPONSES),
-    )
+    raw = _written(asked, body)
+    if not target.native_infill:
+        return Call(asked.path, raw, asked.stream, passage=FailureTold(frame))
+    call = Call(asked.path, raw, asked.stream, passage=ResponseEvents(frame), reader=COUNT_RESPONSES)
+    return both(body, call)
 
 
 def messages(asked: Asked) -> Call:
     """Ask for an answer in the Messages form; raises EndpointError."""
     check_writes(asked)
     body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
-    passage: Passage | None = MessageEvents() if asked.target.native_infill else None
-    reader = _reader(asked, COUNT_MESSAGES)
-    return Call(asked.path, _written(asked, body), asked.stream, passage=passage, reader=reader)
+    raw = _written(asked, body)
+    if not asked.target.native_infill:
+        return Call(asked.path, raw, asked.stream)
+    return Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
 
 
 def count_messages(asked: Asked) -> Call:
@@ -78,10 +76,6 @@ def _check_counts(asked: Asked) -> None:
             f"The engine of {asked.target.name}, vLLM, has no {asked.path}. Count with {COUNT_MESSAGES}.",
             Reason.UNSUPPORTED,
         )
-
-
-def _reader(asked: Asked, path: str) -> str | None:
-    return path if asked.target.native_infill else None
 
 
 def _written(asked: Asked, body: dict[str, Any]) -> bytes:

@@ -8,6 +8,7 @@ from typing import Any
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.request import repaired
+from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.directory import Target
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
@@ -37,7 +38,8 @@ def chat(asked: Asked) -> Call:
     check_writes(asked)
     body = repaired(asked.body, for_llamacpp=asked.target.native_infill)
     raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
-    return _plain(asked.path, raw, body, asked.target)
+    call = _plain(asked.path, raw, body, asked.target)
+    return both(body, call) if asked.target.native_infill else call
 
 
 def completion(asked: Asked) -> Call:

@@ -137,3 +137,23 @@ def test_errors_have_the_codes_that_agents_read(real: Any) -> None:
                 await ai.responses.create(model="gpt-9", input="x")
 
     asyncio.run(go())
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_tools_and_a_form_in_one_request(real: Any, stream: bool) -> None:
+    async def go() -> None:
+        async with real(model=DEMO, slots=1) as served, openai_client(served.url) as ai:
+            told: list[Any] = []
+            for question in (QUESTION, "Say hi"):
+                asked: Any = {"model": MODEL, "input": question, "tools": [WEATHER], "text_format": Weather}
+                if stream:
+                    async with ai.responses.stream(**asked, temperature=0) as events:
+                        async for _ in events:
+                            pass
+                        told.append(await events.get_final_response())
+                else:
+                    told.append(await ai.responses.parse(**asked, temperature=0))
+            assert [item.type for item in told[0].output] == ["function_call"]
+            assert isinstance(told[1].output_parsed, Weather)
+
+    asyncio.run(go())

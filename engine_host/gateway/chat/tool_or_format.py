@@ -1,0 +1,107 @@
+"""Get a call of a tool or an answer in a form, from an engine that cannot do both in one request.
+
+With the templates of Qwen 3.5, Qwen3-Coder, Devstral, Ministral 3 and Nemotron llama.cpp makes an empty
+grammar of tools together with a format, and refuses it. So a request with both is asked as it is first;
+where that is refused, with the tools alone; and when the model then writes instead of calling a tool, with
+the format alone, the tools still in its prompt. Nothing reaches the client before it is known which.
+"""
+
+import json
+from dataclasses import replace
+from typing import Any
+
+from engine_host.core import sse
+from engine_host.core.outside import json_text
+from engine_host.gateway.call import AskAgainError, Call
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.openai.frames import WholeFrames
+from engine_host.gateway.passage import Passage
+
+# A quotation mark within a text has a stroke before it, so none of these stands in one.
+_CALLS = (b'"tool_calls":[{', b'"type":"function_call"')
+_TEXTS = (b'"content":"', b'"type":"response.output_text.delta"')
+_FAILS = b'"error":'
+_MOST_TEXTS = 40
+"""Pieces of text before a call: some models say first what they are about to do."""
+_MOST_HELD = 1 << 20
+
+
+def both(body: dict[str, Any], call: Call, format_field: str = "response_format") -> Call:
+    """Return the request that asks for either; the same one where it does not ask for both.
+
+    `body` is that of the request, with tools and format as llama.cpp reads them.
+    """
+    if not body.get("tools") or not body.get(format_field) or body.get("tool_choice") not in (None, "auto"):
+        return call
+    alone = replace(call, body=_written({**body, "tool_choice": "none"}))
+    tools = {name: value for name, value in body.items() if name != format_field}
+    passage = ToolOrAgain(call.passage or Passage(), alone)
+    first = replace(call, body=_written(tools), passage=passage, tentative=True)
+    return replace(call, otherwise=first)
+
+
+class ToolOrAgain(Passage):
+    """Holds an answer back until it calls a tool, and asks for another one where it does not."""
+
+    def __init__(self, passage: Passage, alone: Call) -> None:
+        self._passage = passage
+        self._alone = alone
+        self._frames = WholeFrames()
+        self._held = b""
+        self._texts = 0
+        self._decided = False
+
+    def feed(self, data: bytes) -> bytes:
+        """Return what the client gets of a call. Raises AskAgainError for an answer without one."""
+        if self._decided:
+            return self._passage.feed(data)
+        for frame in sse.split(self._frames.feed(data)):
+            self._held += frame + sse.FRAME_END
+            self._decided = self._decided or _has(frame, _CALLS) or _FAILS in frame
+            self._texts += _has(frame, _TEXTS)
+        if self._decided:
+            return self._passage.feed(self._held + self._frames.end())
+        if self._texts > _MOST_TEXTS or len(self._held) > _MOST_HELD:
+            raise AskAgainError(self._alone)
+        return b""
+
+    def end(self) -> bytes:
+        """Return the end of a call. Raises AskAgainError for an answer without one."""
+        if not self._decided:
+            raise AskAgainError(self._alone)
+        return self._passage.end()
+
+    def convert(self, body: bytes) -> bytes:
+        """Return a whole answer with a call. Raises AskAgainError for one without."""
+        if _calls_a_tool(body):
+            return self._passage.convert(body)
+        raise AskAgainError(self._alone)
+
+    def failure(self, fault: EndpointError, request_id: str) -> bytes:
+        """Return the frames of a failure, as the client's form has them."""
+        return self._passage.failure(fault, request_id)
+
+
+def _has(frame: bytes, marks: tuple[bytes, ...]) -> bool:
+    return any(mark in frame for mark in marks)
+
+
+def _calls_a_tool(body: bytes) -> bool:
+    """Return True for an answer that calls a tool, in the form of a chat or of Responses."""
+    try:
+        answer = json_text.parse_object(body)
+    except ValueError:
+        return False
+    choices = answer.get("choices")
+    messages = (
+        [one.get("message") for one in choices if isinstance(one, dict)] if isinstance(choices, list) else []
+    )
+    if any(isinstance(one, dict) and one.get("tool_calls") for one in messages):
+        return True
+    output = answer.get("output")
+    items = output if isinstance(output, list) else []
+    return any(isinstance(item, dict) and item.get("type") == "function_call" for item in items)
+
+
+def _written(body: dict[str, Any]) -> bytes:
+    return json.dumps(body, ensure_ascii=False).encode()
