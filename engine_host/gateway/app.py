@@ -19,6 +19,7 @@ from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
+from engine_host.gateway.listing.ollama import named
 from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
@@ -238,12 +239,14 @@ class Gateway:
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         route.check(body)
-        target = self._target(body.get("model"))
+        target = self._target(body.get("model"), faults.form_of(path))
         if isinstance(route, Ask):
             async with self._asking:
                 told = json.dumps(await route.answer(target, body)).encode()
             return partial(send_json, status=200, body=told, request_id=request_id)
         call = route.call(Asked(path, raw, body, target, request_id))
+        if call.ready is not None:
+            return partial(send_json, status=200, body=call.ready, request_id=request_id)
         if self._closing:
             raise faults.closing()
         ticket = self._admission.enter(target, key.id if key else "")
@@ -286,7 +289,7 @@ class Gateway:
             if not self._exchanges:
                 self._none_left.set()
 
-    def _target(self, name: str | None) -> Target:
+    def _target(self, name: str | None, form: faults.Form) -> Target:
         """The engine for a request; raises EndpointError for none, one that is starting, or an unknown id."""
         targets = self._directory.targets()
         starting = tuple(self._directory.starting())
@@ -299,7 +302,7 @@ class Gateway:
             if len(targets) == 1:
                 return targets[0]
             raise faults.invalid("model is missing and several models run.", param="model")
-        return find(targets, name)
+        return named(targets, name) if form is faults.Form.OLLAMA else find(targets, name)
 
 
 class _App:

@@ -15,6 +15,7 @@ class Call:
     `reader` is a path of the engine that reads the same request and computes nothing: a request that fails
     there too is itself at fault. `otherwise` is what to ask when the engine refuses this request with a 400,
     and `tentative` says that its answer may turn out to be none, so that another is asked for.
+    `ready`: the answer, where no engine has to be asked.
     """
 
     path: str
@@ -25,6 +26,7 @@ class Call:
     reader: str | None = None
     otherwise: Call | None = None
     tentative: bool = False
+    ready: bytes | None = None
 
 
 class AskAgainError(Exception):

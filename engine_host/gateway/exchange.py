@@ -30,6 +30,7 @@ from engine_host.protocol.errors import Reason
 _log = logging.getLogger(__name__)
 
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
+_LINE_HEADERS = ((b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache"))
 _PING = b": ping" + FRAME_END
 _LONGEST_COALESCE = 0.010
 _COALESCE_SHARE = 0.02
@@ -66,7 +67,8 @@ class Exchange:
     ) -> None:
         self._target = target
         self._call = call
-        self._form = faults.form_of(call.path)
+        self._form = faults.form_of(entry.route)
+        self._lines = call.passage is not None and call.passage.lines
         self._ticket = ticket
         self._entry = entry
         self._admission = admission
@@ -181,7 +183,7 @@ class Exchange:
         if not ticket.granted:
             self._entry.wait()
         while not ticket.granted:
-            if self._call.stream:
+            if self._call.stream and not self._lines:
                 engine = ticket.engine
                 ahead = self._admission.ahead(ticket)
                 await self._begin((b"x-sndr-waiting", str(ahead + 1).encode()))
@@ -245,8 +247,7 @@ class Exchange:
         """Pass on an event stream, piece by piece as it comes."""
         upstream = await self._open()
         while not await upstream.head(self._ping_interval):
-            await self._begin()
-            await self._send_piece(_PING)
+            await self._comment(_PING)
         self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, await upstream.rest())
@@ -278,7 +279,7 @@ class Exchange:
         while (piece := await upstream.read()) is not None:
             if not piece:
                 if self._idle and self._at_frame_end:
-                    await self._send_piece(_PING)
+                    await self._comment(_PING)
                 self._idle = False
                 continue
             if infill is not None:
@@ -316,7 +317,9 @@ class Exchange:
         if explained is None:
             return piece
         frame, self._crash = explained
-        own_frame = self._crash.frame(self._form, self._entry.id)
+        # What is translated comes in frames.
+        form = faults.Form.OPENAI if self._lines else self._form
+        own_frame = self._crash.frame(form, self._entry.id)
         return piece.replace(frame, own_frame.removesuffix(FRAME_END), 1)
 
     def _finish(self, figures: Figures) -> None:
@@ -362,7 +365,7 @@ class Exchange:
             if passage is None
             else passage.failure(fault, self._entry.id)
         )
-        await self._send_piece((b"" if self._at_frame_end else FRAME_END) + told)
+        await self._send_piece((b"" if self._at_frame_end or self._lines else FRAME_END) + told)
         await self._close()
 
     def _record(self, fault: faults.EndpointError, figures: Figures | None) -> None:
@@ -378,8 +381,15 @@ class Exchange:
         if self._begun:
             return
         self._begun = self._responded = True
-        headers = [*_STREAM_HEADERS, (b"x-request-id", self._entry.id.encode()), *more]
+        kind = _LINE_HEADERS if self._lines else _STREAM_HEADERS
+        headers = [*kind, (b"x-request-id", self._entry.id.encode()), *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
+
+    async def _comment(self, text: bytes) -> None:
+        """Send what keeps a connection alive and says nothing; lines of JSON have no such thing."""
+        if not self._lines:
+            await self._begin()
+            await self._send_piece(text)
 
     async def _send_piece(self, piece: bytes) -> None:
         self._sends += 1

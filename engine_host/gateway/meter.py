@@ -97,7 +97,8 @@ def _has_content(value: dict[str, Any]) -> bool:
         return True
     choices = value.get("choices")
     if not isinstance(choices, list):
-        return False
+        # llama.cpp's own form, of `/completion` and `/infill`.
+        return "stop" in value and bool(value.get("content"))
     for choice in choices:
         if not isinstance(choice, dict):
             continue

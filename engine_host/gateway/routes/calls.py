@@ -3,6 +3,7 @@
 import json
 import shlex
 import time
+from dataclasses import replace
 from typing import Any
 
 from engine_host.gateway import error_answers as faults
@@ -13,6 +14,7 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
 from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
+from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
 
@@ -33,12 +35,17 @@ def embeddings(asked: Asked) -> Call:
     return Call(asked.path, asked.raw, False)
 
 
-def chat(asked: Asked) -> Call:
-    """Pass a chat on, repaired where it has to be; raises EndpointError for an engine that takes none."""
+def chat(asked: Asked, told: Passage | None = None) -> Call:
+    """Pass a chat on, repaired where it has to be; raises EndpointError for an engine that takes none.
+
+    `told` translates the answer for a client that reads another form.
+    """
     check_writes(asked)
     body = repaired(asked.body, for_llamacpp=asked.target.native_infill)
     raw = asked.raw if body is asked.body else json.dumps(body, ensure_ascii=False).encode()
     call = _plain(asked.path, raw, body, asked.target)
+    if told is not None:
+        call = translated(call, told)
     return both(body, call) if asked.target.native_infill else call
 
 
@@ -65,6 +72,12 @@ def completion(asked: Asked) -> Call:
         return _plain(path, json.dumps(whole).encode(), whole, target)
     answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
     return Call("/infill", infill_request(body), asked.stream, answer)
+
+
+def translated(call: Call, told: Passage) -> Call:
+    """Return the call whose answer goes through its own translation first, and then through this one."""
+    before: Passage | InfillAnswer | None = call.infill or call.passage
+    return replace(call, infill=None, passage=told if before is None else Two(before, told))
 
 
 def check_writes(asked: Asked) -> None:

@@ -1,8 +1,9 @@
 """The routes of the endpoint, a row each, and the errors for what is none."""
 
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway.ollama import fields as of_ollama
 from engine_host.gateway.openai import bodies
-from engine_host.gateway.routes import agents, calls, listed
+from engine_host.gateway.routes import agents, calls, listed, ollama
 from engine_host.gateway.routes.rows import Ask, Look, Post
 from engine_host.gateway.tokens import fields, translate
 from engine_host.protocol.errors import Reason
@@ -17,6 +18,10 @@ POSTS = {
     "/v1/responses/input_tokens": Post(bodies.check_responses, agents.count_responses),
     "/v1/messages": Post(bodies.check_message, agents.messages),
     "/v1/messages/count_tokens": Post(bodies.check_chat, agents.count_messages),
+    "/api/chat": Post(of_ollama.check_chat, ollama.chat),
+    "/api/generate": Post(of_ollama.check_generate, ollama.generate),
+    "/api/embed": Post(of_ollama.check_embed, ollama.embed),
+    "/api/embeddings": Post(of_ollama.check_embed, ollama.embed),
 }
 ASKS = {
     "/tokenize": Ask(fields.check_tokenize, translate.tokenize),
