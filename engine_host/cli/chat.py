@@ -7,6 +7,7 @@ from typing import Any
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo, problem_lines
+from engine_host.cli.start.running import only_one
 from engine_host.client.chat_stream import Answer, collect
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
@@ -16,7 +17,7 @@ from engine_host.protocol.operations import table as ops
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--model", help="Which running model (default: the one that runs).")
+@click.option("--model", help="Which running model (needed where several run).")
 @click.option("--system", help="A system message in front.")
 @click.option("--max-tokens", type=click.IntRange(1), help="End the answer after so many tokens.")
 @click.option("--temperature", type=click.FloatRange(0, 5))
@@ -132,9 +133,10 @@ def _running(client: ControlClient) -> str:
     from engine_host.protocol.engines import EngineState
 
     engines = client.call(ops.ENGINES).engines
-    for engine in engines:
-        if engine.state in {EngineState.READY, EngineState.BUSY}:
-            return engine.name
+    serving = [engine for engine in engines if engine.state in {EngineState.READY, EngineState.BUSY}]
+    found = only_one(serving, "Choose one with --model NAME.")
+    if found is not None:
+        return found.name
     newest = max(engines, key=lambda engine: engine.created_at, default=None)
     if newest is not None and newest.problem is not None and newest.state is EngineState.FAILED:
         raise HostError(

@@ -18,7 +18,7 @@ from engine_host.protocol.fit import (
     Verdict,
 )
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.plans import ALL_ENGINES, EngineKind
 
 # No start can be given more.
 _STREAMS = 256
@@ -61,6 +61,10 @@ VERDICTS = {
 @click.option(
     "--online", is_flag=True, help="First read the config.json of organisation/model from Hugging Face."
 )
+@click.option(
+    "--instead-of", multiple=True, metavar="ENGINE", help="Count this running engine's memory as free."
+)
+@click.option("--replace", is_flag=True, help="Count the memory of every running engine as free.")
 @click.option("--starts", is_flag=True, help="Show how well starts on this machine were predicted, instead.")
 @command
 def fit(
@@ -73,6 +77,8 @@ def fit(
     gpus: tuple[str, ...],
     starts: bool,
     online: bool,
+    instead_of: tuple[str, ...],
+    replace: bool,
     **given: object,
 ) -> Exit | None:
     """Say what MODEL, or the start of a preset, needs in memory, and how far it can go.
@@ -80,6 +86,8 @@ def fit(
     MODEL is a name of this machine's list, a path of a GGUF file, folder or config.json, or a model of the
     catalogue (`qwen3.6-27b` or `qwen3.6-27b/int4-autoround`), or organisation/model on Hugging Face, of
     which --online reads the config.json once. No weights are loaded.
+
+    On this machine it is counted beside the engines that run; a start takes the place of one of its own name.
 
     The exit code is 5 when it does not fit or cannot run, 0 when it fits or is tight.
     """
@@ -94,6 +102,7 @@ def fit(
     # Of a preset only what was given here is said; without one, the rest are the usual values.
     named = {"model": _name(model), "preset": preset, "tensor_parallel": tp, "cpu": cpu or None, **given}
     named["gpus"] = tuple(map(_gpu, gpus)) or None
+    named["instead_of"] = (ALL_ENGINES,) if replace else instead_of or None
     request = FitRequest.model_validate(
         {"grid": out.as_json} | {name: value for name, value in named.items() if value is not None}
     )
@@ -146,6 +155,9 @@ def _lines(report: FitReport) -> list[str]:
     of = f"{report.preset}: " if report.preset else ""
     head = f"{of}{report.model} with {report.engine.value}, KV {report.kv}: {VERDICTS[report.verdict]}."
     lines = [f"{head} {report.why}".rstrip()]
+    lines += [f"Beside {', '.join(one.name for one in report.beside)}."] if report.beside else []
+    ended = ", ".join(one.name for one in report.instead_of)
+    lines += [f"In place of {ended}, whose memory counts as free."] if ended else []
     shown = f"{report.streams} × {report.context:,} tokens"
     for device in report.devices[:1]:
         count = len(report.devices)

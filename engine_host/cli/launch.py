@@ -24,7 +24,6 @@ from engine_host.protocol.plans import LaunchRequest
 @click.option("--keep", is_flag=True, help="Keep the engine running when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
-@click.option("--replace", is_flag=True, help="Replace the running engine, which is stopped first.")
 @accept_option
 @click.option("--render", "target", type=TARGETS, help="Start nothing: render the start for this target.")
 @render_options
@@ -37,7 +36,6 @@ def launch(
     keep: bool,
     dry_run: bool,
     detach: bool,
-    replace: bool,
     accept: str | None,
     target: str | None,
     rendering: RenderOptions,
@@ -45,15 +43,15 @@ def launch(
     """Start PRESET (an id of `sndr presets list`) and serve it until Ctrl+C.
 
     The plan is shown first: whether it fits, each setting with the layer that set it, what was noticed and
-    what to do about it, and what differs from the engine that runs now. Nothing is downloaded: for a model
-    that is not here the command is named that fetches it. Otherwise as `sndr run`.
+    what to do about it, what runs beside it, and what differs from an engine that it replaces. Nothing is
+    downloaded: for a model that is not here the command is named that fetches it. Otherwise as `sndr run`.
 
     With --render nothing is started: the start is written down as a script, for containers, as units of
     systemd or for Kubernetes, for this machine or for --hardware.
     """
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
     if target is not None:
-        of_starts = {"--dry-run": dry_run, "--detach": detach, "--replace": replace}
+        of_starts = {"--dry-run": dry_run, "--detach": detach}
         if conflicting := [name for name, value in of_starts.items() if value]:
             raise click.UsageError(
                 f"{' and '.join(conflicting)} cannot go with --render, which starts nothing."
@@ -69,7 +67,7 @@ def launch(
     def about(client: ControlClient) -> str:
         return _verdict(client.call(ops.FIT, _question(request)))
 
-    start_options = StartOptions(dry_run=dry_run, detach=detach, replace=replace, about=about, accept=accept)
+    start_options = StartOptions(dry_run=dry_run, detach=detach, about=about, accept=accept)
     return start(out, start_options, lambda _client: request)
 
 
@@ -78,6 +76,7 @@ def _question(request: LaunchRequest) -> FitRequest:
     given = request.overrides
     fields = {
         "model": request.model or None,
+        "instead_of": request.instead_of,
         "context": given.context,
         "streams": given.streams,
         "kv": given.kv_cache_dtype or given.kv_type_k,

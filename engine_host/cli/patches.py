@@ -8,6 +8,7 @@ from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.param_types import counted_hardware
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.start.options import LaunchOptions, launch_options
+from engine_host.cli.start.running import GONE, only_one
 from engine_host.cli.text.job_progress import follow
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
@@ -229,7 +230,7 @@ def probe(out: Output, engine: str | None) -> Exit | None:
 def without(out: Output, patch: str, engine: str | None) -> Exit | None:
     """Start a running engine again without PATCH."""
     with connected() as client:
-        name = engine or _newest(client)
+        name = engine or _patched(client)
         started = client.call(ops.START_WITHOUT, id=name, patch=patch)
     message = f"{started.name} starts again without {patch} ({started.id})."
     out.result(started, [message, "Follow it: sndr status"])
@@ -261,8 +262,8 @@ def bisect(
     """Find the patch that makes a start of MODEL fail a check; 5 when one is found.
 
     COMMAND exits with 0 when all is well and with 1 to 124 when it is not; SNDR_ENDPOINT, SNDR_MODEL and
-    SNDR_SOCKET (the engine's own) are set for it. Each trial starts the engine anew, in place of what
-    runs; at the end it runs without the culprit.
+    SNDR_SOCKET (the engine's own) are set for it. Each trial starts the engine anew, in place of the one
+    before it, beside what runs; at the end it runs without the culprit.
     """
     if preset is not None:
         # Without a MODEL the first word is the command's.
@@ -315,7 +316,7 @@ def _for_vllm(request: LaunchRequest) -> LaunchRequest:
 
 def _live(out: Output, engine: str | None, operation: Operation[Nothing, EnginePatches]) -> Exit | None:
     with connected() as client:
-        name = engine or _newest(client)
+        name = engine or _patched(client)
         found = client.call(operation, id=name)
     lines = [found.summary or "No process of this engine has said anything of patches; only vLLM has any."]
     rows = []
@@ -339,15 +340,22 @@ def _live(out: Output, engine: str | None, operation: Operation[Nothing, EngineP
     return Exit.ENGINE if dead else None
 
 
-def _newest(client: ControlClient) -> str:
-    page = client.call(ops.ENGINES)
-    if not page.engines:
+def _patched(client: ControlClient) -> str:
+    """The engine with patches, or the newest: what took effect is known of those that ended too.
+
+    Raises click.UsageError where several run, HostError(no_engine_runs).
+    """
+    engines = client.call(ops.ENGINES).engines
+    alive = [one for one in engines if one.state not in GONE]
+    patched = [one for one in alive if one.plan.patches is not None]
+    found = only_one(patched or alive, "Name one of them after the command.") or next(iter(engines), None)
+    if found is None:
         raise HostError(
             Reason.NO_ENGINE_RUNS,
             "No engine runs.",
             fix=Fix(text="Start one.", command="sndr run MODEL --engine vllm"),
         )
-    return page.engines[0].id
+    return found.id
 
 
 def _about(patch: Patch) -> list[str]:

@@ -3,8 +3,9 @@
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
-from engine_host.cli.start.follow import GONE, StartOptions, start, stop_engine
+from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
+from engine_host.cli.start.running import GONE, only_one
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.errors import Fix, Reason
@@ -22,7 +23,6 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest
 @click.option("--keep", is_flag=True, help="Keep the engine running when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
-@click.option("--replace", is_flag=True, help="Replace the running engine, which is stopped first.")
 @command
 def run(
     out: Output,
@@ -32,12 +32,12 @@ def run(
     keep: bool,
     dry_run: bool,
     detach: bool,
-    replace: bool,
 ) -> Exit | None:
     """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
 
-    Starts a host when none runs, and then ends it again; one that ran before is left as it was. Only one
-    engine runs at a time: where one runs already, nothing is started (exit code 6) without --replace.
+    Starts a host when none runs, and then ends it again; one that ran before is left as it was. Engines run
+    side by side as far as memory allows. Where one of the same name runs already, nothing is started (exit
+    code 6) without --instead-of NAME or --replace; --name gives this one another name.
     """
     if (model is None) is not demo:
         raise click.UsageError("Give either a MODEL or --demo.")
@@ -48,9 +48,7 @@ def run(
             return request
         return request.model_copy(update={"model": _demo_model(client, request.engine)})
 
-    return start(
-        out, StartOptions(dry_run=dry_run, detach=detach, replace=replace, ask_demo=demo), plan_request
-    )
+    return start(out, StartOptions(dry_run=dry_run, detach=detach, ask_demo=demo), plan_request)
 
 
 @click.command()
@@ -59,7 +57,7 @@ def run(
 @click.option("--now", is_flag=True, help="Do not wait for answers that are being written.")
 @command
 def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None:
-    """Stop ENGINE (an id or a model's name); without one, the engine that runs."""
+    """Stop ENGINE (an id or a model's name); without one, the only engine that runs."""
     if engine is not None and every:
         raise click.UsageError("Give either an ENGINE or --all.")
     with connected() as client:
@@ -72,9 +70,8 @@ def stop(out: Output, engine: str | None, every: bool, now: bool) -> Exit | None
         if not alive:
             message = "No engine runs." if engine is None else f"No engine {engine} runs."
             raise HostError(Reason.NOT_FOUND, message, fix="`sndr status` lists the engines.")
-        if len(alive) > 1 and not every:
-            names = ", ".join(one.id for one in alive)
-            raise click.UsageError(f"Several engines run ({names}): name one, or use --all.")
+        if not every:
+            only_one(alive, "Name one of them, or end all with --all.")
         stopped = [stop_engine(client, one, now=now) for one in alive]
     if out.as_json:
         for one in stopped:

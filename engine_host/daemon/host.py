@@ -32,6 +32,7 @@ from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
+from engine_host.launch.room import RoomCheck
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.library.scan import FoundModel, Place, find_models, other_programs
@@ -151,6 +152,7 @@ class Host:
             drain=lambda engine, seconds: self.gateway.drain(engine, seconds),
             watcher=self._patch_tracker,
             gone=lambda engine: self.gateway.forget(engine),
+            room=lambda plan: room(plan),
         )
         self.gateway = Gateway(
             self,
@@ -177,28 +179,28 @@ class Host:
             self._jobs, self._store, catalogue, self.models.listed, self._downloads
         )
         proofs = KernelProofs(self._store, lambda: patch_hash(BUILT_IN / PATCH))
-        plans = PlanOperations(
-            PlannerDependencies(
-                find_model=self.model_index.find,
-                find_server=self.servers.find,
-                find_environment=self._environment,
-                plan_patches=PatchPlans(
-                    self._catalogue, lambda: read_switches(self._settings), self._folders.cache
-                ),
-                settings=self._settings,
-                free_memory=free_memory,
-                total_memory=self._machine.facts.ram_total,
-                gpus=lambda: self._gpus.read().gpus,
-                running=self.engines.alive,
-                run_folder=self._folders.run,
-                cache_folder=self._folders.cache,
-                find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads, consents),
-                is_preset=catalogue.known,
-                machine=self._machine_state,
-                downloads=self._downloads,
-                proof=proofs.of,
-            )
+        planner = PlannerDependencies(
+            find_model=self.model_index.find,
+            find_server=self.servers.find,
+            find_environment=self._environment,
+            plan_patches=PatchPlans(
+                self._catalogue, lambda: read_switches(self._settings), self._folders.cache
+            ),
+            settings=self._settings,
+            free_memory=free_memory,
+            total_memory=self._machine.facts.ram_total,
+            gpus=lambda: self._gpus.read().gpus,
+            running=self.engines.alive,
+            run_folder=self._folders.run,
+            cache_folder=self._folders.cache,
+            find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads, consents),
+            is_preset=catalogue.known,
+            machine=self._machine_state,
+            downloads=self._downloads,
+            proof=proofs.of,
+            held=self.engines.memory,
         )
+        room, plans = RoomCheck(planner), PlanOperations(planner)
         hub = HubOperations(Hub(self._folders.cache / "hub", os.environ))
         self.fit = FitOperations(
             self.model_index.find,
@@ -206,11 +208,12 @@ class Host:
             catalogue,
             lambda: self._gpus.read().gpus,
             lambda: (self._machine.facts.ram_total, free_memory()),
-            self._vram_of_engines,
+            self._machine_state,
             self.engines.alive,
             self._store,
             hub.model,
             lambda: self.servers.find(self._settings.current.engine.server),
+            self.engines.memory,
         )
         self._patch_tracker.stage = self.engines.stage
         installations = InstallationOperations(
@@ -396,10 +399,6 @@ class Host:
         except HostError as error:
             _log.warning("what %s needs was not compared: %s", engine.name, error.problem.sentence())
 
-    def _vram_of_engines(self) -> int:
-        """Bytes on all GPUs that the engines' processes hold, as far as the driver tells."""
-        return sum(holder.size for holder in self._holders() if holder.ours)
-
     def _machine_words(self) -> str:
         """The processor and the GPUs in words, for whoever reads a figure elsewhere."""
         reading, facts = self._gpus.read(), self._machine.facts
@@ -409,9 +408,17 @@ class Host:
 
     def _holders(self) -> tuple[Holder, ...]:
         """Tell who holds memory of the GPUs, as far as the driver tells."""
-        own = {pid for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)}
+        own = {
+            pid: engine for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)
+        }
         return tuple(
-            Holder(gpu.index, holder.pid, holder.name, holder.memory, holder.pid in own)
+            Holder(
+                gpu.index,
+                holder.pid,
+                own[holder.pid].name if holder.pid in own else holder.name,
+                holder.memory,
+                own[holder.pid].id if holder.pid in own else "",
+            )
             for gpu in self._gpus.read_with_holders(process_name).gpus
             for holder in gpu.holders
             if holder.memory is not None

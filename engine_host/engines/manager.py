@@ -7,9 +7,8 @@ import shutil
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
-import httpx
 from pydantic import ValidationError
 
 from engine_host.core.errors import HostError, defect
@@ -18,41 +17,36 @@ from engine_host.core.log_buffer import LogBuffer
 from engine_host.core.paths import Folders
 from engine_host.core.store import Store
 from engine_host.engines.adapter import Adapter
-from engine_host.engines.process.log_pipe import remove_log
+from engine_host.engines.process.log_pipe import prune_logs, remove_log
 from engine_host.engines.process.reaper import Reaper
-from engine_host.engines.process.running import START, RunningEngine
+from engine_host.engines.process.running import START, RunningEngine, connection
 from engine_host.engines.process.saved_engine import RememberedEngine
 from engine_host.engines.process.spawn import EngineProcess
-from engine_host.engines.unstartable import refuse_unstartable
+from engine_host.engines.unstartable import refuse_running, refuse_unstartable
 from engine_host.engines.vllm.environment_changing import refuse_changing
+from engine_host.engines.watcher import Watcher
 from engine_host.protocol.engines import Engine, EngineState
 from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineReadingsEvent, EngineStageEvent, EngineStateEvent, EventBase
 from engine_host.protocol.jobs import JobKind
 from engine_host.protocol.plans import LaunchPlan
+from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)
 _KEPT_ENDED = 20
 _DRAIN = 10.0
 _GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _SERVING = {EngineState.READY, EngineState.BUSY}
-# Work on engines shares the machine's memory: one start or stop waits for the one before.
+_LEAVING = {EngineState.DRAINING, EngineState.STOPPING}
+# Starts share the machine's memory, which is measured before each: one waits for the one before.
 _TOUCHES = "engine memory"
 
 Drain = Callable[[str, float], Awaitable[bool]]
+Room = Callable[[LaunchPlan], Awaitable[None]]
 
 
-class Watcher(Protocol):
-    """Somebody who follows engines beside the manager: the ledger of their patches."""
-
-    def begin(self, engine: Engine) -> None:
-        """An engine is about to get a process, or was found again. Raises HostError."""
-
-    async def refusal(self, engine_id: str) -> Problem:
-        """Waits until a start must be ended; most often forever."""
-
-    def end(self, engine_id: str) -> None:
-        """An engine is gone."""
+async def _any_room(_plan: LaunchPlan) -> None:
+    return None
 
 
 class EngineManager:
@@ -70,8 +64,12 @@ class EngineManager:
         drain: Drain,
         watcher: Watcher | None = None,
         gone: Callable[[str], None] = lambda _engine: None,
+        room: Room = _any_room,
     ) -> None:
-        """`drain` lets an engine's requests finish; `gone` is told the id of each engine that ended."""
+        """`drain` lets an engine's requests finish; `gone` is told the id of each engine that ended.
+
+        `room` raises HostError when a start whose turn has come would not fit any more.
+        """
         self._folders = folders
         self._publish = publish
         self._jobs = jobs
@@ -81,6 +79,7 @@ class EngineManager:
         self._adapters = adapters
         self._drain = drain
         self._gone = gone
+        self._room = room
         self._watcher = watcher
         self._engines: dict[str, Engine] = {}
         self._running: dict[str, RunningEngine] = {}
@@ -105,18 +104,25 @@ class EngineManager:
 
     def alive(self) -> list[Engine]:
         """Engines that have a process or are about to."""
-        return [engine for engine in self._engines.values() if engine.state not in _GONE]
+        # Also read on other threads.
+        return [engine for engine in list(self._engines.values()) if engine.state not in _GONE]
 
     def serving(self) -> list[Engine]:
         """Engines that answer requests."""
         return [engine for engine in self.all() if engine.state in _SERVING]
 
-    def start(self, plan: LaunchPlan) -> Engine:
-        """Start a plan, after stopping what runs; answers at once, the job does the work.
+    def memory(self, engine: Engine) -> ProcessMemory | None:
+        """The main memory that an engine's processes hold now; None for one without a process."""
+        return process_memory(engine.pid) if engine.pid is not None else None
 
-        Raises HostError with the plan's first finding that stops a start, and HostError(consent_needed).
+    def start(self, plan: LaunchPlan) -> Engine:
+        """Start a plan, after stopping what it is instead of; answers at once, the job does the work.
+
+        Raises HostError with the plan's first finding that stops a start, HostError(consent_needed), and
+        HostError(conflict) for a plan that runs already.
         """
         refuse_unstartable(plan)
+        refuse_running(plan, self.alive())
         refuse_changing(plan, self._jobs.all())
         engine = Engine(
             id=f"engine-{secrets.token_hex(3)}",
@@ -153,7 +159,7 @@ class EngineManager:
         job = self._jobs.start(
             JobKind.ENGINE_STOP,
             f"Stop {engine.name}",
-            f"stop {engine.id}" if now else _TOUCHES,
+            f"stop {engine.id}{' now' if now else ''}",
             f"sndr stop {engine.name}{' --now' if now else ''}",
             lambda control: self._stop(engine.id, control, now),
         )
@@ -207,7 +213,7 @@ class EngineManager:
             )
             self._reattaching.add(task)
             task.add_done_callback(self._reattaching.discard)
-        self._prune_logs()
+        prune_logs(self._folders.logs / "engines", _KEPT_ENDED, self._engines)
 
     async def _reattach(self, engine_id: str, running: RunningEngine) -> None:
         """Re-attach to an engine of an earlier run, once it answers."""
@@ -240,13 +246,7 @@ class EngineManager:
     async def _start(self, engine_id: str, control: JobControl) -> dict[str, Any]:
         plan = self._engines[engine_id].plan
         try:
-            others = [engine for engine in self.alive() if engine.id != engine_id and engine.pid]
-            for other in others:
-                if other.id not in self._running:
-                    continue  # It was stopped while the one before it was drained.
-                control.step(1, 4, "Stop what runs", other.name)
-                await self._drained(other.id, _DRAIN)
-                await self._end(other.id, 5.0)
+            await self._make_room(plan, control)
             control.step(2, 4, "Start the process", plan.server_version)
             running = self._spawn(engine_id, plan)
             control.step(3, 4, "Load the model", plan.model_path)
@@ -276,6 +276,21 @@ class EngineManager:
             # It serves, and what was saved when it was started finds its process again.
             _log.warning("%s", error.problem.sentence())
         return {"engine": engine_id, "name": plan.name, "ready_after": verified.ready_after}
+
+    async def _make_room(self, plan: LaunchPlan, control: JobControl) -> None:
+        """End the engines that a start is instead of. Raises HostError when it does not fit even so."""
+        for other in plan.instead_of:
+            if other.id not in self._running:
+                continue  # It was stopped meanwhile, or never had a process.
+            control.step(1, 4, "Stop what runs", other.name)
+            await self._drained(other.id, _DRAIN)
+            await self._end(other.id, 5.0)
+        for leaving in self.alive():
+            if leaving.state in _LEAVING and leaving.job is not None:
+                # Its memory was counted as free.
+                control.step(1, 4, "Wait for the end of what is being stopped", leaving.name)
+                await self._jobs.ended(leaving.job)
+        await self._room(plan)
 
     async def _healthy_or_refused(self, running: RunningEngine) -> None:
         """Wait until it can answer. Raises HostError when it ends, or must be ended, before."""
@@ -364,17 +379,7 @@ class EngineManager:
             engine_id,
             process,
             self._adapters[engine.engine],
-            httpx.AsyncClient(
-                # llama-server closes an idle connection after 5 s; ours must be gone before.
-                transport=httpx.AsyncHTTPTransport(
-                    uds=self.socket(engine),
-                    verify=False,
-                    trust_env=False,
-                    limits=httpx.Limits(keepalive_expiry=2.0),
-                ),
-                base_url="http://engine",
-                timeout=httpx.Timeout(5.0, read=60.0),
-            ),
+            connection(self.socket(engine)),
             engine,
         )
         running.log = lambda texts: self._log_buffer.add(engine_id, texts)
@@ -387,9 +392,11 @@ class EngineManager:
 
     def _crashed(self, engine_id: str, problem: Problem) -> None:
         """Handle a process that ended while it served; a failing start is reported by its job."""
-        if self._engines[engine_id].state in _SERVING | {EngineState.DRAINING}:
+        engine = self._engines[engine_id]
+        if engine.state in _SERVING | {EngineState.DRAINING}:
+            again = engine.plan.command
             problem = problem.model_copy(
-                update={"fix": problem.fix or Fix(text="Start it again.", command="sndr run")}
+                update={"fix": problem.fix or Fix(text="Start it again.", command=again)}
             )
             self._track(self._failed(engine_id, problem))
 
@@ -483,13 +490,6 @@ class EngineManager:
             self._log_buffer.forget(old.id)
             remove_log(self._log_file(old.id))
         return engine
-
-    def _prune_logs(self) -> None:
-        """Keep the logs of the newest engines of earlier runs, and of those that may still write theirs."""
-        logs = sorted((self._folders.logs / "engines").glob("*.log"), key=lambda log: log.stat().st_mtime)
-        for log in logs[:-_KEPT_ENDED]:
-            if log.stem not in self._engines:
-                remove_log(log)
 
     def _log_file(self, engine_id: str) -> Path:
         return self._folders.logs / "engines" / f"{engine_id}.log"

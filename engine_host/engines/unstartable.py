@@ -1,8 +1,11 @@
-"""Plans that may not start: an error among their findings, or a consent that nobody has given."""
+"""Plans that may not start: an error among their findings, no consent, or what it is called runs already."""
+
+from collections.abc import Iterable
 
 from engine_host.core.errors import HostError, consent_needed
 from engine_host.protocol.base import Severity
-from engine_host.protocol.errors import Reason
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import LaunchPlan
 
 
@@ -18,4 +21,20 @@ def refuse_unstartable(plan: LaunchPlan) -> None:
                 finding.message,
                 fix=finding.fix,
                 evidence=finding.evidence,
+            )
+
+
+def refuse_running(plan: LaunchPlan, alive: Iterable[Engine]) -> None:
+    """Raise HostError(conflict) for a plan of which an engine runs that it does not end first.
+
+    Both would answer at one socket, and write one ledger.
+    """
+    ended = {ref.id for ref in plan.instead_of}
+    for engine in alive:
+        if engine.plan.id == plan.id and engine.id not in ended:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{engine.name} runs already, from this very plan.",
+                fix=Fix(text="Plan it again, under another name or in its place.", command=plan.command),
+                evidence={"engine": engine.id, "plan": plan.id},
             )

@@ -8,6 +8,7 @@ from typing import Protocol
 from engine_host.core.errors import HostError
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.launch.placement import Held, held_by_readings
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import Circumstances
 from engine_host.launch.resolution import PresetStart
@@ -108,3 +109,4 @@ class PlannerDependencies:
     machine: Callable[[], MachineState] = MachineState
     downloads: Callable[[], Path] = Path
     proof: Callable[[Circumstances], Proof | None] = lambda _: None
+    held: Held = held_by_readings

@@ -5,11 +5,16 @@ import shlex
 from collections.abc import Sequence
 
 from engine_host.protocol.engine_settings.table import SETTINGS, settings_by_option
-from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
+from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 
 
-def equivalent_command(request: LaunchRequest, verb: Sequence[str] = (), *, replaces: bool = False) -> str:
-    """The command line that makes the same request; `verb` takes it, `replaces` what runs now."""
+def equivalent_command(
+    request: LaunchRequest, verb: Sequence[str] = (), *, instead_of: Sequence[str] = ()
+) -> str:
+    """The command line that makes the same request; `verb` takes it.
+
+    `instead_of` are names of engines that it ends where the request does not name any.
+    """
     if request.preset is not None:
         words = ["sndr", *(("launch",) if not verb else (*verb, "--preset")), request.preset]
         words += ["--model", request.model] if request.model else []
@@ -41,6 +46,9 @@ def equivalent_command(request: LaunchRequest, verb: Sequence[str] = (), *, repl
         words += ["--without", "all"]
     if request.keep:
         words.append("--keep")
-    if replaces:
+    ended = instead_of if request.instead_of is None else request.instead_of
+    if ALL_ENGINES in ended:
         words.append("--replace")
+    else:
+        words += [word for name in ended for word in ("--instead-of", name)]
     return shlex.join(words)

@@ -3,26 +3,42 @@
 import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
+from engine_host.launch.resolution import PresetStart
+from engine_host.library.index import IndexedModel
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding, LaunchPlan
+from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest
 
 InputFingerprints = Mapping[str, str]
 
 
 @dataclass(frozen=True)
+class PlanInputs:
+    """The request of a plan, with the model and the preset that it names."""
+
+    plan_id: str
+    request: LaunchRequest
+    model: IndexedModel
+    preset: PresetStart | None
+
+
+@dataclass(frozen=True)
 class PlanResult:
-    """A plan, and what it was made from; the planner adds what every plan is made from."""
+    """A plan, and what it was made from; the planner adds what every plan is made from.
+
+    `short` are the bytes that are missing, by the devices of the plan's needs.
+    """
 
     plan: LaunchPlan
     fingerprints: InputFingerprints
+    short: Mapping[str, int] = field(default_factory=dict)
 
 
-# Also a warning of these is news: what was enough is not any more.
-_MEMORY = ("memory_short", "vram_short")
+MEMORY_FINDINGS = ("memory_short", "vram_short", "vram_held")
+"""Also a warning of these is news: what was enough is not any more."""
 
 
 def files_fingerprint(paths: Iterable[Path], *more: str) -> str:
@@ -57,6 +73,6 @@ def worse(before: Sequence[Finding], now: Sequence[Finding]) -> Finding | None:
     for finding in now:
         if finding.severity is Severity.ERROR and finding.id not in stopped:
             return finding
-        if finding.id in _MEMORY and finding.id not in short:
+        if finding.id in MEMORY_FINDINGS and finding.id not in short:
             return finding
     return None

@@ -1,4 +1,4 @@
-"""The engine that runs now and is replaced by a start: one engine runs at a time."""
+"""The engines that a start ends first: told in the plan, refused where nobody asked for it."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -13,45 +13,36 @@ from engine_host.protocol.patches import PlannedPatches
 from engine_host.protocol.plans import Finding, LaunchPlan, Setting
 
 
-def replaced(running: Sequence[Engine]) -> list[Finding]:
-    """Return a finding for each engine that this start stops."""
-    return [finding("replaces", engine=engine.id, name=engine.name) for engine in running]
+def replaced(ended: Sequence[Engine]) -> list[Finding]:
+    """Return a finding for each engine that this start ends."""
+    return [finding("replaces", engine=engine.id, name=engine.name) for engine in ended]
 
 
 def refuse_replacing(plan: LaunchPlan, running: Sequence[Engine]) -> None:
     """Raises HostError(conflict) when this start would end an engine that nobody is ending yet."""
+    ended = {ref.id for ref in plan.instead_of}
     for other in running:
-        if other.state not in {EngineState.DRAINING, EngineState.STOPPING}:
+        if other.id in ended and other.state not in {EngineState.DRAINING, EngineState.STOPPING}:
             raise HostError(
                 Reason.CONFLICT,
-                f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
+                f"{other.name} runs already ({other.state.value}).",
                 cause=f"Starting {plan.name} would end it.",
-                fix=Fix(text=f"Put {plan.name} in its place.", command=replacing(plan)),
+                fix=Fix(text=f"Put {plan.name} in its place, or give it another name.", command=plan.command),
                 evidence={"engine": other.id, "name": other.name},
             )
-
-
-def replacing(plan: LaunchPlan) -> str:
-    """The command line that does the same, and may end the engine that runs."""
-    return plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
-
-
-def memory_of(running: Sequence[Engine]) -> int:
-    """Bytes that the engines to be replaced give back."""
-    return sum(engine.readings.memory or 0 for engine in running if engine.readings)
 
 
 def changes(
     engine: str,
     resolved: Resolution,
     patches: PlannedPatches | None,
-    running: Sequence[Engine],
+    ended: Sequence[Engine],
     preset: str = "",
 ) -> tuple[str, ...]:
-    """Return the differences from the engine that runs now: preset, settings, and patches by `+` and `−`."""
-    if not running:
+    """Return the differences from the engine that is replaced: preset, settings, patches by `+` and `−`."""
+    if not ended:
         return ()
-    plan: LaunchPlan = running[0].plan
+    plan: LaunchPlan = ended[0].plan
     before = {setting.name: setting.value for setting in plan.settings}
     after = resolved.values()
     same = plan.engine == engine

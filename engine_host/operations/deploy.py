@@ -2,7 +2,7 @@
 
 import asyncio
 import shlex
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -160,7 +160,7 @@ class DeployOperations:
             server=server if native else None,
             port=asked.port,
             address=asked.address,
-            findings=(*filter(_of_the_start, plan.findings), *await self.fit.of_plan(plan)),
+            findings=(*_of_the_start(plan.findings), *await self.fit.of_plan(plan)),
         )
 
     async def _on_paper(self, asked: RenderRequest, findings: Sequence[Finding]) -> DeploySpec:
@@ -376,6 +376,13 @@ def _of_this_processor(setting: Setting, target: RenderTarget) -> bool:
     return of_here and target is RenderTarget.KUBERNETES
 
 
-def _of_the_start(finding: Finding) -> bool:
-    """Tell whether a plan's finding holds elsewhere too; the port that it looks at is our endpoint's."""
-    return finding.severity is not Severity.INFO and finding.reason is not Reason.PORT_IN_USE
+def _of_the_start(findings: Iterable[Finding]) -> Iterator[Finding]:
+    """A plan's findings that hold for what is written down: not those on our endpoint's port.
+
+    What runs here now may be gone when it is carried out, so that it only warns.
+    """
+    for one in findings:
+        if one.severity is Severity.INFO or one.reason is Reason.PORT_IN_USE:
+            continue
+        of_now = one.id in {"no_room_beside", "name_taken"}
+        yield one.model_copy(update={"severity": Severity.WARNING}) if of_now else one

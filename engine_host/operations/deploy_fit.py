@@ -46,7 +46,8 @@ class DeployFit:
     async def of_plan(self, plan: LaunchPlan) -> tuple[Finding, ...]:
         """Return what fit says of a plan of this machine; what others hold now may be free when it starts."""
         try:
-            report = await self.fit.fit(request_of(plan))
+            ended = tuple(ref.id for ref in plan.instead_of)
+            report = await self.fit.fit(request_of(plan).model_copy(update={"instead_of": ended}))
         except HostError as error:
             return (_unknown(error.problem.message, error.reason),)
         said = report.reason is Reason.CONTEXT_TOO_LONG  # By the plan's own findings.

@@ -23,13 +23,16 @@ from engine_host.fit.report import report, start_of
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import CorrectionScope, LoggedMemory, compare, corrections, start_words
+from engine_host.launch.placement import Held, Placement, found_memory, held_by_readings, place, references
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.checkpoint import read_json
 from engine_host.library.index import IndexedModel, ModelInfo
 from engine_host.library.of_catalog import match
 from engine_host.operations.performs import performs
 from engine_host.operations.presets.catalog import HERE, PresetOperations
+from engine_host.operations.presets.catalog_models import catalogued, with_drafter
 from engine_host.operations.presets.fit import ENGINES, judged, overrides_of, question, refuse_other_engine
-from engine_host.protocol.catalog import Drafter, HardwareEntry, ModelEntry, PresetEngine, Variant
+from engine_host.protocol.catalog import HardwareEntry
 from engine_host.protocol.engine_settings.questions import question_of
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Reason
@@ -46,7 +49,7 @@ from engine_host.protocol.fit import (
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import EngineKind, LaunchPlan, ServerChoice
+from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchPlan, ServerChoice
 from engine_host.protocol.presets import ResolvedPreset
 
 _KIND = "fit"
@@ -65,23 +68,25 @@ class FitOperations:
         presets: PresetOperations,
         gpus: Callable[[], Sequence[Gpu]],
         memory: Callable[[], tuple[int, int]],
-        given_back: Callable[[], int],
+        state: Callable[[], MachineState],
         running: Callable[[], Sequence[Engine]],
         store: Store,
         of_hub: Callable[[str, float | None], Model | None] = lambda _name, _bits: None,
         find_server: Callable[[], Awaitable[ServerCapabilities]] | None = None,
+        held: Held = held_by_readings,
     ) -> None:
-        """`memory` tells total and free bytes of main memory; `given_back` the bytes of VRAM that end with
-        the engine that runs; `of_hub` a model whose config was read from Hugging Face before; `find_server`
-        the llama.cpp of this machine that a start would take."""
+        """`memory` tells total and free bytes of main memory; `state` who holds that of the GPUs; `of_hub` a
+        model whose config was read from Hugging Face before; `find_server` the llama.cpp of this machine that
+        a start would take; `held` the main memory of an engine."""
         self._find_model = find_model
         self._list_models = list_models
         self._presets = presets
         self._catalog = presets.catalog
         self._gpus = gpus
         self._memory = memory
-        self._given_back = given_back
+        self._state = state
         self._running = running
+        self._held = held
         self._store = store
         self._of_hub = of_hub
         self._find_server = find_server
@@ -104,10 +109,11 @@ class FitOperations:
                 evidence={"field": "model"},
             )
         model = await self._model(request)
-        cpu, devices = await self._machine(request)
+        placement = self._placement(request, model)
+        cpu, devices = await self._machine(request, placement)
         start, version = await self._with_server(request, _start(request, model, devices, cpu=cpu))
         lighter = _lighter(await self._catalog(), model, start)
-        return report(request, model, start, self._learnt(start, model, version), lighter)
+        return placed(report(request, model, start, self._learnt(start, model, version), lighter), placement)
 
     async def _fit_preset(self, asked: FitRequest, preset: str) -> FitReport:
         machine = await self._machine_meant(asked)
@@ -121,10 +127,11 @@ class FitOperations:
         refuse_other_engine(resolved, asked)
         model = await (self._model(request) if asked.model else self.model_of_preset(resolved))
         refuse_other_engine(resolved, asked, model)
-        cpu, devices = await self._machine(request)
+        placement = self._placement(request, model)
+        cpu, devices = await self._machine(request, placement)
         start, version = await self._with_server(request, _start(request, model, devices, cpu=cpu))
         found = report(request, model, start, self._learnt(start, model, version))
-        return judged(found.model_copy(update={"preset": preset}), resolved)
+        return judged(placed(found, placement).model_copy(update={"preset": preset}), resolved)
 
     async def model_of_preset(
         self, resolved: ResolvedPreset, models: Sequence[ModelFile] | None = None
@@ -144,12 +151,16 @@ class FitOperations:
                 # The file does not say which layers have a window.
                 model = replace(model, shape=replace(shape, mtp_layers=model.shape.mtp_layers), unknown=())
         else:
-            model = _catalogued(entry, variant, None)
-        return _with_drafter(model, resolved)
+            model = catalogued(entry, variant, None)
+        return with_drafter(model, resolved)
 
     async def devices(self, request: FitRequest) -> tuple[bool, list[Device]]:
-        """Return whether a question is about the processor, and the devices that it is about."""
-        return await self._machine(request)
+        """Return whether a question is about the processor, and the devices that it is about.
+
+        What engines of this machine hold counts as free: it is about the machine, not about this moment.
+        """
+        everything = request.model_copy(update={"instead_of": (ALL_ENGINES,)})
+        return await self._machine(request, self._placement(everything))
 
     def learnt(self, start: Start, model: Model) -> tuple[Correction, ...]:
         """The corrections that starts here taught for this one."""
@@ -185,7 +196,7 @@ class FitOperations:
         request = request_of(engine.plan)
         try:
             model = await self._model(request)
-            cpu, devices = await self._machine(request)
+            cpu, devices = await self.devices(request)
             start = start_of(request, model, devices, cpu=cpu)
             tokens = engine.readings.kv_capacity if engine.readings else None
             seen = LoggedMemory(engine.buffers, tokens)
@@ -273,21 +284,30 @@ class FitOperations:
         variant = variants.get(variant_id) or entry.variants[0]
         if variant.bundled is not None and not variant_id:
             return None
-        return _catalogued(entry, variant, bits)
+        return catalogued(entry, variant, bits)
 
-    async def _machine(self, request: FitRequest) -> tuple[bool, list[Device]]:
-        """Return whether it is the processor, and the devices."""
+    def _placement(self, request: FitRequest, model: Model | None = None) -> Placement:
+        """The engines here that a start of this model ends, and those beside it; none on another machine.
+
+        Raises HostError(not_found).
+        """
+        elsewhere = request.gpus is not None or (request.hardware is not None and not request.cpu)
+        running = () if elsewhere else self._running()
+        return place("" if model is None else model.name, request.instead_of, running)
+
+    async def _machine(self, request: FitRequest, placement: Placement) -> tuple[bool, list[Device]]:
+        """Return whether it is the processor, and the devices as this start finds them."""
         if request.gpus is not None:
             return False, [_asked(gpu, number) for number, gpu in enumerate(request.gpus)]
         if request.hardware is not None and not request.cpu:
             return False, await self._of_hardware(request.hardware)
         gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
-        if gpus:
-            return False, await self._here(gpus)
+        state = await asyncio.to_thread(self._state) if gpus else MachineState()
         total, free = self._memory()
-        # What runs now ends first, one engine at a time.
-        back = sum(one.readings.memory or 0 for one in self._running() if one.readings)
-        return True, [Device(_CPU, total, max(total - free - back, 0))]
+        found = found_memory(placement, request.model, free, gpus, state, self._held)
+        if gpus:
+            return False, await self._here(found.gpus)
+        return True, [Device(_CPU, total, max(total - found.main, 0))]
 
     async def _of_hardware(self, text: str) -> list[Device]:
         catalog = await self._catalog()
@@ -298,8 +318,6 @@ class FitOperations:
     async def _here(self, gpus: Sequence[Gpu]) -> list[Device]:
         catalog = await self._catalog()
         known = {name: one.entry for one in catalog.hardware.values() for name in one.entry.names}
-        # The engine that runs ends first. What the driver lists of its processes comes back.
-        back = self._given_back() // len(gpus)
         devices = []
         for number, gpu in enumerate(gpus):
             entry = known.get(gpu.name)
@@ -309,7 +327,7 @@ class FitOperations:
                     base,
                     name=f"{gpu.name} #{gpu.index}",
                     total=gpu.memory_total,
-                    taken=max(gpu.memory_used - back, 0),
+                    taken=gpu.memory_used,
                     sm=gpu.compute_capability,
                 )
             )
@@ -356,26 +374,6 @@ class FitOperations:
         return self._remembered
 
 
-def _catalogued(entry: ModelEntry, variant: Variant, bits: float | None) -> Model:
-    """A model as the catalogue knows it. Raises HostError(unsupported)."""
-    if not entry.shape:
-        raise HostError(
-            Reason.UNSUPPORTED,
-            f"The shape of {entry.title} is not known.",
-            fix="Give the path of its config.json or of its files.",
-            evidence={"model": entry.id},
-        )
-    return model_of_config(
-        entry.shape,
-        f"{entry.id}/{variant.id}",
-        gguf=variant.format == "gguf",
-        context=entry.context,
-        quantization=variant.quantization,
-        bits=bits or variant.bits,
-        size=variant.size,
-    )
-
-
 def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
     """The variants of a model of the catalogue with less weights that its engine runs on these devices."""
     name, _, variant_id = model.name.partition("/")
@@ -385,7 +383,7 @@ def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
         return []
     oldest = min((capability(one.sm) for one in start.devices if one.sm), default=(0, 0))
     others = (
-        _catalogued(found.entry, other, None)
+        catalogued(found.entry, other, None)
         for other in found.entry.variants
         if other.format == variant.format and capability(other.sm or "0.0") <= oldest
     )
@@ -393,26 +391,10 @@ def _lighter(catalog: Catalog, model: Model, start: Start) -> list[Model]:
     return [other for other in others if other.weights.loaded(drafting=False) < loaded]
 
 
-def _with_drafter(model: Model, resolved: ResolvedPreset) -> Model:
-    """The model with the weights of another one that drafts for it, as large as the catalogue says."""
-    drafter = next((one for one in resolved.model.drafters if one.id == resolved.preset.drafter), None)
-    speculation = next((one.value for one in resolved.settings if one.name == "speculation"), None)
-    if drafter is None or speculation in {None, "off"}:
-        return model
-    unknown = model.unknown
-    if not _reads_the_models_cache(drafter, model, resolved):
-        unknown = (*unknown, f"the KV cache of its drafter {drafter.repository or drafter.id}")
-    model = replace(model, drafter=True)
-    if drafter.size_gb is None:
-        return replace(model, unknown=(*unknown, "how large that drafter is"))
-    weights = replace(model.weights, drafter=round(drafter.size_gb.value * 10**9))
-    return replace(model, weights=weights, unknown=unknown)
-
-
-def _reads_the_models_cache(drafter: Drafter, model: Model, resolved: ResolvedPreset) -> bool:
-    """Tell whether a drafter keeps nothing of its own: Gemma 4's assistants have queries alone."""
-    gemma = model.architecture.startswith("Gemma4")
-    return resolved.engine is PresetEngine.VLLM and drafter.method == "mtp" and gemma
+def placed(found: FitReport, placement: Placement) -> FitReport:
+    """The report with the engines that it counts as gone, and those that it does not."""
+    refs = {"instead_of": references(placement.ended), "beside": references(placement.beside)}
+    return found.model_copy(update=refs)
 
 
 def _of_no_start(request: FitRequest, resolved: ResolvedPreset) -> FitReport:

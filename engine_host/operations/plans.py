@@ -3,6 +3,7 @@
 import asyncio
 import secrets
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -10,17 +11,30 @@ from engine_host.core.errors import HostError
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
 from engine_host.launch.fingerprints import (
+    MEMORY_FINDINGS,
     InputFingerprints,
+    PlanInputs,
     PlanResult,
     changed,
     fingerprint,
     gpus_fingerprint,
     worse,
 )
+from engine_host.launch.placement import (
+    FoundMemory,
+    Placement,
+    found_memory,
+    name_taken,
+    no_room_beside,
+    nothing_to_end,
+    place,
+    references,
+)
 from engine_host.launch.plans.llamacpp import LlamaCppPlans
 from engine_host.launch.plans.vllm import CHECKPOINTS, VllmPlans
 from engine_host.launch.preflight.machine import ports
 from engine_host.launch.preflight.preset import other_versions
+from engine_host.launch.replacing import replaced
 from engine_host.launch.resolution import PresetStart
 from engine_host.library.index import IndexedModel
 from engine_host.operations.performs import performs
@@ -37,10 +51,8 @@ _FORMATS = {EngineKind.AUTO: (), EngineKind.LLAMA_CPP: GGUF, EngineKind.VLLM: CH
 class EnginePlans(Protocol):
     """The plans of one kind of engine."""
 
-    async def make(
-        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
-    ) -> PlanResult:
-        """The plan of a request, without its fingerprint. Raises HostError, OSError."""
+    async def make(self, asked: PlanInputs, placement: Placement, found: FoundMemory) -> PlanResult:
+        """The plan of a request beside the engines that go on. Raises HostError, OSError."""
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
         """The request that makes the same plan, where an engine was chosen for it."""
@@ -107,6 +119,9 @@ class PlanOperations:
             raise _stale(plan_id, message, changed=list(found))
         if (finding := worse(plan.findings, now.plan.findings)) is not None:
             raise _stale(plan_id, f"Since this plan was made: {finding.message}", finding=finding.id)
+        if more := [ref.name for ref in now.plan.instead_of if ref not in plan.instead_of]:
+            message = f"Since this plan was made, {' and '.join(more)} was started, which it would end."
+            raise _stale(plan_id, message, instead_of=more)
         return plan
 
     async def _make(self, plan_id: str, request: LaunchRequest) -> PlanResult:
@@ -126,11 +141,20 @@ class PlanOperations:
         model = await self._find(name, kind, preset)
         if kind is EngineKind.AUTO:
             kind = EngineKind.VLLM if model.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
-        result = await self._makers[kind].make(plan_id, request, model, preset)
-        gpus = await asyncio.to_thread(self._dependencies.gpus)
-        state = await asyncio.to_thread(self._dependencies.machine)
+        running = self._dependencies.running()
+        placement = place(request.name or model.file.name, request.instead_of, running)
+        found = await asyncio.to_thread(self._found, placement, model.file.path)
+        asked = PlanInputs(plan_id, request, model, preset)
+        result = await self._makers[kind].make(asked, placement, found)
+        gpus, state = found.gpus, found.state
         fingerprints = {**result.fingerprints, **gpus_fingerprint(gpus, state.driver)}
-        update: dict[str, Any] = {"findings": (*result.plan.findings, *ports(state))}
+        update: dict[str, Any] = {
+            "findings": (*_of_room(request, result, placement, found), *ports(state)),
+            "changes": () if not placement.ended else result.plan.changes,
+            "instead_of": references(placement.ended),
+            "beside": references(placement.beside),
+            "command": equivalent_command(request, instead_of=placement.names),
+        }
         if preset is not None:
             fingerprints["the preset"] = preset.mark
             update["preset"] = preset.resolved.preset.id
@@ -140,12 +164,16 @@ class PlanOperations:
                 *update["findings"],
                 *other_versions(preset.resolved.preset, result.plan.server_version),
             )
-        running = bool(self._dependencies.running())
-        update["findings"] = tuple(
-            _with_command(one, request, replaces=running) for one in update["findings"]
-        )
+        update["findings"] = tuple(_with_command(one, request, placement.names) for one in update["findings"])
         update["fingerprint"] = fingerprint(fingerprints)
         return PlanResult(result.plan.model_copy(update=update), fingerprints)
+
+    def _found(self, placement: Placement, model_path: str) -> FoundMemory:
+        """The memory as this start finds it."""
+        sources = self._dependencies
+        return found_memory(
+            placement, model_path, sources.free_memory(), sources.gpus(), sources.machine(), sources.held
+        )
 
     async def _find(self, name: str, kind: EngineKind, preset: PresetStart | None) -> IndexedModel:
         try:
@@ -167,13 +195,37 @@ class PlanOperations:
         return self._plans[plan_id]
 
 
-def _with_command(finding: Finding, request: LaunchRequest, *, replaces: bool) -> Finding:
+def _of_room(
+    request: LaunchRequest, result: PlanResult, placement: Placement, found: FoundMemory
+) -> tuple[Finding, ...]:
+    """The findings of a plan with what the engines beside it mean for it."""
+
+    def instead_of(ended: Sequence[str]) -> str:
+        return equivalent_command(request.model_copy(update={"instead_of": tuple(ended)}))
+
+    def as_named(name: str) -> str:
+        return equivalent_command(request.model_copy(update={"name": name}), instead_of=placement.names)
+
+    findings = [
+        *replaced(placement.ended),
+        *nothing_to_end(placement),
+        *name_taken(result.plan.name, placement, as_named),
+    ]
+    lacking = no_room_beside(result.short, placement, found, instead_of)
+    if lacking is None:
+        return (*findings, *result.plan.findings)
+    # It says what these say, and what helps.
+    others = [one for one in result.plan.findings if one.id not in MEMORY_FINDINGS]
+    return (*findings, lacking, *others)
+
+
+def _with_command(finding: Finding, request: LaunchRequest, instead_of: Sequence[str]) -> Finding:
     """The finding with the command of the start that its settings make, where it names none of its own."""
     fix = finding.fix
     if fix is None or not fix.settings or fix.command:
         return finding
     given = request.overrides.model_copy(update=fix.settings)
-    command = equivalent_command(request.model_copy(update={"overrides": given}), replaces=replaces)
+    command = equivalent_command(request.model_copy(update={"overrides": given}), instead_of=instead_of)
     return finding.model_copy(update={"fix": fix.model_copy(update={"command": command})})
 
 

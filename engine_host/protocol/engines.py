@@ -79,6 +79,9 @@ class Readings(Wire):
     preemptions_total: int | None = None
     latencies: tuple[Latency, ...] = ()
     memory: int | None = Field(None, description="resident bytes of the engine's processes")
+    memory_of_files: int | None = Field(
+        None, description="those of them that are pages of files, which the system counts as free"
+    )
 
 
 class Verification(Wire):

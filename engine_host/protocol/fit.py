@@ -8,7 +8,7 @@ from pydantic import Field, SerializerFunctionWrapHandler, model_serializer
 
 from engine_host.protocol.base import Command, Seconds, Severity, Wire
 from engine_host.protocol.errors import Reason
-from engine_host.protocol.plans import EngineKind, ServerChoice
+from engine_host.protocol.plans import EngineKind, EngineRef, ServerChoice
 
 
 class PartSource(StrEnum):
@@ -102,6 +102,9 @@ class FitRequest(Command):
         None, ge=1, description="tokens that a step of speculation yields; the most without it"
     )
     grid: bool = Field(False, description="also compute the grid of contexts and streams")
+    instead_of: tuple[str, ...] | None = Field(
+        None, description="on this machine: engines that end first, as in a LaunchRequest"
+    )
 
     @model_serializer(mode="wrap")
     def _as_asked(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
@@ -265,6 +268,8 @@ class FitReport(Wire):
     roofline: Roofline | None = None
     corrections: tuple[Correction, ...] = ()
     unknown: tuple[str, ...] = Field((), description="what the model's files do not say")
+    instead_of: tuple[EngineRef, ...] = Field((), description="engines here whose memory counts as free")
+    beside: tuple[EngineRef, ...] = Field((), description="engines here that go on")
 
 
 class ReadFromHub(Command):

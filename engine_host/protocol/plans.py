@@ -46,10 +46,32 @@ class ServerChoice(StrEnum):
         return repr(self.value)
 
 
+class EngineRef(Wire):
+    """An engine by its id and its public name."""
+
+    id: str
+    name: str
+
+
+MAIN_MEMORY = "memory"
+"""The device of a `DeviceNeed` that is no GPU."""
+ALL_ENGINES = "*"
+"""In `instead_of`: every engine that runs."""
+
+
+class DeviceNeed(Wire):
+    """The memory that a start is planned to take of one device, in bytes; None where that is not known."""
+
+    device: str = Field(description="`memory`, or the UUID of a GPU")
+    bytes: int | None = None
+
+
 class LaunchRequest(Command):
     """A request to start a model (an id or a path), a preset, or a preset with this file for its model.
 
     A preset's settings lie below `overrides`; its engine and its patches hold where none are given here.
+    `instead_of` are ids or public names of engines that the start ends first: `*` is all that run, nothing
+    given are those with its own public name.
     """
 
     model: str = ""
@@ -61,6 +83,7 @@ class LaunchRequest(Command):
     overrides: Overrides = Overrides()
     keep: bool = Field(False, description="let the engine outlive the host")
     patches: PatchChoice = PatchChoice()
+    instead_of: tuple[str, ...] | None = None
 
 
 class Setting(Wire):
@@ -111,7 +134,10 @@ class LaunchPlan(Wire):
         default_factory=dict,
         description="KV types that the server offers, each with what it means for this model",
     )
-    changes: tuple[str, ...] = Field((), description="what differs from the engine running now")
+    changes: tuple[str, ...] = Field((), description="what differs from the engine that it replaces")
+    instead_of: tuple[EngineRef, ...] = Field((), description="engines that are ended first")
+    beside: tuple[EngineRef, ...] = Field((), description="engines that go on")
+    needs: tuple[DeviceNeed, ...] = ()
     command: str = Field(description="the command line that does the same")
     consent: ConsentNeeded | None = Field(
         None, description="what files from somebody else ask for; it starts once a person consents"
@@ -124,7 +150,7 @@ class LaunchPlan(Wire):
 
 
 class StartRequest(Command):
-    """Start a plan; what runs is replaced, or with `replace` off is a reason to refuse (conflict).
+    """Start a plan; with `replace` off a plan that ends an engine is refused (conflict).
 
     `consent` is the digest of what the plan's `consent` asks for; it is remembered.
     """

@@ -1,5 +1,6 @@
 """The machine's memory and processor, and the memory of a process with its children."""
 
+import contextlib
 import platform
 import shutil
 import sys
@@ -29,6 +30,18 @@ class MachineReading:
     ram_total: int
     ram_used: int
     cpu_share: float | None
+
+
+@dataclass(frozen=True)
+class ProcessMemory:
+    """Resident bytes of a process and of all below it.
+
+    `of_files` of them are pages of files, such as weights that are mapped: the system counts these as free,
+    and reads them again from the disk when it gave them away.
+    """
+
+    resident: int
+    of_files: int = 0
 
 
 class MachineMonitor:
@@ -64,6 +77,35 @@ class MachineMonitor:
 def free_memory() -> int:
     """Bytes that programs can still have without swapping. Source: psutil."""
     return int(psutil.virtual_memory().available)
+
+
+def process_memory(pid: int) -> ProcessMemory | None:
+    """Memory of a process and of all below it; None when it cannot be read. Source: psutil, /proc."""
+    try:
+        process = psutil.Process(pid)
+        family = [process, *process.children(recursive=True)]
+    except psutil.Error:
+        return None
+    resident = of_files = 0
+    for member in family:
+        with contextlib.suppress(psutil.Error):
+            resident += member.memory_info().rss
+            # What a family maps, most often the same libraries, is in memory once.
+            of_files = max(of_files, _of_files(member.pid))
+    return ProcessMemory(resident, min(of_files, resident)) if resident else None
+
+
+def _of_files(pid: int) -> int:
+    """Resident bytes of mapped files; 0 where the system does not tell."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return 0
+    for line in lines:
+        name, _, value = line.partition(":")
+        if name == "RssFile" and (kib := value.split()[:1]) and kib[0].isdigit():
+            return int(kib[0]) * 1024
+    return 0
 
 
 def process_tree(pid: int) -> tuple[int, ...]:

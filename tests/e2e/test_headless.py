@@ -127,7 +127,7 @@ def test_a_second_run_is_refused_and_a_replacement_keeps_the_first_ones_host(tmp
         assert engine_state() in {"ready", "busy"}
         with running(*SNDR, "run", "--demo", "--replace", "--name", "second", out=second) as other:
             assert until(lambda: serves(other, second), 60)
-            said = "was replaced by second; the host keeps running until Ctrl+C"
+            said = "was replaced by second; the host keeps running for second"
             assert until(lambda: said in first.read_text(encoding="utf-8"), 10)
             assert owner.poll() is None
             assert sndr("chat", "Hello!", "--max-tokens", "4").code == 0

@@ -1,8 +1,9 @@
 """A start from the command line: its plan, its stages, where it answers, until it ends; for every command."""
 
+import shlex
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from types import FrameType
@@ -12,6 +13,7 @@ from engine_host.cli.output import Exit, Output, echo, problem_lines
 from engine_host.cli.start.consent import with_consent
 from engine_host.cli.start.host import HostHold, find_or_start
 from engine_host.cli.start.options import with_option
+from engine_host.cli.start.running import GONE
 from engine_host.cli.start.suggestions import with_near_names
 from engine_host.cli.status import endpoint_text
 from engine_host.cli.text.plan import exit_of, plan_lines
@@ -27,7 +29,6 @@ from engine_host.protocol.host import HostInfo, HostStay
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
-GONE = {EngineState.UNLOADED, EngineState.FAILED}
 _UP = {EngineState.READY, EngineState.BUSY}
 _QUESTION = "What can you do?"
 _STOP = 30.0
@@ -43,7 +44,6 @@ class StartOptions:
 
     dry_run: bool = False
     detach: bool = False
-    replace: bool = False
     about: Callable[[ControlClient], str] | None = None
     ask_demo: bool = False
     accept: str | None = None
@@ -57,17 +57,20 @@ def start(
     Starts a host when none runs, and then ends it again; one that ran before is left as it was.
     """
     detach = options.detach and not options.dry_run
-    with signals(), find_or_start(daemon=detach) as hold, ExitStack() as ends:
+    own: list[str] = []
+    with signals(), find_or_start(daemon=detach) as hold, _others_left(out, hold, own), ExitStack() as ends:
         try:
-            plan = _planned(hold.client, request_of(hold.client))
-            shown = plan_lines(plan if options.replace else _with_replace_hint(plan))
+            asked = request_of(hold.client)
+            plan = _planned(hold.client, asked)
+            may_end = asked.instead_of is not None
+            shown = plan_lines(plan if may_end else _with_hint(plan))
             if options.about is not None and not out.as_json:
                 shown = [options.about(hold.client), *shown]
             if options.dry_run:
                 out.result(plan, shown)
                 return exit_of(plan)
-            if not options.replace:
-                _refuse_second_engine(hold, plan, detach=detach)
+            if not may_end:
+                _refuse_same_name(hold, plan, detach=detach)
             if options.about is None:
                 # The first error is what the start is refused with: it is said there, once.
                 stopping = next((one for one in plan.findings if one.severity is Severity.ERROR), None)
@@ -79,7 +82,7 @@ def start(
                 out.note(line)
             if detach:
                 ends.enter_context(_detached_host(out, hold))
-            request = StartRequest(plan=plan.id, replace=options.replace)
+            request = StartRequest(plan=plan.id, replace=may_end)
             started = with_consent(
                 out,
                 options.accept,
@@ -87,6 +90,7 @@ def start(
                 lambda consent: hold.client.call(ops.START, request.model_copy(update={"consent": consent})),
                 shown=options.about is not None,
             )
+            own.append(started.id)
             began = time.monotonic()
             started = _until_ready(hold.client, started, out)
             host = hold.client.call(ops.HOST)
@@ -111,27 +115,27 @@ def _planned(client: ControlClient, request: LaunchRequest) -> LaunchPlan:
         raise with_near_names(client, named, request.model or request.preset or "") from error
 
 
-def _with_replace_hint(plan: LaunchPlan) -> LaunchPlan:
-    """The plan as it is shown without --replace: nothing that runs would be stopped."""
-    fix = Fix(text="See what runs, and what it does.", command="sndr status")
-    template = "{} is running: --replace stops it first and starts this."
+def _with_hint(plan: LaunchPlan) -> LaunchPlan:
+    """The plan as it is shown where nothing may be ended: the engine of its name would be in the way."""
+    fix = Fix(
+        text="Give this one another name with --name, or put it in that one's place.", command=plan.command
+    )
     found = [
         one
         if one.id != "replaces"
-        else one.model_copy(update={"message": template.format(one.evidence["name"]), "fix": fix})
+        else one.model_copy(update={"message": f"{one.evidence['name']} runs already.", "fix": fix})
         for one in plan.findings
     ]
     return plan.model_copy(update={"findings": tuple(found)})
 
 
-def _refuse_second_engine(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
+def _refuse_same_name(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> None:
     """Raise HostError(conflict) when an engine runs that this start would end."""
-    running = _running(hold.client)
-    if not running:
+    ended = {ref.id for ref in plan.instead_of}
+    other = next((one for one in _running(hold.client) if one.id in ended), None)
+    if other is None:
         return
-    other = running[0]
-    command = plan.command if "--replace" in plan.command.split() else f"{plan.command} --replace"
-    command += " --detach" if detach else ""
+    command = f"{plan.command}{' --detach' if detach else ''}"
     url = hold.client.call(ops.HOST).endpoint.url
     if hold.started_here:
         # A kept engine of an earlier host: nobody can reach it when this command has ended.
@@ -140,9 +144,12 @@ def _refuse_second_engine(hold: HostHold, plan: LaunchPlan, *, detach: bool) -> 
         where, hint = f"It answers at {url}", "Ask it with `sndr chat`"
     raise HostError(
         Reason.CONFLICT,
-        f"{other.name} runs already ({other.state.value}), and only one engine runs at a time.",
+        f"{other.name} runs already ({other.state.value}).",
         cause=f"{where}; starting {plan.name} would end it.",
-        fix=Fix(text=f"{hint}, or put {plan.name} in its place.", command=command),
+        fix=Fix(
+            text=f"{hint}, give this one another name with --name, or put it in that one's place.",
+            command=command,
+        ),
         evidence={"engine": other.id, "name": other.name, "endpoint": url},
     )
 
@@ -187,7 +194,7 @@ def _with_running_engines(hold: HostHold, error: HostError) -> HostError:
     except HostError:
         return error
     if names:
-        left = f"{names} still runs: `sndr stop` ends it, `sndr quit` the host too."
+        left = f"{names} still runs: `sndr stop --all` ends what runs, `sndr quit` the host too."
     elif hold.detached:
         left = "No engine runs; the host that was started for it has ended again."
     else:
@@ -296,24 +303,27 @@ def _announce(out: Output, host: HostInfo, engine: Engine, answer: Answer | None
             }
         )
         return
+    # With one engine its name is not needed.
+    name = f" {shlex.quote(engine.name)}" if engine.plan.beside else ""
     if answer is not None:
         echo(f"\n{answer.speed()}")
     echo(f"Endpoint: {endpoint_text(host.endpoint)}")
     echo(f"Model:    {engine.name}")
     if answer is not None and host.endpoint.url is not None:
         key = '-H "Authorization: Bearer KEY" ' if host.endpoint.key_required else ""
-        echo(f"Try:      sndr chat   or   curl {key}{host.endpoint.url}/models")
+        chat = f"sndr chat --model{name}" if name else "sndr chat"
+        echo(f"Try:      {chat}   or   curl {key}{host.endpoint.url}/models")
     if detached:
-        echo("Stop:     sndr stop   (sndr quit ends the host too)")
+        echo(f"Stop:     sndr stop{name}   (sndr quit ends the host too)")
 
 
 def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
     """Stay until Ctrl+C or the engine's end, then leave things as they were.
 
-    A host that was started here goes on for an engine that took the place of ours.
+    A host that was started here goes on for engines that others have started on it.
     """
     client = hold.client
-    replaced = False
+    lingers = False
     out.note("Serving. Ctrl+C ends it." + (" The model stays." if engine.keep else ""))
     try:
         assert client.version is not None
@@ -326,17 +336,14 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                     raise _failed(engine)
                 if engine.state is EngineState.UNLOADED:
                     others = _running(client)
-                    if not others:
-                        out.note(f"{engine.name} was stopped.")
+                    said = f"{engine.name} {_how_it_ended(engine, others)}"
+                    if not others or not hold.started_here or not client.call(ops.HOST).ends_with_window:
+                        out.note(f"{said}.")
                         return None
                     names = ", ".join(one.name for one in others)
-                    if not hold.started_here or not client.call(ops.HOST).ends_with_window:
-                        out.note(f"{engine.name} was replaced by {names}.")
-                        return None
-                    out.note(f"{engine.name} was replaced by {names}; the host keeps running until Ctrl+C.")
-                    replaced = True
-            elif replaced and isinstance(event, EngineStateEvent):
-                # The host is ours, and with it would go what somebody else has started on it.
+                    out.note(f"{said}; the host keeps running for {names}.")
+                    lingers = True
+            elif lingers and isinstance(event, EngineStateEvent):
                 if event.engine.state in GONE and not _running(client):
                     out.note("No engine is left.")
                     return None
@@ -344,11 +351,35 @@ def _serve(out: Output, hold: HostHold, engine: Engine) -> Exit | None:
                 out.note("The host is ending.")
                 return None
     except KeyboardInterrupt:
-        if not engine.keep and not replaced:
+        if not engine.keep and not lingers:
             out.note(f"\nStopping {engine.name} …")
             with ControlClient(client.folders) as fresh:
                 _stop_quickly(out, fresh, engine)
     return None
+
+
+def _how_it_ended(engine: Engine, others: Sequence[Engine]) -> str:
+    """Say that an engine was stopped, or by which one it was replaced."""
+    for other in others:
+        if any(ref.id == engine.id for ref in other.plan.instead_of):
+            return f"was replaced by {other.name}"
+    return "was stopped"
+
+
+@contextmanager
+def _others_left(out: Output, hold: HostHold, own: list[str]) -> Iterator[None]:
+    """Let a host that was started here go on for engines that others started on it; `own` are ours."""
+    try:
+        yield
+    finally:
+        if hold.started_here:
+            # The interrupted connection may have half an answer in it.
+            with suppress(HostError), ControlClient(hold.client.folders) as fresh:
+                others = [one.name for one in _running(fresh) if one.id not in own and not one.keep]
+                if others:
+                    fresh.call(ops.STAY_HOST, HostStay())
+                    runs = "still runs" if len(others) == 1 else "still run"
+                    out.note(f"{', '.join(others)} {runs}, and the host stays: `sndr quit` ends both.")
 
 
 def _stop_quickly(out: Output, client: ControlClient, engine: Engine) -> None:

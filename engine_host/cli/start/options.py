@@ -17,7 +17,7 @@ from engine_host.protocol.allowed import refusal
 from engine_host.protocol.engine_settings.table import SETTINGS, Overrides, settings_by_option
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.patches import PatchChoice
-from engine_host.protocol.plans import EngineKind, LaunchRequest, ServerChoice
+from engine_host.protocol.plans import ALL_ENGINES, EngineKind, LaunchRequest, ServerChoice
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class LaunchOptions:
     with_: tuple[str, ...]
     only: tuple[str, ...]
     settings: tuple[str, ...]
+    instead_of: tuple[str, ...]
+    replace: bool
     named: Mapping[str, Any]
 
     def request(self, model: str, *, keep: bool = False) -> LaunchRequest:
@@ -50,7 +52,14 @@ class LaunchOptions:
             overrides=overrides_of(self.settings, **values),
             keep=keep,
             patches=PatchChoice(off=self.without, on=self.with_, only=self.only or None),
+            instead_of=self._instead_of,
         )
+
+    @property
+    def _instead_of(self) -> tuple[str, ...] | None:
+        if self.replace and self.instead_of:
+            raise click.UsageError("--replace ends every engine that runs: leave --instead-of out.")
+        return (ALL_ENGINES,) if self.replace else self.instead_of or None
 
 
 def launch_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -120,6 +129,13 @@ _OPTIONS = (
         metavar="NAME=VALUE",
         help="Any other setting of the start, as the plan names it: threads, draft_tokens, gpu_memory …",
     ),
+    click.option(
+        "--instead-of",
+        multiple=True,
+        metavar="ENGINE",
+        help="End this running engine first (its name or id); repeatable. Without it the start runs beside.",
+    ),
+    click.option("--replace", is_flag=True, help="End every engine that runs first."),
 )
 
 

@@ -2,9 +2,9 @@
 
 import shlex
 
-from engine_host.cli.output import CODES, Exit
+from engine_host.cli.output import CODES, Exit, size
 from engine_host.cli.start.consent import demand_lines
-from engine_host.protocol.plans import Finding, LaunchPlan
+from engine_host.protocol.plans import MAIN_MEMORY, Finding, LaunchPlan
 
 
 def plan_lines(plan: LaunchPlan) -> list[str]:
@@ -20,6 +20,7 @@ def plan_lines(plan: LaunchPlan) -> list[str]:
         ),
         *_patch_lines(plan),
         *(demand_lines(plan.consent) if plan.consent is not None else ()),
+        *_place_lines(plan),
         *(f"changes {change}" for change in plan.changes),
         *(line for finding in plan.findings for line in finding_lines(finding)),
         f"the same: {plan.command}",
@@ -51,6 +52,20 @@ def exit_of(plan: LaunchPlan) -> Exit | None:
     if stopping is None:
         return None
     return CODES[stopping.reason] if stopping.reason is not None else Exit.FAILED
+
+
+def _place_lines(plan: LaunchPlan) -> list[str]:
+    """The memory that it takes, and the engines that it is instead of and beside."""
+    needs = [
+        f"{'main memory' if need.device == MAIN_MEMORY else need.device} "
+        f"{'not known' if need.bytes is None else size(need.bytes)}"
+        for need in plan.needs
+    ]
+    return [
+        *([f"takes about: {', '.join(needs)}"] if needs else []),
+        *([f"instead of: {', '.join(one.name for one in plan.instead_of)}"] if plan.instead_of else []),
+        *([f"beside: {', '.join(one.name for one in plan.beside)}"] if plan.beside else []),
+    ]
 
 
 def _patch_lines(plan: LaunchPlan) -> list[str]:

@@ -60,6 +60,24 @@ STARTS = {
         fix="Let its requests end before you start this.",
         command="sndr status",
     ),
+    "nothing_to_end": Text(
+        WARNING,
+        "No engine {name} runs, so that none is ended for this start.",
+        fix="See what runs, and what it is called.",
+        command="sndr status",
+    ),
+    "name_taken": Text(
+        ERROR,
+        "An engine with the public name {name} runs, and goes on beside this start.",
+        Reason.CONFLICT,
+        "Give this one another name, such as {free}, or put it in the other's place.",
+    ),
+    "no_room_beside": Text(
+        ERROR,
+        "There is no room beside {beside}: {missing:gib} GiB are missing in {device} (estimated).",
+        Reason.OUT_OF_MEMORY,
+        "End {instead_of} first; or take fewer streams, a shorter context or a smaller model.",
+    ),
     "memory_short/llama.cpp": Text(
         WARNING,
         "{parts} want about {needed:gib} GiB (estimated); {free:gib} GiB are free[, and this machine has "

@@ -10,6 +10,7 @@ import stat
 import subprocess
 import sys
 import time
+from collections.abc import Collection
 from pathlib import Path
 
 from engine_host.core import atomic_file
@@ -195,3 +196,11 @@ def remove_log(path: Path) -> None:
     for name in (path, path.with_name(f"{path.name}.1"), path.with_name(f"{path.name}.part")):
         with contextlib.suppress(OSError):
             name.unlink(missing_ok=True)
+
+
+def prune_logs(folder: Path, kept: int, engines: Collection[str]) -> None:
+    """Keep the newest logs of earlier runs, and those of engines that may still write theirs."""
+    logs = sorted(folder.glob("*.log"), key=lambda log: log.stat().st_mtime)
+    for log in logs[:-kept]:
+        if log.stem not in engines:
+            remove_log(log)

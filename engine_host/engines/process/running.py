@@ -41,6 +41,21 @@ def _ignore(*_arguments: object, **_update: object) -> None:
     return None
 
 
+def connection(socket: str) -> httpx.AsyncClient:
+    """Return a connection to an engine's own socket."""
+    return httpx.AsyncClient(
+        # llama-server closes an idle connection after 5 s; ours must be gone before.
+        transport=httpx.AsyncHTTPTransport(
+            uds=socket,
+            verify=False,
+            trust_env=False,
+            limits=httpx.Limits(keepalive_expiry=2.0),
+        ),
+        base_url="http://engine",
+        timeout=httpx.Timeout(5.0, read=60.0),
+    )
+
+
 class RunningEngine:
     """A process, the connection to it, and the tasks that watch both."""
 
@@ -194,7 +209,8 @@ class RunningEngine:
             else:
                 memory = await asyncio.to_thread(self.process.memory)
                 rated = with_rates(self._readings, now)
-                self._readings = rated.model_copy(update={"memory": memory})
+                held = {"memory": memory.resident, "memory_of_files": memory.of_files} if memory else {}
+                self._readings = rated.model_copy(update=held)
                 self.changed(readings=self._readings)
             busy = self._busy or bool(self._readings and self._readings.slots_busy)
             quiet = 0 if busy else quiet + 1

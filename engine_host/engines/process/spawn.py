@@ -22,6 +22,7 @@ from engine_host.engines.process.log_reader import CHUNK, LogReader
 from engine_host.engines.process.reaper_main import start_ticks
 from engine_host.engines.served_lines import NO_LINES, ServedLines
 from engine_host.protocol.errors import Reason
+from engine_host.telemetry.machine import ProcessMemory, process_memory
 
 _log = logging.getLogger(__name__)
 _POLL = 0.05
@@ -154,18 +155,9 @@ class EngineProcess:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.pid, signal.SIGKILL)
 
-    def memory(self) -> int | None:
-        """Resident bytes of the process and its children; None when it cannot be read."""
-        try:
-            process = psutil.Process(self.pid)
-            family = [process, *process.children(recursive=True)]
-        except psutil.Error:
-            return None
-        total = 0
-        for member in family:
-            with contextlib.suppress(psutil.Error):
-                total += member.memory_info().rss
-        return total or None
+    def memory(self) -> ProcessMemory | None:
+        """Memory of the process and its children; None when it cannot be read."""
+        return process_memory(self.pid)
 
     async def withhold_requests(self) -> None:
         """From here on requests may come: of what is printed only known lines are written down.

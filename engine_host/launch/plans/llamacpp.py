@@ -12,12 +12,18 @@ from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.shapes.read import windowed
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint
+from engine_host.launch.fingerprints import (
+    InputFingerprints,
+    PlanInputs,
+    PlanResult,
+    files_fingerprint,
+)
 from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.ownership import foreign_settings
+from engine_host.launch.placement import FoundMemory, Placement, computes_on_processor
 from engine_host.launch.preflight import llamacpp as preflight
 from engine_host.launch.preflight.preset import without_gpu
-from engine_host.launch.replacing import changes, memory_of, replaced
+from engine_host.launch.replacing import changes
 from engine_host.launch.resolution import (
     PresetStart,
     RequestedSettings,
@@ -51,44 +57,38 @@ class LlamaCppPlans:
     def __init__(self, dependencies: PlannerDependencies) -> None:
         self._dependencies = dependencies
 
-    async def make(
-        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
-    ) -> PlanResult:
+    async def make(self, asked: PlanInputs, placement: Placement, found: FoundMemory) -> PlanResult:
         """The plan of a request. Raises HostError when there is no such server, or it refuses a setting."""
-        info, requested = _gguf(model), requested_settings(request, preset)
+        plan_id, request, preset = asked.plan_id, asked.request, asked.preset
+        info, requested = _gguf(asked.model), requested_settings(request, preset)
         _refuse_foreign(request, requested)
         server = await self._dependencies.find_server(self._server_choice(request))
-        gpus = await asyncio.to_thread(self._dependencies.gpus)
-        _refuse_processor(server, preset, gpus)
+        _refuse_processor(server, preset, found.gpus)
         shape = _shape(preset, request)
-        resolved = self._resolve(request, requested, model, server, shape)
+        resolved = self._resolve(asked, requested, server, shape, placement, found)
         argv, environment = command(
             LlamaCppStart(
-                model.file.path, str(resolved["name"]), resolved.values(), info.embedding_only, info.pooling
+                asked.model.file.path,
+                str(resolved["name"]),
+                resolved.values(),
+                info.embedding_only,
+                info.pooling,
             ),
             server,
             self._dependencies.run_folder / f"{plan_id}.sock",
         )
-        running = list(self._dependencies.running())
-        findings = replaced(running) + preflight.findings(
-            info,
-            resolved,
-            server,
-            self._dependencies.free_memory() + memory_of(running),
-            self._dependencies.total_memory,
-            shape,
-            gpus,
-        )
+        total = self._dependencies.total_memory
+        findings = preflight.findings(info, resolved, server, found.main, total, shape, found.gpus)
         if server.devices:
-            state = await asyncio.to_thread(self._dependencies.machine)
-            findings += preflight.video_memory(info, resolved, server, gpus, state, shape)
+            findings += preflight.video_memory(info, resolved, server, found.gpus, found.state, shape)
+        needs = preflight.needs(info, resolved, server, found, total, shape)
         fingerprints = await asyncio.to_thread(_fingerprints, info, server)
         plan = LaunchPlan(
             id=plan_id,
             fingerprint="",
             created_at=time.time(),
-            model=model.file.id,
-            model_path=model.file.path,
+            model=asked.model.file.id,
+            model_path=asked.model.file.path,
             name=str(resolved["name"]),
             engine=EngineKind.LLAMA_CPP.value,
             server=server.choice,
@@ -102,10 +102,13 @@ class LlamaCppPlans:
             keep=bool(resolved["keep"]),
             findings=tuple(findings),
             kv_types={kind: kv_label(kind, info.head_dim, server) for kind in server.kv_types},
-            changes=changes(EngineKind.LLAMA_CPP.value, resolved, None, running, request.preset or ""),
-            command=equivalent_command(request, replaces=bool(running)),
+            changes=changes(
+                EngineKind.LLAMA_CPP.value, resolved, None, placement.ended, request.preset or ""
+            ),
+            needs=tuple(needs),
+            command=equivalent_command(request),
         )
-        return PlanResult(plan, fingerprints)
+        return PlanResult(plan, fingerprints, found.missing(needs))
 
     def again(self, plan: LaunchPlan, request: LaunchRequest) -> LaunchRequest:
         """The request for the same server, whichever would be chosen now."""
@@ -118,14 +121,15 @@ class LlamaCppPlans:
 
     def _resolve(
         self,
-        request: LaunchRequest,
+        asked: PlanInputs,
         requested: RequestedSettings,
-        model: IndexedModel,
         server: ServerCapabilities,
         shape: ModelShape | None,
+        placement: Placement,
+        found: FoundMemory,
     ) -> Resolution:
         user: EngineSettings = self._dependencies.settings.current.engine
-        info = _gguf(model)
+        request, model, info = asked.request, asked.model, _gguf(asked.model)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model file")
         resolved.set_given("name", request.name, Layer.OVERRIDE)
@@ -147,24 +151,28 @@ class LlamaCppPlans:
             resolved.replace("context", rounded, f"llama.cpp rounds {context} up")
         if self._dependencies.settings.is_set("engine.streams"):
             resolved.set("streams", user.streams, Layer.USER)
-        resolved.set("threads", default_threads(), Layer.HARDWARE, "one core is left to everything else")
+        resolved.set("threads", *_threads(placement))
         resolved.set_given("threads", user.threads, Layer.USER)
         why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
         resolved.set("speculation", "off", Layer.ENGINE, why)
         resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
-        self._limit_streams(resolved, info, server, shape)
+        self._limit_streams(resolved, info, server, shape, found.main)
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)
         return resolved
 
     def _limit_streams(
-        self, resolved: Resolution, info: GgufInfo, server: ServerCapabilities, shape: ModelShape | None
+        self,
+        resolved: Resolution,
+        info: GgufInfo,
+        server: ServerCapabilities,
+        shape: ModelShape | None,
+        free: int,
     ) -> None:
         """Fewer streams where the KV cache of all of them would not fit beside the weights."""
         if server.devices:
             return
-        free = self._dependencies.free_memory() + memory_of(self._dependencies.running())
         memory = main_memory(free, self._dependencies.total_memory)
         streams = int(resolved["streams"])
         while streams > 1:
@@ -175,6 +183,21 @@ class LlamaCppPlans:
         if streams != resolved["streams"] and resolved.layer("streams") in {Layer.ENGINE, Layer.HARDWARE}:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
             resolved.limit("streams", streams, why)
+
+
+def _threads(placement: Placement) -> tuple[int, Layer, str]:
+    """The threads of a start, their layer, and why: engines on one processor share its cores.
+
+    An engine that waits for requests needs no core, but its threads spin while it answers, and two that have
+    all cores each and answer at once hold each other up (`default_threads`): a later one gets an even share.
+    """
+    others = [engine.name for engine in placement.beside if computes_on_processor(engine)]
+    cores = default_threads()
+    if not others:
+        return cores, Layer.HARDWARE, "one core is left to everything else"
+    share = max(1, cores // (len(others) + 1))
+    why = f"an even share of {cores}: {', '.join(others)} computes on this processor too"
+    return share, Layer.HARDWARE, why
 
 
 def _shape(preset: PresetStart | None, request: LaunchRequest) -> ModelShape | None:

@@ -20,8 +20,14 @@ from engine_host.engines.vllm.command import (
 from engine_host.engines.vllm.pins import PINS, current, install_fix
 from engine_host.launch.dependencies import Environment, PatchFacts, PlannerDependencies, PlanPatches
 from engine_host.launch.equivalent_command import equivalent_command
-from engine_host.launch.fingerprints import InputFingerprints, PlanResult, files_fingerprint
+from engine_host.launch.fingerprints import (
+    InputFingerprints,
+    PlanInputs,
+    PlanResult,
+    files_fingerprint,
+)
 from engine_host.launch.ownership import foreign_settings
+from engine_host.launch.placement import FoundMemory, Placement
 from engine_host.launch.plans.vllm_defaults import Machine, refuse_wrong, set_defaults
 from engine_host.launch.preflight.machine import (
     BuildNeeds,
@@ -33,9 +39,9 @@ from engine_host.launch.preflight.machine import (
     version,
 )
 from engine_host.launch.preflight.turboquant import kernel_findings
-from engine_host.launch.preflight.vllm import drafter_missing, findings
+from engine_host.launch.preflight.vllm import drafter_missing, findings, needs
 from engine_host.launch.proofs import Circumstances
-from engine_host.launch.replacing import changes, memory_of, replaced
+from engine_host.launch.replacing import changes
 from engine_host.launch.resolution import (
     PresetStart,
     RequestedSettings,
@@ -67,25 +73,19 @@ class VllmPlans:
     def __init__(self, dependencies: PlannerDependencies) -> None:
         self._dependencies = dependencies
 
-    async def make(
-        self, plan_id: str, request: LaunchRequest, model: IndexedModel, preset: PresetStart | None
-    ) -> PlanResult:
+    async def make(self, asked: PlanInputs, placement: Placement, found: FoundMemory) -> PlanResult:
         """The plan of a request.
 
         Raises HostError when vLLM is not installed, when it cannot run this model or setting, and when the
         patches cannot go together.
         """
-        info, requested = _checkpoint(model), requested_settings(request, preset)
+        plan_id, request, model = asked.plan_id, asked.request, asked.model
+        info, requested = _checkpoint(model), requested_settings(request, asked.preset)
         _refuse_foreign(request, requested)
         environment = await self._dependencies.find_environment(request.installation)
-        _refuse_build(environment, preset)
-        running = list(self._dependencies.running())
-        machine = Machine(
-            free_memory=self._dependencies.free_memory() + memory_of(running),
-            gpus=await asyncio.to_thread(self._dependencies.gpus) if environment.build == "cuda" else (),
-            replaces=bool(running),
-            state=await asyncio.to_thread(self._dependencies.machine),
-        )
+        _refuse_build(environment, asked.preset)
+        gpus_here = found.gpus if environment.build == "cuda" else ()
+        machine = Machine(found.main, gpus_here, found.state)
         refuse_wrong(requested.overrides, environment)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model")
@@ -112,13 +112,15 @@ class VllmPlans:
             self._dependencies.cache_folder / "vllm" / _cache_name(environment),
             Additions(patches.argv, patches.environment),
         )
-        found = replaced(running) + drafter
-        found += findings(
-            info, resolved, environment, machine, self._dependencies.total_memory, patches.planned.chosen
-        )
+        total = self._dependencies.total_memory
         proofs = self._proofs(resolved, environment, chosen, machine)
-        found += kernel_findings(info, resolved, environment, chosen, patches.planned, proofs)
-        found += self._of_the_machine(resolved, environment, machine)
+        noticed = [
+            *drafter,
+            *findings(info, resolved, environment, machine, total, patches.planned.chosen),
+            *kernel_findings(info, resolved, environment, chosen, patches.planned, proofs),
+            *self._of_the_machine(resolved, environment, machine),
+        ]
+        wanted = needs(info, resolved, environment, machine, total)
         fingerprints = await asyncio.to_thread(_fingerprints, info, environment, patches.planned.digest)
         plan = LaunchPlan(
             id=plan_id,
@@ -140,11 +142,14 @@ class VllmPlans:
             installation=environment.id,
             patches=patches.planned,
             choice=requested.patches,
-            findings=tuple(found),
-            changes=changes(EngineKind.VLLM.value, resolved, patches.planned, running, request.preset or ""),
-            command=equivalent_command(request, replaces=bool(running)),
+            findings=tuple(noticed),
+            changes=changes(
+                EngineKind.VLLM.value, resolved, patches.planned, placement.ended, request.preset or ""
+            ),
+            needs=wanted.planned,
+            command=equivalent_command(request),
         )
-        return PlanResult(plan, fingerprints)
+        return PlanResult(plan, fingerprints, found.missing(wanted.least))
 
     async def _drafter(self, resolved: Resolution) -> list[Finding]:
         """Let a drafting model be the one of this machine: vLLM is kept from fetching it by itself."""
@@ -180,7 +185,7 @@ class VllmPlans:
             needs = BuildNeeds(environment.label, pin.cuda, pin.driver, pin.sm)
             yield from driver(machine.state, needs)
             yield from architecture(gpus, needs)
-        yield from share(gpus, float(resolved["gpu_memory"]), machine.state, replaces=machine.replaces)
+        yield from share(gpus, float(resolved["gpu_memory"]), machine.state)
         yield from shared_memory(machine.state, count)
 
     def _proofs(

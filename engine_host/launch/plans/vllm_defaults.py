@@ -20,8 +20,8 @@ from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import Layer
 
 _CPU_STREAMS = 8
-# Of a GPU's memory: what vLLM must find free at its start beside its share.
-_GPU_SLACK = 0.02
+GPU_SLACK = 0.02
+"""Of a GPU's memory: what vLLM must find free at its start beside its share."""
 # What a template writes around a tool call, and the parser that reads it back.
 _TOOL_PARSERS = (
     (("<tool_call>", "<function="), "qwen3_xml"),
@@ -33,11 +33,10 @@ _TOOL_PARSERS = (
 
 @dataclass(frozen=True)
 class Machine:
-    """The machine's memory (bytes) and GPUs for a start; `replaces`: an engine gives its part back first."""
+    """The machine's memory (bytes) and GPUs as a start finds them."""
 
     free_memory: int
     gpus: Sequence[Gpu]
-    replaces: bool
     state: MachineState = field(default_factory=MachineState)
 
     def chosen(self, count: int) -> list[Gpu]:
@@ -122,12 +121,10 @@ def _memory(resolved: Resolution, info: CheckpointInfo, environment: Environment
         resolved.replace("kv_cache_gib", whole, "" if whole == given else "vLLM takes whole GiB on the CPU")
         return
     gpus = machine.chosen(int(resolved["tensor_parallel"]))
-    shares = (free_vram(gpu, machine.state) / gpu.memory_total for gpu in gpus if gpu.memory_total)
-    share = math.floor((min(shares, default=1.0) - _GPU_SLACK) * 100) / 100
-    # An engine that is stopped first gives back what it holds; in a container nobody can say how much.
-    known = not machine.replaces or any(holder.ours for holder in machine.state.holders)
-    if known and 0 < share < SETTINGS["gpu_memory"].default:
-        resolved.set("gpu_memory", share, Layer.HARDWARE, "other programs hold the rest of the VRAM")
+    shares = (free_vram(gpu) / gpu.memory_total for gpu in gpus if gpu.memory_total)
+    share = math.floor((min(shares, default=1.0) - GPU_SLACK) * 100) / 100
+    if 0 < share < SETTINGS["gpu_memory"].default:
+        resolved.set("gpu_memory", share, Layer.HARDWARE, "others hold the rest of the VRAM")
 
 
 def _cpu_kv_cache(resolved: Resolution, info: CheckpointInfo, free: int) -> tuple[int, str]:

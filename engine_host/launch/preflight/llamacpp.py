@@ -7,12 +7,13 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities, build_fix
 from engine_host.fit.shapes.model import ModelShape
 from engine_host.fit.start import Device
 from engine_host.launch.memory import llamacpp_longest, llamacpp_needs, main_memory
+from engine_host.launch.placement import FoundMemory
 from engine_host.launch.preflight.machine import MachineState, free_vram, held_by
 from engine_host.launch.resolution import Resolution
 from engine_host.library.gguf import GgufInfo
 from engine_host.protocol.base import Severity
 from engine_host.protocol.host import Gpu
-from engine_host.protocol.plans import Finding, ServerChoice
+from engine_host.protocol.plans import MAIN_MEMORY, DeviceNeed, Finding, ServerChoice
 
 _SMALL = 1 << 30
 
@@ -26,7 +27,7 @@ def findings(
     shape: ModelShape | None = None,
     gpus: Sequence[Gpu] = (),
 ) -> list[Finding]:
-    """Return the findings of a start; memory in bytes, the replaced engine's counted as free.
+    """Return the findings of a start; memory in bytes, as the start finds it.
 
     `shape` is the model's where more is known of it than its file says, `gpus` are those of this machine.
     """
@@ -98,16 +99,14 @@ def video_memory(
     shape: ModelShape | None = None,
 ) -> list[Finding]:
     """Return findings on the VRAM of a start on GPUs alone; the split of layers is an estimate."""
-    partly = resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
-    if not gpus or partly:
+    if not gpus or _partly(model, resolved):
         return []
-    devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu, state)) for gpu in gpus]
+    devices = [Device(gpu.name, gpu.memory_total, gpu.memory_total - free_vram(gpu)) for gpu in gpus]
     needs = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
     if needs is None or needs.needed <= needs.budget:
         return []
     total = min(gpu.memory_total for gpu in gpus)
     hopeless = sum(part.low for part in needs.parts) + needs.kv > total
-    others = [holder for holder in state.holders if not holder.ours]
     return [
         finding(
             "vram_short/llama.cpp",
@@ -115,10 +114,36 @@ def video_memory(
             needed=needs.needed,
             room=needs.budget,
             gpus=len(gpus),
-            held="" if hopeless and not others else held_by(others),
+            held="" if hopeless and not state.holders else held_by(state.holders),
             model=model.path,
         )
     ]
+
+
+def needs(
+    model: GgufInfo,
+    resolved: Resolution,
+    server: ServerCapabilities,
+    found: FoundMemory,
+    total_memory: int,
+    shape: ModelShape | None = None,
+) -> list[DeviceNeed]:
+    """Return the memory that a start is planned to take; where layers lie on both it is not known."""
+    if not server.devices or not found.gpus or resolved["gpu_layers"] == 0:
+        memory = (main_memory(found.main, total_memory),)
+        planned = llamacpp_needs(model, resolved, memory, server.choice, shape=shape)
+        return [DeviceNeed(device=MAIN_MEMORY, bytes=None if planned is None else planned.needed)]
+    planned = None
+    if not _partly(model, resolved):
+        devices = [Device(gpu.name, gpu.memory_total, gpu.memory_used) for gpu in found.gpus]
+        planned = llamacpp_needs(model, resolved, devices, server.choice, cpu=False, shape=shape)
+    each = None if planned is None else planned.needed
+    return [DeviceNeed(device=gpu.uuid, bytes=each) for gpu in found.gpus]
+
+
+def _partly(model: GgufInfo, resolved: Resolution) -> bool:
+    """Return True where some layers stay in main memory."""
+    return resolved["gpu_layers"] is not None and 0 <= int(resolved["gpu_layers"]) < (model.layers or 1)
 
 
 def _context(model: GgufInfo, resolved: Resolution) -> list[Finding]:

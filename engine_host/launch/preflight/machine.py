@@ -22,13 +22,13 @@ _NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """A process that holds memory of a GPU, in bytes; `ours`: it ends with the engine that is replaced."""
+    """A process that holds memory of a GPU, in bytes; `engine` is the id of the engine that it is of."""
 
     gpu: int
     pid: int
     name: str
     size: int
-    ours: bool = False
+    engine: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,24 +94,21 @@ def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
             )
 
 
-def free_vram(gpu: Gpu, state: MachineState) -> int:
-    """Bytes that a start finds free on a GPU, with those that the replaced engine gives back."""
-    back = sum(holder.size for holder in state.holders if holder.ours and holder.gpu == gpu.index)
-    return min(gpu.memory_total - gpu.memory_used + back, gpu.memory_total)
+def free_vram(gpu: Gpu) -> int:
+    """Bytes of a GPU that nobody holds."""
+    return max(gpu.memory_total - gpu.memory_used, 0)
 
 
-def share(gpus: Sequence[Gpu], requested: float, state: MachineState, *, replaces: bool) -> Iterator[Finding]:
+def share(gpus: Sequence[Gpu], requested: float, state: MachineState) -> Iterator[Finding]:
     """A share of the memory that is not free: vLLM refuses to start then (request_memory)."""
-    if replaces and not any(holder.ours for holder in state.holders):
-        return  # What the replaced engine gives back is not known, as in a container.
-    fullest = min(gpus, key=lambda gpu: free_vram(gpu, state) / gpu.memory_total, default=None)
+    fullest = min(gpus, key=lambda gpu: free_vram(gpu) / gpu.memory_total, default=None)
     if fullest is None:
         return
-    free = free_vram(fullest, state)
+    free = free_vram(fullest)
     if free >= fullest.memory_total * requested:
         return
     possible = math.floor(free / fullest.memory_total * 100 - 1) / 100
-    others = [holder for holder in state.holders if not holder.ours and holder.gpu == fullest.index]
+    others = [holder for holder in state.holders if holder.gpu == fullest.index]
     yield finding(
         "vram_held",
         settings={"gpu_memory": possible} if possible > 0 else {},

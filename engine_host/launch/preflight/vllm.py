@@ -2,6 +2,7 @@
 
 import shlex
 from collections.abc import Collection, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from engine_host.core.findings.table import finding
@@ -13,12 +14,13 @@ from engine_host.fit.kv import TURBOQUANT
 from engine_host.fit.start import Device
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
-from engine_host.launch.plans.vllm_defaults import Machine, breaks_prefix_caching
+from engine_host.launch.plans.vllm_defaults import GPU_SLACK, Machine, breaks_prefix_caching
 from engine_host.launch.preflight import turboquant
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.protocol.base import Severity
-from engine_host.protocol.plans import Finding, Layer
+from engine_host.protocol.host import Gpu
+from engine_host.protocol.plans import MAIN_MEMORY, DeviceNeed, Finding, Layer
 
 _GIB = 2**30
 # It gives drafted tokens the temperature of their request, which the CPU build loses.
@@ -35,7 +37,7 @@ def findings(
     total_memory: int,
     patches: Collection[str],
 ) -> list[Finding]:
-    """Return the findings of a start; memory in bytes, the replaced engine's counted as free.
+    """Return the findings of a start; memory in bytes, as the start finds it.
 
     `patches` are the ids of those that are applied.
     """
@@ -51,15 +53,69 @@ def findings(
     return found
 
 
+@dataclass(frozen=True)
+class Needs:
+    """The memory of a start by device: as it is planned, and what it cannot begin without."""
+
+    planned: tuple[DeviceNeed, ...]
+    least: tuple[DeviceNeed, ...]
+
+
+def needs(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, machine: Machine, total_memory: int
+) -> Needs:
+    """Return the memory that a start takes: on GPUs its share of each, of which it needs at least a part."""
+    if environment.build == "cpu":
+        memory = (main_memory(machine.free_memory, total_memory),)
+        planned = _needed(info, resolved, environment, memory)
+        both = (DeviceNeed(device=MAIN_MEMORY, bytes=planned),)
+        return Needs(both, both)
+    chosen = machine.chosen(int(resolved["tensor_parallel"]))
+    if not chosen:
+        return Needs((), ())
+    likely = _likely(info, resolved, environment, chosen)[1]
+    share = float(resolved["gpu_memory"])
+    said = resolved.layer("gpu_memory") not in {Layer.ENGINE, Layer.HARDWARE}
+    shares, least = [], []
+    for gpu in chosen:
+        whole = int(gpu.memory_total * share)
+        shares.append(DeviceNeed(device=gpu.uuid, bytes=whole))
+        wanted = max(likely, whole) if said else likely + int(gpu.memory_total * GPU_SLACK)
+        least.append(DeviceNeed(device=gpu.uuid, bytes=wanted))
+    return Needs(tuple(shares), tuple(least))
+
+
+def _needed(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, devices: Sequence[Device]
+) -> int:
+    """Bytes of main memory that a start takes with its KV cache."""
+    found = _needs(info, resolved, environment, devices)
+    return int(float(resolved["kv_cache_gib"]) * _GIB) + (info.size if found is None else found.fixed)
+
+
+def _likely(
+    info: CheckpointInfo, resolved: Resolution, environment: Environment, chosen: Sequence[Gpu]
+) -> tuple[int, int, int]:
+    """Bytes on each GPU: of the weights, of all that one request needs, and the least that may be."""
+    devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in chosen]
+    found = _needs(info, resolved, environment, devices)
+    if found is None:
+        return (info.size // len(chosen),) * 3
+    # What lies beyond vLLM's share is not taken off it.
+    shared = [part for part in found.parts if not part.beyond]
+    likely = sum(part.bytes for part in shared) + found.kv_one
+    return _size(found, "weights"), likely, sum(part.low for part in shared) + found.kv_one
+
+
 def _ram(
     info: CheckpointInfo, resolved: Resolution, environment: Environment, machine: Machine, total: int
 ) -> list[Finding]:
     devices = (main_memory(machine.free_memory, total),)
     found = _kv_cache(info, resolved, environment, devices)
-    needs = _needs(info, resolved, environment, devices)
+    estimated = _needs(info, resolved, environment, devices)
     kv = int(float(resolved["kv_cache_gib"]) * _GIB)
-    weights = info.size if needs is None else _size(needs, "weights")
-    needed = kv + (info.size if needs is None else needs.fixed)
+    weights = info.size if estimated is None else _size(estimated, "weights")
+    needed = _needed(info, resolved, environment, devices)
     if needed <= machine.free_memory:
         return found
     hopeless = needed > total
@@ -85,19 +141,21 @@ def _needs(
     return vllm_needs(model, vllm_start(resolved, model, environment.build, devices, environment.version))
 
 
-def _size(needs: Estimate, name: str) -> int:
-    return next(part.bytes for part in needs.parts if part.name == name)
+def _size(estimated: Estimate, name: str) -> int:
+    return next(part.bytes for part in estimated.parts if part.name == name)
 
 
 def _kv_cache(
     info: CheckpointInfo, resolved: Resolution, environment: Environment, devices: Sequence[Device]
 ) -> list[Finding]:
     """vLLM refuses to start when one request of full length does not fit."""
-    needs = _needs(info, resolved, environment, devices)
+    estimated = _needs(info, resolved, environment, devices)
     model, context = vllm_model(info), int(resolved["context"])
-    if needs is None or model is None or resolved["kv_cache_gib"] is None or needs.kv_one <= needs.kv_budget:
+    if estimated is None or model is None or resolved["kv_cache_gib"] is None:
         return []
-    fits = vllm.pool(model, needs.start).longest(needs.kv_budget, 1, context)
+    if estimated.kv_one <= estimated.kv_budget:
+        return []
+    fits = vllm.pool(model, estimated.start).longest(estimated.kv_budget, 1, context)
     return [finding("kv_cache_small", kv_cache_gib=resolved["kv_cache_gib"], tokens=fits, context=context)]
 
 
@@ -123,20 +181,12 @@ def _vram(
     chosen = machine.chosen(int(resolved["tensor_parallel"]))
     devices = [Device(gpu.name, gpu.memory_total, 0, gpu.compute_capability) for gpu in chosen]
     found = _kv_cache(info, resolved, environment, devices)
-    needs = _needs(info, resolved, environment, devices)
     room = min(int(gpu.memory_total * float(resolved["gpu_memory"])) for gpu in chosen)
     free = min(gpu.memory_total - gpu.memory_used for gpu in chosen)
-    if needs is None:
-        each = likely = least = info.size // len(chosen)
-    else:
-        each = _size(needs, "weights")
-        # What lies beyond vLLM's share is not taken off it.
-        shared = [part for part in needs.parts if not part.beyond]
-        likely = sum(part.bytes for part in shared) + needs.kv_one
-        least = sum(part.low for part in shared) + needs.kv_one
+    each, likely, least = _likely(info, resolved, environment, chosen)
     # Only what is too much at the lower end of every estimate stops a start.
     hopeless = least > room
-    if not hopeless and likely <= room and (machine.replaces or each <= free):
+    if not hopeless and likely <= room and each <= free:
         return found
     found.append(
         finding(

@@ -12,6 +12,7 @@ from engine_host.core.errors import HostError, consent_needed
 from engine_host.core.jobs import JobControl, JobRunner
 from engine_host.engines.manager import EngineManager
 from engine_host.launch.equivalent_command import equivalent_command
+from engine_host.launch.replacing import refuse_replacing
 from engine_host.operations.patches.bisect_check import Judgement, StartCheck, Subject
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
@@ -64,7 +65,7 @@ class BisectOperations:
                 raise HostError(
                     Reason.CONFLICT,
                     "A bisection is under way.",
-                    cause="It starts engines one after the other, and only one engine runs at a time.",
+                    cause="Another start would take memory from its trials, and change what comes of them.",
                     fix=Fix(text="Wait for its end, or cancel it.", command=f"sndr jobs cancel {job.id}"),
                     evidence={"job": job.id},
                 )
@@ -73,14 +74,17 @@ class BisectOperations:
     async def start(self, asked: BisectRequest) -> Job:
         """Find the culprit as a job.
 
-        Raises HostError: conflict while another bisection runs, bad_request for a check that cannot be run,
-        unsupported for a start without patches, consent_needed, and what planning the start raises.
+        Raises HostError: conflict while another bisection runs and where a trial would end an engine that was
+        not named, bad_request for a check that cannot be run, unsupported for a start without patches,
+        consent_needed, and what planning the start raises.
         """
         self.refuse_others()
         check = StartCheck(asked.check)
         plan = await self._plans.plan(asked.launch)
         if plan.consent is not None:
             raise consent_needed(plan.consent, "its first start", f"sndr launch {plan.preset}")
+        if asked.launch.instead_of is None:
+            refuse_replacing(plan, self._engines.alive())
         suspects = _suspects(plan)
         if not suspects:
             raise HostError(
@@ -200,7 +204,10 @@ class _Bisection:
         named = f"with {count} of {of} patches"
         control.step(number, self._of, f"Trial {number}: {named}", "starting the engine")
         choice = self._request.patches.model_copy(update={"only": patches})
-        plan = await self._plans.plan(self._request.model_copy(update={"patches": choice}))
+        # The first trial ends what the person named, a later one the trial before it, and none anything else.
+        ended = (self._request.instead_of or ()) if self._runs is None else (self._runs.id,)
+        update = {"patches": choice, "instead_of": ended}
+        plan = await self._plans.plan(self._request.model_copy(update=update))
         began = time.monotonic()
         problem = await self._start(plan)
         if problem is None:

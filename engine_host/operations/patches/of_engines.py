@@ -240,7 +240,9 @@ class EnginePatchOperations:
                 "on": tuple(name for name in had.on if name != patch),
             }
         )
-        plan = await self._plans.plan(request.model_copy(update={"patches": choice}))
+        # In its own place; what its start ended is not there any more.
+        update = {"patches": choice, "instead_of": None}
+        plan = await self._plans.plan(request.model_copy(update=update))
         return self._engines.start(plan)
 
 

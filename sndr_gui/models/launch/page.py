@@ -181,9 +181,10 @@ class LaunchModel(PlannedForm):
         self._plan_soon()
 
     def _on_engine_settled(self) -> None:
-        # What an engine holds, or held, is taken or free from now on.
+        # What an engine holds, or held, is taken or free from now on, and so may its name be.
         if self._shown:
             self.fit.refresh()
+            self._plan_soon()
 
     def _on_outdated(self, part: str) -> None:
         # What patches and settings say is part of the plan.
@@ -277,10 +278,7 @@ class LaunchModel(PlannedForm):
     def equivalent_command(self) -> str:
         """The command line that does the same as Start; the plain one until the plan says more."""
         if self.plan is not None:
-            command = self.plan.command
-            # An engine may have come since the plan was made.
-            late = self.watch.replaces and "--replace" not in command.split()
-            return f"{command} --replace" if late else command
+            return self.plan.command
         return self.subject.command if self.subject is not None else ""
 
     # The plan in words.

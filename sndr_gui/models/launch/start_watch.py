@@ -1,4 +1,4 @@
-"""The progress of a start from Launch: its stages, the engine that it replaces, and what came of it."""
+"""The progress of a start from Launch: its stages, and what came of it."""
 
 from __future__ import annotations
 
@@ -53,12 +53,6 @@ class StartWatch(QObject):
         """The engine that is being started."""
         engine = self._state.running
         return engine if engine is not None and engine.state in STARTING_STATES else None
-
-    @property
-    def replaces(self) -> str:
-        """The engine that a start would replace."""
-        engine = self._state.running
-        return engine.name if engine is not None and not self.starting else ""
 
     def stages(self, now: float) -> tuple[StageRow, ...]:
         """The stages of the start under way."""

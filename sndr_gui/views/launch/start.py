@@ -77,8 +77,10 @@ class StartBar(Card):
             return f"This {what} cannot be started, see above.", "bad"
         if not model.plan.startable:
             return "An error above blocks the start.", "bad"
-        if model.watch.replaces:
-            return f"Replaces {model.watch.replaces}, which is running.", "warn"
+        if ended := [one.name for one in model.plan.instead_of]:
+            return f"Replaces {', '.join(ended)}, which is running.", "warn"
+        if beside := [one.name for one in model.plan.beside]:
+            return f"Runs beside {', '.join(beside)}.", "muted"
         return "Ready to start.", "muted"
 
 

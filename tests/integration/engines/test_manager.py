@@ -244,17 +244,84 @@ def test_a_crash_while_it_serves_is_noticed(how: str) -> None:
     with_rig(work)
 
 
-def test_a_start_replaces_what_runs_and_never_has_two() -> None:
+def test_engines_run_side_by_side_and_end_alone() -> None:
+    async def work(built: Rig) -> None:
+        one, two = await built.ready("one"), await built.ready("two")
+        assert [engine.id for engine in built.manager.serving()] == [two.id, one.id]
+        assert built.drained == []
+        built.manager.activity(one.id, 1)
+        assert (built.state(one), built.state(two)) == (EngineState.BUSY, EngineState.READY)
+        await crash(built, built.manager.get(one.id))
+        await built.reached(one, EngineState.FAILED)
+        assert built.state(two) is EngineState.READY
+        assert not gone(two.pid)
+        built.manager.stop("two")
+        await built.job(two)
+        built.nothing_left()
+
+    with_rig(work)
+
+
+def test_an_engine_is_stopped_while_another_loads() -> None:
     async def work(built: Rig) -> None:
         one = await built.ready("one")
+        loading = built.start("two", "never")
+        await built.reached(loading, EngineState.STARTING)
+        built.manager.stop(one.id)
+        assert (await built.job(one)).state is JobState.DONE
+        assert built.state(loading) is EngineState.STARTING
+        built.manager.stop(loading.id)
+        await built.reached(loading, EngineState.UNLOADED)
+
+    with_rig(work)
+
+
+def test_one_loads_at_a_time_and_fits_when_its_turn_comes() -> None:
+    async def work(built: Rig) -> None:
+        loading = built.start("one", "never")
+        waiting = built.start("two")
+        await built.reached(loading, EngineState.STARTING)
+        assert built.state(waiting) is EngineState.PREPARING
+        built.no_room = HostError(Reason.OUT_OF_MEMORY, "No room any more.")
+        built.manager.stop(loading.id)
+        job = await built.job(waiting)
+        assert job.error is not None
+        assert job.error.reason is Reason.OUT_OF_MEMORY
+        assert built.state(waiting) is EngineState.FAILED
+        built.nothing_left()
+
+    with_rig(work)
+
+
+def test_a_start_waits_for_what_is_being_stopped() -> None:
+    async def work(built: Rig) -> None:
+        one = await built.ready("one")
+        built.may_drain.clear()
+        built.manager.stop(one.id)
+        await built.reached(one, EngineState.DRAINING)
         two = built.start("two")
+        await turns()
+        assert built.state(two) is EngineState.PREPARING, "its memory was counted as free"
+        built.may_drain.set()
+        assert (await built.job(two)).state is JobState.DONE
+        assert built.state(one) is EngineState.UNLOADED
+
+    with_rig(work)
+
+
+def test_a_start_ends_what_it_is_instead_of_and_nothing_else() -> None:
+    async def work(built: Rig) -> None:
+        other = await built.ready("other")
+        one = await built.ready("one")
+        two = built.start("two", instead_of=[one])
         await until(lambda: built.manager.get(two.id).pid)
         assert built.state(one) is EngineState.UNLOADED
         await until(lambda: gone(one.pid))
         await built.job(two)
         assert built.state(two) is EngineState.READY
         assert built.drained == [one.id]
-        assert [engine.id for engine in built.manager.all()] == [two.id, one.id]
+        assert [engine.id for engine in built.manager.all()] == [two.id, other.id, one.id]
+        assert built.state(other) is EngineState.READY
 
     with_rig(work)
 
@@ -263,7 +330,7 @@ def test_calling_off_a_replacement_leaves_what_serves() -> None:
     async def work(built: Rig) -> None:
         one = await built.ready("one")
         built.may_drain.clear()
-        two = built.start("two")
+        two = built.start("two", instead_of=[one])
         await built.reached(one, EngineState.DRAINING)
         built.manager.stop(two.id)
         await built.reached(two, EngineState.UNLOADED)
@@ -291,7 +358,11 @@ def test_calling_off_a_stop_leaves_what_serves() -> None:
 
 def test_two_starts_of_one_plan_run_one_after_the_other() -> None:
     async def work(built: Rig) -> None:
-        one, two = built.start("same"), built.start("same")
+        one = built.start("same")
+        with pytest.raises(HostError, match="from this very plan") as raised:
+            built.start("same")
+        assert raised.value.reason is Reason.CONFLICT
+        two = built.start("same", instead_of=[one])
         await built.job(two)
         assert built.state(one) is EngineState.UNLOADED
         assert built.state(two) is EngineState.READY
@@ -334,10 +405,10 @@ def test_a_stop_now_does_not_wait_for_requests_or_for_sigterm() -> None:
     with_rig(work)
 
 
-def test_a_stop_queued_behind_another_does_not_bring_it_back() -> None:
+def test_a_stop_beside_a_replacement_does_not_bring_it_back() -> None:
     async def work(built: Rig) -> None:
         one = await built.ready("one")
-        two = built.start("two", "never")
+        two = built.start("two", "never", instead_of=[one])
         built.manager.stop(one.id)
         await built.reached(two, EngineState.STARTING)
         built.manager.stop(two.id)

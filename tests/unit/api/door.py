@@ -22,6 +22,7 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.dependencies import PlannerDependencies
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
@@ -174,7 +175,7 @@ async def door() -> AsyncIterator[Door]:
             catalogue,
             lambda: (),
             lambda: (1 << 34, 1 << 33),
-            lambda: 0,
+            MachineState,
             built.manager.alive,
             built.store,
             hub.model,

@@ -123,7 +123,7 @@ def test_stop_wants_to_know_which_of_several(host: FakeHost, sndr: Sndr) -> None
     host.answers["GET /v1/engines"] = engines(ENGINE, {**ENGINE, "id": "engine-2"})
     code, _, err = sndr("stop")
     assert code == 2
-    assert "engine-1, engine-2" in err
+    assert "demo (engine-1), demo (engine-2)" in err
 
 
 def test_stop_without_an_engine(host: FakeHost, sndr: Sndr) -> None:

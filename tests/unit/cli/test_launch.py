@@ -171,10 +171,12 @@ def test_as_json_the_plan_is_the_first_value(ready: FakeHost, sndr: Sndr) -> Non
 
 def test_what_runs_is_not_ended_unasked(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["GET /v1/engines"] = engines(OTHER)
+    plan = {**ready.answers["POST /v1/plans"][1], "command": "sndr launch p --instead-of other"}
+    ready.answers["POST /v1/plans"] = (201, {**plan, "instead_of": [{"id": OTHER["id"], "name": "other"}]})
     code, _, err = sndr("launch", "p")
     assert code == 6
     assert not was_started(ready)
-    assert "sndr launch p --replace" in err
+    assert "sndr launch p --instead-of other" in err
     assert sndr("launch", "p", "--replace", "--detach")[0] == 0
 
 

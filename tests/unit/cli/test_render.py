@@ -129,7 +129,7 @@ def test_a_model_by_its_name(host: FakeHost, sndr: Sndr, answer: Rendering) -> N
     assert (launch["model"], launch["preset"]) == ("some-model", None)
 
 
-@pytest.mark.parametrize("flags", [("--dry-run",), ("--detach", "--replace")])
+@pytest.mark.parametrize("flags", [("--dry-run",), ("--dry-run", "--detach")])
 def test_options_of_a_start_are_refused_with_a_target(
     host: FakeHost, sndr: Sndr, tmp_path: Path, flags: tuple[str, ...]
 ) -> None:

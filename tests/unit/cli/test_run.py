@@ -74,12 +74,38 @@ def was_started(host: FakeHost) -> bool:
     return any(request == "POST /v1/engines" for request, _, _ in host.received)
 
 
-def test_a_second_model_is_refused_and_both_ways_on_are_named(ready: FakeHost, sndr: Sndr) -> None:
+SAME_NAME = {
+    **PLAN,
+    "instead_of": [{"id": "engine-0", "name": "other"}],
+    "command": "sndr run demo --instead-of other",
+}
+
+
+def test_engines_run_side_by_side(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["GET /v1/engines"] = engines(OTHER)
+    beside = {**PLAN, "beside": [{"id": "engine-0", "name": "other"}]}
+    beside["needs"] = [{"device": "memory", "bytes": 3 << 30}, {"device": "GPU-1"}]
+    ready.answers["POST /v1/plans"] = (201, beside)
+    said = sndr("run", "demo", "--dry-run")[1]
+    assert "beside: other" in said
+    assert "takes about: main memory 3.0 GiB, GPU-1 not known" in said
+    assert sndr("run", "demo", "--detach")[0] == 0
+    assert was_started(ready)
+
+
+def test_a_start_of_the_same_name_is_refused_and_the_ways_on_are_named(ready: FakeHost, sndr: Sndr) -> None:
+    ready.answers["GET /v1/engines"] = engines(OTHER)
+    ready.answers["POST /v1/plans"] = (201, SAME_NAME)
     code, _, err = sndr("run", "demo")
     assert code == 6
     assert not was_started(ready)
-    for words in ("other runs already", "http://127.0.0.1:8020/v1", "sndr chat", "sndr run demo --replace"):
+    for words in (
+        "other runs already",
+        "http://127.0.0.1:8020/v1",
+        "sndr chat",
+        "--name",
+        SAME_NAME["command"],
+    ):
         assert words in err
     code, out, _ = sndr("run", "demo", "--json")
     assert (code, json.loads(out)["error"]["reason"]) == (6, "conflict")
@@ -92,23 +118,33 @@ def test_an_engine_that_is_gone_is_not_in_the_way(ready: FakeHost, sndr: Sndr, s
     assert was_started(ready)
 
 
-def test_a_start_that_needs_replace_says_so_everywhere(ready: FakeHost, sndr: Sndr) -> None:
+def test_a_start_that_would_end_another_says_so_everywhere(ready: FakeHost, sndr: Sndr) -> None:
     finding = {
         "id": "replaces",
         "severity": "info",
         "message": "other runs now and is stopped first; its requests get ten seconds to end.",
         "evidence": {"engine": "engine-0", "name": "other"},
     }
-    plan = {**PLAN, "findings": [finding], "command": "sndr run demo --replace"}
-    ready.answers["POST /v1/plans"] = (201, plan)
-    ready.answers["GET /v1/engines"] = engines({**ENGINE, "id": "engine-0", "name": "other"})
+    ready.answers["POST /v1/plans"] = (201, {**SAME_NAME, "findings": [finding]})
+    ready.answers["GET /v1/engines"] = engines(OTHER)
     out = sndr("run", "demo", "--dry-run")[1]
-    assert "other is running: --replace stops it first and starts this." in out
+    assert "other runs already." in out
     assert "is stopped first; its requests" not in out
-    assert "its requests get ten seconds" in sndr("run", "demo", "--dry-run", "--replace")[1]
+    for words in (("--replace",), ("--instead-of", "other")):
+        assert "its requests get ten seconds" in sndr("run", "demo", "--dry-run", *words)[1]
     code, _, err = sndr("run", "demo", "--detach")
-    assert (code, "$ sndr run demo --replace --detach" in err) == (6, True)
-    assert err.count("--replace") == 1
+    assert (code, "$ sndr run demo --instead-of other --detach" in err) == (6, True)
+
+
+def test_what_may_be_ended_goes_into_the_request(ready: FakeHost, sndr: Sndr) -> None:
+    asked: dict[tuple[str, ...], Any] = {(): None, ("--replace",): ["*"]}
+    asked["--instead-of", "a", "--instead-of", "b"] = ["a", "b"]
+    for words, instead_of in asked.items():
+        assert sndr("run", "demo", "--detach", *words)[0] == 0
+        sent = {request: body for request, _, body in ready.received}
+        assert sent["POST /v1/plans"]["instead_of"] == instead_of
+        assert sent["POST /v1/engines"]["replace"] is bool(words)
+    assert sndr("run", "demo", "--replace", "--instead-of", "a")[0] == 2
 
 
 def test_replace_takes_the_place_of_what_runs(ready: FakeHost, sndr: Sndr) -> None:
@@ -119,9 +155,10 @@ def test_replace_takes_the_place_of_what_runs(ready: FakeHost, sndr: Sndr) -> No
     assert "sndr stop" in out
 
 
-def test_the_help_says_that_one_engine_runs_at_a_time(sndr: Sndr) -> None:
-    assert "one engine runs at a time" in " ".join(sndr("run", "--help")[1].split())
-    assert "--replace" in {option for parameter in root.commands["run"].params for option in parameter.opts}
+def test_the_help_says_how_engines_run_side_by_side(sndr: Sndr) -> None:
+    assert "side by side" in " ".join(sndr("run", "--help")[1].split())
+    options = {option for parameter in root.commands["run"].params for option in parameter.opts}
+    assert {"--replace", "--instead-of"} <= options
 
 
 def test_a_dry_run_is_not_refused(ready: FakeHost, sndr: Sndr) -> None:
@@ -129,14 +166,18 @@ def test_a_dry_run_is_not_refused(ready: FakeHost, sndr: Sndr) -> None:
     assert sndr("run", "demo", "--dry-run")[0] == 0
 
 
-def test_the_end_of_a_replaced_engine_says_by_what(ready: FakeHost, sndr: Sndr) -> None:
-    received = iter([engines(), engines(OTHER)])
-    ready.answers["GET /v1/engines"] = lambda: next(received)
+@pytest.mark.parametrize("replaced", [True, False])
+def test_the_end_of_an_engine_says_if_another_replaced_it(
+    ready: FakeHost, sndr: Sndr, replaced: bool
+) -> None:
+    instead_of = [{"id": ENGINE["id"], "name": "demo"}] if replaced else []
+    other = {**OTHER, "plan": {**OTHER["plan"], "instead_of": instead_of}}
+    ready.answers["GET /v1/engines"] = engines(other)
     gone = {"kind": "engine.state", "seq": 2, "engine": {**ENGINE, "state": "unloaded"}}
     ready.answers["GET /v1/events"] = [*READY, gone]
     code, _, err = sndr("run", "demo")
     assert code == 0
-    assert "demo was replaced by other." in err
+    assert f"demo {'was replaced by other' if replaced else 'was stopped'}." in err
 
 
 def test_failure_of_a_detached_start_says_what_still_runs(ready: FakeHost, sndr: Sndr) -> None:
@@ -242,11 +283,10 @@ def test_a_refused_question_of_a_detached_demo_says_what_still_runs(
     ready: FakeHost, sndr: Sndr, endpoint: tuple[str, list[str | None]]
 ) -> None:
     locked(ready, endpoint[0])
-    received = iter([engines(), engines(ENGINE)])
-    ready.answers["GET /v1/engines"] = lambda: next(received)
+    ready.answers["GET /v1/engines"] = engines(ENGINE)
     code, _, err = sndr("run", "--demo", "--detach")
     assert code == 3
-    assert "demo still runs: `sndr stop` ends it" in err
+    assert "demo still runs: `sndr stop --all` ends what runs" in err
 
 
 def test_flags_become_the_request(ready: FakeHost, sndr: Sndr) -> None:

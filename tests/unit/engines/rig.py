@@ -24,7 +24,7 @@ from engine_host.protocol.engines import Engine, EngineState, Readings, Verifica
 from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.events import EngineStateEvent, EventBase
 from engine_host.protocol.jobs import Job
-from engine_host.protocol.plans import Finding, LaunchPlan, ServerChoice
+from engine_host.protocol.plans import EngineRef, Finding, LaunchPlan, ServerChoice
 from tests.unit.asynchronous import until
 
 # Processes that outlive a rig; this Python stays their parent and has to collect them at the end.
@@ -92,6 +92,7 @@ class Rig:
         self.drained: list[str] = []
         self.may_drain = asyncio.Event()
         self.may_drain.set()
+        self.no_room: HostError | None = None
         self.manager = EngineManager(
             folders,
             self.events.append,
@@ -101,6 +102,7 @@ class Rig:
             self.reaper,
             {"fake": self.adapter},
             self._drain,
+            room=self._room,
         )
 
     async def _drain(self, engine: str, _seconds: float) -> bool:
@@ -108,8 +110,18 @@ class Rig:
         await self.may_drain.wait()
         return True
 
+    async def _room(self, _plan: LaunchPlan) -> None:
+        if self.no_room is not None:
+            raise self.no_room
+
     def plan(
-        self, name: str, mode: str = "ok", *, keep: bool = False, finding: Finding | None = None
+        self,
+        name: str,
+        mode: str = "ok",
+        *,
+        keep: bool = False,
+        finding: Finding | None = None,
+        instead_of: Sequence[Engine] = (),
     ) -> LaunchPlan:
         """A plan that runs the fake engine."""
         identifier = f"plan-{name}"
@@ -133,10 +145,13 @@ class Rig:
             keep=keep,
             findings=(finding,) if finding else (),
             command=f"sndr run {name}",
+            instead_of=tuple(EngineRef(id=one.id, name=one.name) for one in instead_of),
         )
 
-    def start(self, name: str, mode: str = "ok", *, keep: bool = False) -> Engine:
-        return self.manager.start(self.plan(name, mode, keep=keep))
+    def start(
+        self, name: str, mode: str = "ok", *, keep: bool = False, instead_of: Sequence[Engine] = ()
+    ) -> Engine:
+        return self.manager.start(self.plan(name, mode, keep=keep, instead_of=instead_of))
 
     async def ready(self, name: str, mode: str = "ok", *, keep: bool = False) -> Engine:
         """Start an engine and wait until it serves."""

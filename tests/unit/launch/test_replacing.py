@@ -12,7 +12,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.plans import LaunchPlan, Layer, Setting
 from tests.plan_samples import engine_of, plain_plan, vllm_plan
 
-PLAN = plain_plan()
+PLAN = plain_plan(instead_of=[{"id": "engine-1", "name": "old"}], command="sndr run m --instead-of old")
 
 
 def running(state: EngineState) -> Engine:
@@ -26,7 +26,11 @@ def test_it_is_refused_beside_an_engine_that_lives_or_comes_up(state: EngineStat
     assert caught.value.reason is Reason.CONFLICT
     fix = caught.value.problem.fix
     assert fix is not None
-    assert fix.command == "sndr run m --replace"
+    assert fix.command == "sndr run m --instead-of old"
+
+
+def test_an_engine_beside_it_is_not_in_the_way() -> None:
+    refuse_replacing(PLAN, [engine_of(PLAN, id="engine-2")])
 
 
 @pytest.mark.parametrize("state", [EngineState.DRAINING, EngineState.STOPPING])

@@ -15,6 +15,7 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.launch.dependencies import Environment
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.index import IndexedModel
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
@@ -134,7 +135,7 @@ def fits_of(catalogue: PresetOperations) -> FitOperations:
         catalogue,
         lambda: GPUS,
         lambda: (1 << 34, 1 << 33),
-        lambda: 0,
+        MachineState,
         lambda: (),
         store,
     )

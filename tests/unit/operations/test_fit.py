@@ -12,6 +12,7 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.gguf import read_gguf
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations, request_of
@@ -45,7 +46,7 @@ class Here:
             services,
             lambda: (),
             lambda: (16 * GIB, 12 * GIB),
-            lambda: 0,
+            MachineState,
             lambda: (),
             self.store,
             find_server=self._server,

@@ -15,6 +15,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.launch.dependencies import Environment
+from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations
@@ -44,7 +45,7 @@ class RealCatalog:
             self.presets,
             lambda: (),
             lambda: (16 << 30, 12 << 30),
-            lambda: 0,
+            MachineState,
             lambda: (),
             self.store,
             self.hub.model,

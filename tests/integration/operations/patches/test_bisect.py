@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from engine_host.core.errors import HostError
+from engine_host.launch.placement import place, references
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.engines import EngineState
@@ -45,6 +46,7 @@ class Trouble(PlanOperations):
 
     async def plan(self, request: LaunchRequest) -> LaunchPlan:
         self.asked.append(request)
+        running = self.rig.manager.alive()
         plan = self.rig.plan(f"trial{len(self.asked)}")
         if self.patches is None:
             return plan
@@ -64,6 +66,7 @@ class Trouble(PlanOperations):
                 "name": request.model,
                 "patches": self.patches.model_copy(update={"chosen": chosen}),
                 "keep": request.keep,
+                "instead_of": references(place(request.model, request.instead_of, running).ended),
             }
         )
 
@@ -242,6 +245,29 @@ def test_an_engine_that_somebody_stops_ends_the_search() -> None:
         assert ended.error is not None
         assert "somebody stopped its engine" in ended.error.message
         desk.rig.nothing_left()
+
+    at_a_desk(work, "c")
+
+
+def test_engines_that_nobody_named_go_on() -> None:
+    async def work(desk: Desk) -> None:
+        other = await desk.rig.ready("other")
+        found = await desk.found()
+        assert found.culprits == (("c",),)
+        assert desk.rig.state(other) is EngineState.READY
+        assert [one.name for one in desk.rig.manager.serving()] == ["m", "other"]
+
+    at_a_desk(work, "c")
+
+
+def test_an_engine_of_the_name_is_ended_only_where_it_is_named() -> None:
+    async def work(desk: Desk) -> None:
+        same = await desk.rig.ready("m")
+        with pytest.raises(HostError, match="m runs already") as raised:
+            await desk.start()
+        assert raised.value.reason is Reason.CONFLICT
+        assert (await desk.found(instead_of=("m",))).culprits == (("c",),)
+        assert desk.rig.state(same) is EngineState.UNLOADED
 
     at_a_desk(work, "c")
 

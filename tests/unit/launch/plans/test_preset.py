@@ -412,9 +412,10 @@ def test_files_of_a_preset_that_are_wrong_stop_it(llama: PresetDesk) -> None:
 
 def test_the_equivalent_command_of_a_preset_is_a_launch_or_names_it() -> None:
     request = LaunchRequest(preset="p", model="/m x.gguf", overrides=Overrides(streams=3), keep=True)
-    assert (
-        equivalent_command(request, replaces=True)
-        == "sndr launch p --model '/m x.gguf' --streams 3 --keep --replace"
-    )
+    plain = "sndr launch p --model '/m x.gguf' --streams 3 --keep"
+    assert equivalent_command(request, instead_of=("a b",)) == f"{plain} --instead-of 'a b'"
+    for ended, words in ((("*",), "--replace"), (("x", "y"), "--instead-of x --instead-of y"), ((), "")):
+        explicit = request.model_copy(update={"instead_of": ended})
+        assert equivalent_command(explicit, instead_of=("other",)) == f"{plain} {words}".rstrip()
     bisected = equivalent_command(LaunchRequest(preset="p"), ("patches", "bisect"))
     assert bisected == "sndr patches bisect --preset p"

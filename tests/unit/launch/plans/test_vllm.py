@@ -218,6 +218,8 @@ def test_what_changes_from_the_running_engine_names_patches_and_the_engine(desk:
     plan = desk.plan(eager=False)
     assert plan.changes == ("eager: yes → no", "patches: +c −a")
     other = desk.plan("gguf")
+    assert (other.changes, other.beside[0].name) == ((), "m"), "another name runs beside it"
+    other = run(desk.planner.plan(LaunchRequest(model="gguf", instead_of=("*",))))
     assert other.changes[0] == "engine: vllm → llama.cpp"
     assert other.changes[-1] == "patches: −a −b"
     assert not [change for change in other.changes if change.startswith("threads")]

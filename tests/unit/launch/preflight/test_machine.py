@@ -104,7 +104,7 @@ def test_memory_that_others_hold_names_them_and_the_share_that_is_left() -> None
     )
     state = MachineState(holders=holders)
     cards = [gpu(0, used=4 * GIB), gpu(1)]
-    finding = one(share(cards, 0.9, state, replaces=False))
+    finding = one(share(cards, 0.9, state))
     assert (finding.id, finding.severity, finding.reason) == (
         "vram_held",
         Severity.ERROR,
@@ -114,26 +114,21 @@ def test_memory_that_others_hold_names_them_and_the_share_that_is_left() -> None
     assert "elsewhere" not in finding.message, "it is on another GPU"
     assert finding.fix is not None
     assert finding.fix.settings == {"gpu_memory": 0.82}
-    assert not list(share(cards, 0.82, state, replaces=False)), "what is advised is enough"
+    assert not list(share(cards, 0.82, state)), "what is advised is enough"
 
 
 def test_many_holders_are_counted_and_unknown_ones_said_so() -> None:
     many = tuple(Holder(0, number, f"p{number}", number * GIB) for number in range(1, 6))
-    finding = one(share([gpu(used=15 * GIB)], 0.9, MachineState(holders=many), replaces=False))
+    finding = one(share([gpu(used=15 * GIB)], 0.9, MachineState(holders=many)))
     assert "p5 (pid 5) holds 5.0 GiB, p4" in finding.message
     assert "2 more hold the rest." in finding.message
-    finding = one(share([gpu(used=15 * GIB)], 0.9, MachineState(), replaces=False))
+    finding = one(share([gpu(used=15 * GIB)], 0.9, MachineState()))
     assert "does not say who" in finding.message
 
 
-def test_what_the_replaced_engine_holds_is_free() -> None:
-    ours = MachineState(holders=(Holder(0, 1, "vllm", 20 * GIB, ours=True),))
-    assert free_vram(gpu(used=21 * GIB), ours) == 23 * GIB
-    assert free_vram(gpu(used=21 * GIB), MachineState()) == 3 * GIB
-    assert not list(share([gpu(used=21 * GIB)], 0.9, ours, replaces=True))
-    assert not list(share([gpu(used=21 * GIB)], 0.9, MachineState(), replaces=True)), "nobody knows"
-    assert list(share([gpu(used=21 * GIB)], 0.9, MachineState(), replaces=False))
-    assert not list(share([], 0.9, ours, replaces=False))
+def test_a_share_of_no_gpu_is_not_held() -> None:
+    assert free_vram(gpu(used=21 * GIB)) == 3 * GIB
+    assert not list(share([], 0.9, MachineState()))
 
 
 @pytest.mark.parametrize(

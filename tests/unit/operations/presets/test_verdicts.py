@@ -12,15 +12,18 @@ from engine_host.core.package_data import presets
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.engines.llamacpp.servers import ServerCapabilities
+from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.library.index import IndexedModel
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.presets.catalog import PresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
+from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.fit import FitReport, FitRequest, Verdict
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.models import ModelFile, ModelOrigin
 from engine_host.protocol.presets import JudgePresets, PresetVerdict, PresetVerdicts
+from tests.plan_samples import engine_of, plain_plan
 from tests.unit.asynchronous import run
 from tests.unit.launch.models import server
 
@@ -46,7 +49,8 @@ class Machine:
     def __init__(self, home: Path) -> None:
         self.gpus: tuple[Gpu, ...] = ()
         self.models: list[ModelFile] = []
-        self.given_back = 0
+        self.holders: tuple[Holder, ...] = ()
+        self.running: tuple[Engine, ...] = ()
         self.server: HostError | None = None
         self.devices: tuple[str, ...] = ("CUDA0",)
         self.vllm: Venv | HostError = Venv("cuda")
@@ -60,8 +64,8 @@ class Machine:
             services,
             lambda: self.gpus,
             lambda: (64 * GIB, 60 * GIB),
-            lambda: self.given_back,
-            lambda: (),
+            lambda: MachineState(holders=self.holders),
+            lambda: self.running,
             self.store,
         )
         self.verdicts = PresetVerdictOperations(
@@ -144,8 +148,9 @@ def test_what_is_free_decides(machine: Machine) -> None:
     assert full.room is not None
     assert empty.room is not None
     assert full.room < empty.room
-    machine.given_back = 16 * GIB
-    assert machine.of("qwen3.6-27b-int4-2x24").room == empty.room, "the engine that runs ends first"
+    machine.running = (engine_of(plain_plan(), pid=7),)
+    machine.holders = tuple(Holder(number, 7, "demo", 8 * GIB, "engine-1") for number in range(2))
+    assert machine.of("qwen3.6-27b-int4-2x24").room == empty.room, "engines of ours can be ended"
 
 
 def test_fewer_cards_can_be_asked_for(machine: Machine) -> None:
