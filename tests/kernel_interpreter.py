@@ -12,7 +12,9 @@ from tests.vllm_environment import vllm_python
 
 ROOT = Path(__file__).parents[1]
 _PATCHES = ROOT / "engine_host" / "overlay" / "patches"
-WITH_KERNELS = (_PATCHES / "turboquant-grouped-attention", _PATCHES / "draft-head-8-bit")
+WITH_KERNELS = tuple(
+    _PATCHES / name for name in ("turboquant-grouped-attention", "draft-head-8-bit", "cpu-kv-round-trip")
+)
 _LOCK = hashlib.sha256((ROOT / "packaging/locks" / "kernels.lock").read_bytes()).hexdigest()[:16]
 # Looked up before any test gets folders of its own.
 _FOLDER = Folders.resolve().cache / "kernel-interpreter" / _LOCK

@@ -276,6 +276,7 @@ class Host:
                 self._store,
                 plans,
                 self.model_index.find,
+                self._environment,
                 self.engines.alive,
                 self._machine_words,
                 lambda: resources() / "texts",

@@ -5,8 +5,8 @@ import hashlib
 import secrets
 import shlex
 import time
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +26,7 @@ from engine_host.engines.adapter import Adapter
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.temporary import temporary_engine
 from engine_host.engines.vllm.status import VllmAdapter
+from engine_host.launch.dependencies import Environment
 from engine_host.launch.plans.vllm import CHECKPOINTS
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.index import IndexedModel
@@ -51,6 +52,14 @@ _USUAL = {
     EngineKind.LLAMA_CPP: ("q8_0", "q4_0"),
     EngineKind.VLLM: ("fp8", "turboquant_k8v4", f"turboquant_k8v4{ALL_LAYERS}", "turboquant_4bit_nc"),
 }
+# The CPU has the arithmetic of these alone: the patch rounds keys and values before they are stored.
+_ROUND_TRIPS = {"fp8": "fp8", "turboquant_k8v4": "k8v4", "turboquant_4bit_nc": "4bit_nc"}
+_ROUND_TRIP = "cpu-kv-round-trip"
+_ROUND_TRIP_VARIABLE = "SNDR_KV_ROUND_TRIP"
+_ROUND_TRIP_HOW = (
+    "not the engine's own cache: keys and values are quantised and read back by the kernels' arithmetic in "
+    "plain torch, then stored in the engine's data type; every token is read so, its own chunk's too"
+)
 _ADAPTERS: dict[str, Callable[[], Adapter]] = {"llama.cpp": LlamaCppAdapter, "vllm": VllmAdapter}
 
 
@@ -72,6 +81,7 @@ class QualityOperations:
         store: Store,
         plans: PlanOperations,
         find_model: Callable[[str, Collection[str]], Awaitable[IndexedModel]],
+        find_environment: Callable[[str | None], Awaitable[Environment]],
         running: Callable[[], Sequence[Engine]],
         machine: Callable[[], str],
         texts: Callable[[], Path],
@@ -83,6 +93,7 @@ class QualityOperations:
         self._store = store
         self._plans = plans
         self._find_model = find_model
+        self._find_environment = find_environment
         self._running = running
         self._machine = machine
         self._texts = texts
@@ -108,7 +119,8 @@ class QualityOperations:
         """
         asked = await self._named(asked)
         text = await asyncio.to_thread(self._text, asked)
-        plan = await self._plans.plan(_request(asked, None))
+        cpu = asked.engine is EngineKind.VLLM and await self._on_cpu(asked)
+        plan = await self._plans.plan(_start(asked, None, cpu=cpu).request)
         refuse_errors(plan)
         running = list(self._running())
         if running and plan.engine == EngineKind.VLLM.value:
@@ -124,7 +136,7 @@ class QualityOperations:
             f"Measure the KV cache of {plan.name}",
             "engine memory",
             _command(asked),
-            lambda control: self._measure(control, asked, text, plan),
+            lambda control: self._measure(control, asked, text, plan, cpu),
         )
 
     async def _named(self, asked: MeasureQuality) -> MeasureQuality:
@@ -136,6 +148,9 @@ class QualityOperations:
         found = await self._find_model(asked.model, ())
         engine = EngineKind.VLLM if found.file.format in CHECKPOINTS else EngineKind.LLAMA_CPP
         return asked.model_copy(update={"engine": engine})
+
+    async def _on_cpu(self, asked: MeasureQuality) -> bool:
+        return (await self._find_environment(asked.installation)).build == "cpu"
 
     def _text(self, asked: MeasureQuality) -> _Text:
         if asked.text is not None:
@@ -154,7 +169,7 @@ class QualityOperations:
             ) from error
 
     async def _measure(
-        self, control: JobControl, asked: MeasureQuality, text: _Text, plan: LaunchPlan
+        self, control: JobControl, asked: MeasureQuality, text: _Text, plan: LaunchPlan, cpu: bool
     ) -> dict[str, Any]:
         began = time.monotonic()
         control.left = "Nothing of it was kept."
@@ -162,8 +177,8 @@ class QualityOperations:
         model = await self._find_model(plan.model_path, ())
         vocabulary = model.info.vocabulary or 1
         hybrid = isinstance(model.info, CheckpointInfo) and model.info.hybrid
-        # vLLM spares no layers of a hybrid.
-        usual = (one for one in _USUAL[engine] if not (hybrid and one.endswith(ALL_LAYERS)))
+        # vLLM spares no layers of a hybrid, and the CPU none at all.
+        usual = (one for one in _USUAL[engine] if not ((hybrid or cpu) and one.endswith(ALL_LAYERS)))
         kinds = (REFERENCES[engine], *(asked.kv or usual))
         rows: list[KvQuality] = []
         asking: Passages | None = None
@@ -175,9 +190,11 @@ class QualityOperations:
 
             tell("starting the engine", None)
             try:
-                plan = await self._plans.plan(_request(asked, None if reference is None else kv))
+                start = _start(asked, None if reference is None else kv, cpu=cpu)
+                plan = await self._plans.plan(start.request)
                 refuse_errors(plan)
-                async with temporary_engine(plan, _ADAPTERS[plan.engine](), self._run_folder) as started:
+                adapter = _ADAPTERS[plan.engine]()
+                async with temporary_engine(plan, adapter, self._run_folder, start.variables) as started:
                     subject: Subject = (
                         VllmSubject(started, asked.top)
                         if engine is EngineKind.VLLM
@@ -200,7 +217,7 @@ class QualityOperations:
             patches = plan.patches.chosen if plan.patches else ()
             # A measurement that is cut off later has said what it knew.
             self._log_buffer.add("quality", [row.model_dump_json(exclude_defaults=True)])
-            rows.append(row.model_copy(update={"patches": patches, "argv": plan.argv}))
+            rows.append(row.model_copy(update={"patches": patches, "argv": plan.argv, "how": start.how}))
         assert asking is not None
         report = QualityReport(
             id=f"quality-{secrets.token_hex(4)}",
@@ -225,8 +242,36 @@ class QualityOperations:
         return report.model_dump(mode="json")
 
 
+@dataclass(frozen=True)
+class _Start:
+    """The start of one type; `how` says by what it is computed, where not by the engine itself."""
+
+    request: LaunchRequest
+    variables: Mapping[str, str] = field(default_factory=dict)
+    how: str = ""
+
+
+def _start(asked: MeasureQuality, kv: str | None, *, cpu: bool) -> _Start:
+    """The start of a type; None is the reference. On the CPU vLLM has none of these types.
+
+    Raises HostError(kv_type_unsupported) there for one whose arithmetic is not written down.
+    """
+    if not cpu or kv is None:
+        return _Start(_request(asked, kv))
+    if kv not in _ROUND_TRIPS:
+        raise HostError(
+            Reason.KV_TYPE_UNSUPPORTED,
+            f"vLLM's CPU build has no {kv}, and its arithmetic is not written down here.",
+            fix=f"On the CPU there are {', '.join(_ROUND_TRIPS)}.",
+            evidence={"kv": kv},
+        )
+    request = _request(asked, None)
+    request = request.model_copy(update={"patches": PatchChoice(on=(_ROUND_TRIP,))})
+    return _Start(request, {_ROUND_TRIP_VARIABLE: _ROUND_TRIPS[kv]}, _ROUND_TRIP_HOW)
+
+
 def _request(asked: MeasureQuality, kv: str | None) -> LaunchRequest:
-    """The start of a type; None is the reference. Settings that only one engine has are set for that one."""
+    """The request for a type. Settings that only one engine has are set for that one."""
     engine = asked.engine
     update: dict[str, Any] = {
         "context": asked.context + asked.answer_tokens + 16,

@@ -232,6 +232,7 @@ async def door() -> AsyncIterator[Door]:
                 built.store,
                 plans,
                 _no_model,
+                no_environment,
                 built.manager.alive,
                 lambda: "a machine",
                 lambda: built.folders.data / "text",

@@ -23,6 +23,7 @@ from engine_host.protocol.quality import MeasureQuality, QualityReport
 from tests.plan_samples import plain_plan, vllm_plan
 from tests.unit.asynchronous import run
 from tests.unit.bench.quality.test_measuring import FakeSubject
+from tests.unit.launch.vllm_desk import Venv
 
 SMALL: dict[str, Any] = {"positions": 64, "context": 128, "answers": 1, "answer_tokens": 4}
 
@@ -37,9 +38,12 @@ class Desk:
         self.broken: set[str] = set()
         self.running: list[Any] = []
         self.format = "GGUF"
+        self.variables: list[dict[str, str]] = []
+        self.venv = Venv(Path("/r"), id="0.32.0-cuda", build="cuda")
 
         @asynccontextmanager
-        async def engine(plan: Any, _adapter: Any, _run: Path) -> AsyncIterator[Any]:
+        async def engine(plan: Any, _adapter: Any, _run: Path, variables: Any) -> AsyncIterator[Any]:
+            self.variables.append(dict(variables))
             if plan.name in self.broken:
                 raise HostError(Reason.ENGINE_CRASHED, f"{plan.name} is not for this GPU.")
             yield plan
@@ -62,6 +66,9 @@ class Desk:
             info=SimpleNamespace(vocabulary=200, hybrid=False), file=SimpleNamespace(format=self.format)
         )
 
+    async def _environment(self, _wanted: str | None) -> Venv:
+        return self.venv
+
     def measure(self, **asked: Any) -> Job:
         async def work() -> Job:
             events = EventLog()
@@ -73,6 +80,7 @@ class Desk:
                 self.store,
                 self,  # type: ignore[arg-type]
                 self._model,
+                self._environment,
                 lambda: self.running,
                 lambda: "a machine",
                 lambda: self.texts,
@@ -125,6 +133,19 @@ def test_vllm_reads_in_chunks_and_a_type_may_fail(desk: Desk) -> None:
     assert last.overrides.batched_tokens == 128
     assert last.overrides.extra_arguments == ("--x=1", "--max-logprobs=64")
     assert desk.requests[0].patches.off == ("turboquant-boundary-layers",)
+
+
+def test_on_the_cpu_types_are_rounded_by_a_patch_that_says_so(desk: Desk) -> None:
+    desk.format, desk.venv = "safetensors", Venv(Path("/r"))
+    report = QualityReport.model_validate(desk.measure(model="m").result)
+    assert [row.kv for row in report.rows] == ["auto", "fp8", "turboquant_k8v4", "turboquant_4bit_nc"]
+    assert [bool(row.how) for row in report.rows] == [False, True, True, True]
+    assert [one.get("SNDR_KV_ROUND_TRIP") for one in desk.variables] == [None, "fp8", "k8v4", "4bit_nc"]
+    assert {one.overrides.kv_cache_dtype for one in desk.requests} == {"auto"}
+    assert desk.requests[-1].patches.on == ("cpu-kv-round-trip",)
+    other = QualityReport.model_validate(desk.measure(model="m", kv=("nvfp4",)).result)
+    assert other.rows[1].problem is not None
+    assert other.rows[1].problem.reason is Reason.KV_TYPE_UNSUPPORTED
 
 
 def test_without_the_reference_there_is_no_figure(desk: Desk) -> None:
