@@ -61,7 +61,10 @@ class Form(Enum):
     OLLAMA = "ollama"
 
 
-_OLLAMA_PATHS = {"chat", "generate", "embed", "embeddings", "tags", "show", "version", "ps"}
+_OLLAMA_PATHS = {
+    "chat", "generate", "embed", "embeddings", "tags", "show", "version", "ps", "pull", "push", "create",
+    "copy", "delete",
+}  # fmt: skip
 
 
 def form_of(path: str, headers: Mapping[str, str] | None = None) -> Form:

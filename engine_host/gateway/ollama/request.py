@@ -6,6 +6,7 @@ from typing import Any
 
 from engine_host.gateway.directory import Target
 from engine_host.gateway.error_answers import EndpointError, invalid
+from engine_host.gateway.llamacpp.request import is_number
 from engine_host.protocol.errors import Reason
 
 # Name there, name here; None is for llama.cpp and vLLM under different names.
@@ -99,7 +100,7 @@ def _sampling(options: Mapping[str, Any], target: Target) -> dict[str, Any]:
         value = options.get(name)
         if value is None:
             continue
-        if not isinstance(value, int | float) or isinstance(value, bool):
+        if not is_number(value):
             raise invalid(f"options.{name} must be a number.", param=f"options.{name}", code="invalid_type")
         if name in ("num_predict", "seed", "top_k"):
             value = int(value)

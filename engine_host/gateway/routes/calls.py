@@ -58,6 +58,16 @@ def completion(asked: Asked) -> Call:
     if not wants_infill(body):
         rest = {name: value for name, value in body.items() if name != "suffix"}
         return _plain(path, json.dumps(rest).encode(), rest, target)
+    check_fills(target)
+    if not target.native_infill and target.fim_tokens is not None:
+        whole = prompt_with_tokens(body, target.fim_tokens)
+        return _plain(path, json.dumps(whole).encode(), whole, target)
+    answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
+    return Call("/infill", infill_request(body), asked.stream, answer)
+
+
+def check_fills(target: Target) -> None:
+    """Refuse a model that cannot fill a gap in a text; raises EndpointError 400."""
     unable = target.fill_in_the_middle is False or (not target.native_infill and target.fim_tokens is None)
     if unable:
         raise faults.EndpointError(
@@ -67,11 +77,6 @@ def completion(asked: Asked) -> Call:
             Reason.UNSUPPORTED,
             "suffix",
         )
-    if not target.native_infill and target.fim_tokens is not None:
-        whole = prompt_with_tokens(body, target.fim_tokens)
-        return _plain(path, json.dumps(whole).encode(), whole, target)
-    answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
-    return Call("/infill", infill_request(body), asked.stream, answer)
 
 
 def translated(call: Call, told: Passage) -> Call:

@@ -1,14 +1,18 @@
 """The routes of the endpoint, a row each, and the errors for what is none."""
 
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway.llamacpp import request as of_llamacpp
 from engine_host.gateway.ollama import fields as of_ollama
 from engine_host.gateway.openai import bodies
-from engine_host.gateway.routes import agents, calls, listed, ollama
+from engine_host.gateway.routes import agents, calls, listed, native, ollama
 from engine_host.gateway.routes.rows import Ask, Look, Post
 from engine_host.gateway.tokens import fields, translate
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.keys import Permission
 
+_ELSEWHERE = "Models are fetched, started and stopped in SNDR Control Center, or with: sndr run MODEL"
+_NO_ENGINE = "No engine here answers it."
+_OF_ENGINE = "It shows or changes the engine itself; see sndr status and sndr logs."
 POSTS = {
     "/v1/chat/completions": Post(bodies.check_chat, calls.chat),
     "/v1/completions": Post(bodies.check_completion, calls.completion),
@@ -18,6 +22,8 @@ POSTS = {
     "/v1/responses/input_tokens": Post(bodies.check_responses, agents.count_responses),
     "/v1/messages": Post(bodies.check_message, agents.messages),
     "/v1/messages/count_tokens": Post(bodies.check_chat, agents.count_messages),
+    "/completion": Post(of_llamacpp.check_completion, native.completion),
+    "/infill": Post(of_llamacpp.check_infill, native.infill),
     "/api/chat": Post(of_ollama.check_chat, ollama.chat),
     "/api/generate": Post(of_ollama.check_generate, ollama.generate),
     "/api/embed": Post(of_ollama.check_embed, ollama.embed),
@@ -51,6 +57,26 @@ _GET_PREFIXES: dict[str, Look] = {
 }
 
 
+CLOSED = {
+    "/api/pull": _ELSEWHERE,
+    "/api/push": _ELSEWHERE,
+    "/api/create": _ELSEWHERE,
+    "/api/copy": _ELSEWHERE,
+    "/api/delete": _ELSEWHERE,
+    "/api/v1/models/load": _ELSEWHERE,
+    "/api/v1/models/unload": _ELSEWHERE,
+    "/v1/audio/transcriptions": _NO_ENGINE,
+    "/v1/audio/translations": _NO_ENGINE,
+    "/v1/audio/speech": _NO_ENGINE,
+    "/v1/images/generations": _NO_ENGINE,
+    "/v1/images/edits": _NO_ENGINE,
+    "/v1/moderations": _NO_ENGINE,
+    "/slots": _OF_ENGINE,
+    "/lora-adapters": _OF_ENGINE,
+    "/tools": _OF_ENGINE,
+    "/cors-proxy": _OF_ENGINE,
+}
+"""Paths that clients know from elsewhere, each with the reason why it is closed here."""
 METRICS = "/metrics"
 _OF_ADMINS = frozenset({METRICS})
 """Paths that tell of everybody's requests."""
@@ -77,6 +103,10 @@ def get(method: str, path: str) -> Look:
     found = GETS.get(path) or next(
         (look for start, look in _GET_PREFIXES.items() if path.startswith(start) and path != start), None
     )
+    if path in CLOSED:
+        raise faults.EndpointError(
+            501, "not_supported", f"This endpoint has no {path}. {CLOSED[path]}", Reason.UNSUPPORTED
+        )
     if found is None:
         raise _not_found(path)
     need(method, path, "GET", "HEAD")

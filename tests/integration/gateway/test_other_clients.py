@@ -96,3 +96,29 @@ def test_tokens_of_a_text_and_of_a_chat(real: Any) -> None:
                 assert (await asking.post("/detokenize", json=wrong)).status_code == 400
 
     asyncio.run(go())
+
+
+def test_llamacpps_own_routes(real: Any) -> None:
+    async def go() -> None:
+        async with real() as served, client(served) as asking:
+            body = {"prompt": "hello", "n_predict": 4, "temperature": 0, "ignore_eos": True}
+            whole = (await asking.post("/completion", json=body)).json()
+            assert whole["tokens_predicted"] == 4
+            streamed = await asking.post("/completion", json={**body, "stream": True})
+            frames = [json.loads(one.removeprefix("data: ")) for one in streamed.text.split("\n\n") if one]
+            assert "".join(one["content"] for one in frames) == whole["content"]
+            (first, _) = served.gateway.request_log.requests()
+            assert (first.route, first.generated_tokens) == ("/completion", 4)
+            assert first.ttft is not None
+            gap = {"input_prefix": "hello", "input_suffix": "there", "n_predict": 3}
+            assert (await asking.post("/infill", json=gap)).json()["stop"] is True
+            for wrong in (
+                {"prompt": [10**9]}, {"prompt": "a", "grammar": "root ::= ("}, {"prompt": {"x": 1}},
+                {"prompt": "a", "logit_bias": "x"}, {"prompt": "a", "samplers": 5},
+                {"prompt": "a", "n_probs": "x"},
+                {"prompt": "a", "stop": 5}, {"prompt": "a", "lora": [1]}, {"prompt": "a", "json_schema": 5},
+            ):  # fmt: skip
+                answer = await asking.post("/completion", json={"n_predict": 1, **wrong})
+                assert answer.status_code < 500, (wrong, answer.text)
+
+    asyncio.run(go())

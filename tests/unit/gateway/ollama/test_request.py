@@ -125,6 +125,7 @@ def test_a_prompt_is_a_chat_and_a_raw_one_is_none() -> None:
         ("/api/chat", {"messages": [USER], "options": []}),
         ("/api/chat", {"messages": [USER], "options": {"temperature": "hot"}}),
         ("/api/chat", {"messages": [USER], "options": {"seed": True}}),
+        ("/api/chat", {"messages": [USER], "options": {"num_predict": 10**400}}),
         ("/api/chat", {"messages": [USER], "options": {"stop": [1]}}),
         ("/api/chat", {"messages": [USER], "think": 1}),
         ("/api/chat", {"messages": [USER], "format": 1}),
