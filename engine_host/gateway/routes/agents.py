@@ -8,12 +8,14 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.messages.events import MessageEvents
+from engine_host.gateway.messages.from_chat import ChatAsMessage
 from engine_host.gateway.messages.request import repaired as repaired_message
+from engine_host.gateway.messages.to_chat import as_chat, wanted_format
 from engine_host.gateway.responses.answer import Frame
 from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
 from engine_host.gateway.responses.request import repaired as repaired_response
-from engine_host.gateway.routes.calls import check_writes
+from engine_host.gateway.routes.calls import READER, check_writes
 from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
 
@@ -44,7 +46,16 @@ def messages(asked: Asked) -> Call:
     raw = _written(asked, body)
     if not asked.target.native_infill:
         return Call(asked.path, raw, asked.stream)
-    return Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
+    wanted = wanted_format(body)
+    if wanted is None:
+        return Call(asked.path, raw, asked.stream, passage=MessageEvents(), reader=COUNT_MESSAGES)
+    chat = {**as_chat(body), "response_format": wanted}
+    if chat.get("tool_choice") == "required":
+        del chat["response_format"]
+    passage = ChatAsMessage("msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    raw = json.dumps(chat, ensure_ascii=False).encode()
+    call = Call("/v1/chat/completions", raw, asked.stream, passage=passage, reader=READER)
+    return both(chat, call)
 
 
 def count_messages(asked: Asked) -> Call:

@@ -19,7 +19,7 @@ from engine_host.gateway.routes.rows import Asked
 from engine_host.protocol.errors import Reason
 
 # llama.cpp reads messages, tools, schemas and pictures for it as for an answer.
-_READER = "/apply-template"
+READER = "/apply-template"
 
 
 def embeddings(asked: Asked) -> Call:
@@ -119,7 +119,7 @@ def _plain(path: str, raw: bytes, body: dict[str, Any], target: Target) -> Call:
     if path == "/v1/completions" and target.native_infill:
         return _completion(raw, body, target)
     if not stream or not target.usage_on_request or asks_for_usage(body):
-        return Call(path, raw, stream, reader=_READER if _is_read_apart(path, target) else None)
+        return Call(path, raw, stream, reader=READER if _is_read_apart(path, target) else None)
     return Call(path, with_usage(body), stream, passage=UsageFilter())
 
 

@@ -4,6 +4,7 @@ import asyncio
 from typing import Any
 
 import anthropic
+import pydantic
 import pytest
 
 from tests.integration.gateway.demo import CITY, DEMO, MODEL, QUESTION, anthropic_client
@@ -71,6 +72,36 @@ def test_a_tool_is_called_and_its_answer_is_read(real: Any) -> None:
             assert [block.name for block in named.content if block.type == "tool_use"] == ["clock"]
             none = await ai.messages.create(messages=ASKED, tool_choice={"type": "none"}, **asked)
             assert [block.type for block in none.content] == ["text"]
+
+    asyncio.run(go())
+
+
+class Weather(pydantic.BaseModel):
+    """An answer with a form."""
+
+    rain: bool
+
+
+@pytest.mark.parametrize("tools", [[], [WEATHER]])
+def test_an_answer_with_a_form(real: Any, tools: list[Any]) -> None:
+    async def go() -> None:
+        async with real(model=DEMO, slots=1) as served, anthropic_client(served.url) as ai:
+            asked: Any = {"model": MODEL, "max_tokens": 90, "messages": HI, "extra_body": COLD}
+            asked |= {"output_format": Weather, "tools": tools}
+            whole = await ai.messages.parse(**asked)
+            assert isinstance(whole.parsed_output, Weather)
+            async with ai.messages.stream(**asked) as stream:
+                async for _ in stream:
+                    pass
+                final = await stream.get_final_message()
+            assert isinstance(final.parsed_output, Weather)
+            assert final.usage.output_tokens
+            (request, _) = served.gateway.request_log.requests()
+            assert (request.route, request.finish) == ("/v1/messages", "stop")
+            with pytest.raises(anthropic.BadRequestError, match="prompt is too long"):
+                await ai.messages.parse(
+                    **{**asked, "messages": [{"role": "user", "content": "hello " * 5000}]}
+                )
 
     asyncio.run(go())
 
