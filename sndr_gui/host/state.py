@@ -137,9 +137,11 @@ class HostState(QObject):
         return tuple(sorted(live, key=lambda engine: (engine.created_at, engine.id)))
 
     @property
-    def holders(self) -> tuple[tuple[str, bool], ...]:
-        """The engines that hold memory, and whether each is ready: another value when what is free is."""
-        return tuple((engine.id, engine.state not in STARTING_STATES) for engine in self.live)
+    def holders(self) -> tuple[tuple[str, str], ...]:
+        """The engines that hold memory, loading, there or leaving: another value when what is free is."""
+        kinds = {EngineState.DRAINING: "leaving", EngineState.STOPPING: "leaving"}
+        kinds |= dict.fromkeys(STARTING_STATES, "loading")
+        return tuple((engine.id, kinds.get(engine.state, "there")) for engine in self.live)
 
     def live_named(self, name: str) -> Engine | None:
         """The newest engine that runs under this public name."""

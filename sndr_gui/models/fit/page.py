@@ -63,7 +63,7 @@ class FitModel(QObject):
         self.presets: PresetPage | None = None
         self.hub: HubPage | None = None
         self.starts: RowsModel[Measured] = RowsModel(start_columns(), start_key, self)
-        self._engine: tuple[tuple[str, bool], ...] = ()
+        self._engine: tuple[tuple[str, str], ...] = ()
         self._reload_throttle = Throttle(self, _SETTLED_MS, self._read_again)
         self.reading = False
         self.hub_problem: Problem | None = None

@@ -22,6 +22,7 @@ from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.query import FitQuery
 from sndr_gui.models.launch.offers import Offers
+from sndr_gui.models.launch.placement import Ended
 from sndr_gui.models.launch.subject import LLAMA_CPP, VLLM, Subject
 
 _DEBOUNCE_MS = 250
@@ -37,6 +38,8 @@ class Form:
     keep: bool = False
     without: tuple[str, ...] = ()
     added: tuple[str, ...] = ()
+    name: str = ""
+    instead_of: Ended = None
 
     def fields(self, engine: EngineKind, build: str) -> tuple[EngineSetting, ...]:
         """Return the settings of an engine, without those of another build or without a meaning now."""
@@ -62,6 +65,8 @@ class Form:
             server=ServerChoice.AUTO if vllm else self.server,
             installation=(self.installation or None) if vllm else None,
             keep=self.keep,
+            name=self.name or None,
+            instead_of=self.instead_of,
             overrides=Overrides.model_validate(self.given(subject.engine, build)),
             patches=PatchChoice(off=self.without, on=self.added) if vllm else PatchChoice(),
         )

@@ -8,12 +8,14 @@ from dataclasses import replace
 from engine_host.client.asynchronous import AsyncControlClient
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.patches import PlannedPatches
+from sndr_gui.host.choice import STARTING_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.models.engine.installations import InstallationsModel
 from sndr_gui.models.fit.memory_watch import MemoryWatch
 from sndr_gui.models.launch.form import Form, PlannedForm
 from sndr_gui.models.launch.models import LaunchModels
 from sndr_gui.models.launch.patches import PatchLine, patch_lines
+from sndr_gui.models.launch.placement import Place, Remedy, Room, key_of, places, room, still_there
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.launch.settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.models.launch.sizes import fit_request
@@ -41,6 +43,7 @@ class LaunchModel(PlannedForm):
         self.settled.connect(self._on_settled)
         self.list = ListKind.PRESETS
         self._model = ""
+        self._holders: object = ()
         self._titles: dict[str, str] = {}
         state = session.state
         self.models.changed.connect(self._on_models)
@@ -49,7 +52,7 @@ class LaunchModel(PlannedForm):
         self.models.filter_changed.connect(self._on_filter_changed)
         self.presets.detail_changed.connect(self._on_presets)
         state.servers_changed.connect(self._on_servers)
-        state.engines_changed.connect(self.changed)
+        state.engines_changed.connect(self._on_engines)
         state.jobs_changed.connect(self.changed)
         session.connection.changed.connect(self._on_link)
         actions.changed.connect(self.changed)
@@ -181,10 +184,43 @@ class LaunchModel(PlannedForm):
         self._plan_soon()
 
     def _on_engine_settled(self) -> None:
-        # What an engine holds, or held, is taken or free from now on, and so may its name be.
+        # What an engine holds, or held, is taken or free from now on.
         if self._shown:
             self.fit.refresh()
-            self._plan_soon()
+
+    def _on_engines(self) -> None:
+        """Plan again when other engines are there, or leave: room and names are others."""
+        state = self.session.state
+        if state.holders != self._holders:
+            self._holders = state.holders
+            there = still_there(self.form.instead_of, state.live)
+            if there != self.form.instead_of:
+                self.set_form(replace(self.form, instead_of=there))
+            else:
+                self._plan_soon()
+        self.changed.emit()
+
+    # The place among the engines that run.
+
+    def places(self) -> tuple[Place, ...]:
+        """Return the places to choose from."""
+        return places(self.session.state.live, self.form.instead_of, self.plan)
+
+    @property
+    def place(self) -> str:
+        """The key of the place that is chosen."""
+        return key_of(self.form.instead_of)
+
+    def room(self) -> Room:
+        """Return the plan's words on room."""
+        return room(self.plan, self.fit.report if not self.fit.waiting else None)
+
+    def apply_remedy(self, remedy: Remedy) -> None:
+        """Take another place, or another name."""
+        if remedy.name:
+            self.set_form(replace(self.form, name=remedy.name))
+        else:
+            self.set_form(replace(self.form, instead_of=remedy.instead_of))
 
     def _on_outdated(self, part: str) -> None:
         # What patches and settings say is part of the plan.
@@ -310,10 +346,16 @@ class LaunchModel(PlannedForm):
     # The start.
 
     @property
+    def starts_already(self) -> bool:
+        """True while an engine under this plan's name starts: to start it again would end that."""
+        name = self.plan.name if self.plan is not None else ""
+        return any(e.name == name and e.state in STARTING_STATES for e in self.session.state.live)
+
+    @property
     def can_start(self) -> bool:
         """True when the plan can be started now."""
         ready = self.plan is not None and self.plan.startable and self.subject is not None
-        busy = self.actions.pending("start") or self.watch.starting is not None
+        busy = self.actions.pending("start") or self.starts_already
         return (
             ready and not self._old and not self.form_error and self.session.connection.connected and not busy
         )

@@ -84,6 +84,8 @@ def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | Non
         question["server"] = form.server
     elif plan is not None and plan.server in (ServerChoice.BUILT, ServerChoice.PREBUILT):
         question["server"] = plan.server
+    if form.instead_of is not None:
+        question["instead_of"] = form.instead_of
     return FitRequest.model_validate(question)
 
 

@@ -14,7 +14,7 @@ _ANSWERS = (EngineState.READY, EngineState.BUSY)
 
 
 class StartWatch(QObject):
-    """Follows the engine that runs, and the one that was last started while Launch was looked at.
+    """Follows the engine that was last started while Launch was looked at, and the chosen one.
 
     Signals:
         settled: an engine is ready to answer, or ended: what it holds of the memory is another from now on
@@ -50,9 +50,11 @@ class StartWatch(QObject):
 
     @property
     def starting(self) -> Engine | None:
-        """The engine that is being started."""
-        engine = self._state.running
-        return engine if engine is not None and engine.state in STARTING_STATES else None
+        """The engine that is being started: the one that was started here, or else the chosen one."""
+        for engine in (self._state.engines.get(self._started), self._state.running):
+            if engine is not None and engine.state in STARTING_STATES:
+                return engine
+        return None
 
     def stages(self, now: float) -> tuple[StageRow, ...]:
         """The stages of the start under way."""

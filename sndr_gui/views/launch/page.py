@@ -23,6 +23,7 @@ from sndr_gui.views.fit.notes import AdviceCard, ChangesCard, SpeedCard
 from sndr_gui.views.launch.form import FormCard, ModelHead
 from sndr_gui.views.launch.machine_strip import MachineStrip
 from sndr_gui.views.launch.memory import MemoryCard
+from sndr_gui.views.launch.placement import PlacementCard
 from sndr_gui.views.launch.plan import PlanCard
 from sndr_gui.views.launch.preset_card import PresetFacts, PresetHead
 from sndr_gui.views.launch.preset_list import PresetList
@@ -84,6 +85,7 @@ class LaunchView(Page):
         self.preset = PresetHead(model, self.fit_requested.emit, self.edit_requested.emit)
         self.about = ModelHead(model)
         self.outcome = OutcomeCard(model, open_chat, open_log)
+        self.placement = PlacementCard(model)
         self.install = InstallCard(model.installations)
         self.sizes = MemoryCard(model)
         fixes = LaunchFixes(model)
@@ -166,6 +168,7 @@ class LaunchView(Page):
             self.preset,
             self.about,
             self.install,
+            self.placement,
             self.sizes,
             self.changes,
             self.advice,
@@ -301,6 +304,7 @@ class LaunchView(Page):
         self.plan.refresh()
 
     def _on_fit(self) -> None:
+        self.placement.refresh()
         fit, row = self.model.fit, self.model.presets.row
         report = fit.report
         verdict = row.verdict if row is not None and self.model.list is ListKind.PRESETS else None
@@ -322,6 +326,7 @@ class LaunchView(Page):
             self.install.show_missing(self.model.missing)
             self.preset.refresh()
             self.plan.refresh_age()
+            self.placement.refresh()
             self.start.refresh()
             self.outcome.refresh()
             counting = self.model.watch.starting is not None

@@ -7,6 +7,7 @@ from PySide6.QtWidgets import QSizePolicy, QWidget
 
 from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
+from sndr_gui.kit.formats import listed
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
@@ -43,7 +44,7 @@ class StartBar(Card):
         engine = model.watch.starting
         sending = model.actions.starting
         age = f" {formats.duration(time.time() - engine.created_at)}" if engine else ""
-        self.start.setText(f"Starting…{age}" if engine or sending else "Start")
+        self.start.setText(f"Starting…{age}" if model.starts_already or sending else "Start")
         self.start.setEnabled(model.can_start)
         self.start.setToolTip(
             plain_tooltip(f"Start this plan  (Ctrl+Return)\n{model.equivalent_command}".strip())
@@ -63,7 +64,8 @@ class StartBar(Card):
         if model.watch.starting is not None:
             stages = model.watch.stages(time.time())
             step = f": {stages[-1].name}" if stages else ""
-            return f"Starting {model.watch.starting.name}{step}.", "accent"
+            queued = "" if model.starts_already else "  Another start takes its turn after it."
+            return f"Starting {model.watch.starting.name}{step}.{queued}", "accent"
         if model.subject is None:
             return "Select a preset or a model first.", "muted"
         if model.form_error:
@@ -78,9 +80,9 @@ class StartBar(Card):
         if not model.plan.startable:
             return "An error above blocks the start.", "bad"
         if ended := [one.name for one in model.plan.instead_of]:
-            return f"Replaces {', '.join(ended)}, which is running.", "warn"
+            return f"Ends {listed(ended)} first.", "warn"
         if beside := [one.name for one in model.plan.beside]:
-            return f"Runs beside {', '.join(beside)}.", "muted"
+            return f"Runs beside {listed(beside)}.", "muted"
         return "Ready to start.", "muted"
 
 

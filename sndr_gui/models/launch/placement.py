@@ -1,0 +1,151 @@
+"""The place of a start: beside the engines that run, or instead of some; and the room that this leaves."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from engine_host.protocol.base import Severity
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.fit import FitReport, Verdict
+from engine_host.protocol.plans import ALL_ENGINES, Finding, LaunchPlan
+from sndr_gui.kit import formats
+from sndr_gui.kit.formats import listed
+
+Ended = tuple[str, ...] | None
+"""Public names of the engines that a start ends first; None for those with its own name."""
+
+_NO_ROOM, _NAME_TAKEN = "no_room_beside", "name_taken"
+
+
+@dataclass(frozen=True)
+class Place:
+    """One place to choose: its label, its key among the others, and the engines that it ends."""
+
+    label: str
+    instead_of: Ended
+
+    @property
+    def key(self) -> str:
+        """The key in a list of choices."""
+        return key_of(self.instead_of)
+
+
+@dataclass(frozen=True)
+class Remedy:
+    """One click that makes a start possible: another place, or another name."""
+
+    label: str
+    instead_of: Ended = None
+    name: str = ""
+
+
+@dataclass(frozen=True)
+class Room:
+    """The plan's words on room, their tone, and what helps."""
+
+    sentence: str
+    tone: str = "muted"
+    remedies: tuple[Remedy, ...] = ()
+
+
+def key_of(instead_of: Ended) -> str:
+    """Return the key of a place."""
+    return "" if instead_of is None else json.dumps(instead_of)
+
+
+def places(live: Sequence[Engine], chosen: Ended, plan: LaunchPlan | None) -> tuple[Place, ...]:
+    """Return the places to choose from; none while nothing runs."""
+    if not live:
+        return ()
+    names = list(dict.fromkeys(engine.name for engine in live))
+    found = [Place(_automatic(chosen, plan), None), Place("Beside what runs", ())]
+    found += [Place(f"Instead of {formats.shortened(name)}", (name,)) for name in names]
+    if len(names) > 1:
+        found.append(Place("Instead of all", (ALL_ENGINES,)))
+    if chosen is not None and chosen not in [place.instead_of for place in found]:
+        found.append(Place(f"Instead of {listed(chosen)}", chosen))
+    return tuple(found)
+
+
+def still_there(chosen: Ended, live: Sequence[Engine]) -> Ended:
+    """Return a choice without the engines that ended meanwhile."""
+    if not chosen or ALL_ENGINES in chosen:
+        return chosen if live else None
+    names = {engine.name for engine in live}
+    return tuple(name for name in chosen if name in names) or None
+
+
+def room(plan: LaunchPlan | None, report: FitReport | None) -> Room:
+    """Return what the plan says on room beside what goes on, and what it ends first."""
+    if plan is None:
+        return Room("")
+    for finding in plan.findings:
+        if finding.id == _NO_ROOM and finding.severity is Severity.ERROR:
+            return _no_room(finding)
+        if finding.id == _NAME_TAKEN and finding.severity is Severity.ERROR:
+            return _name_taken(finding)
+    beside, ended = [one.name for one in plan.beside], [one.name for one in plan.instead_of]
+    left, tone = _left(plan, report)
+    if beside and tone == "warn":
+        return Room(f"May not fit beside {listed(beside)}: {left}.", "warn")
+    parts = [f"ends {listed(ended)} first"] if ended else []
+    parts += (
+        [f"fits beside {listed(beside)}" if plan.startable else f"beside {listed(beside)}"] if beside else []
+    )
+    said = ", ".join([*parts, left] if left and parts else parts)
+    return Room(f"{said[:1].upper()}{said[1:]}." if said else "", "warn" if ended else "muted")
+
+
+def _automatic(chosen: Ended, plan: LaunchPlan | None) -> str:
+    if chosen is not None or plan is None:
+        return "Automatic"
+    ended = [one.name for one in plan.instead_of]
+    return f"Automatic: instead of {listed(ended)}" if ended else "Automatic: beside what runs"
+
+
+def _left(plan: LaunchPlan, report: FitReport | None) -> tuple[str, str]:
+    """Return the memory that is left on the fullest device, where it was computed for this place."""
+    if (
+        report is None
+        or not report.devices
+        or {one.id for one in report.beside} != {one.id for one in plan.beside}
+    ):
+        return "", ""
+    if report.verdict is Verdict.DOES_NOT_FIT:
+        missing = max(device.needed - device.room for device in report.devices)
+        return f"{formats.size(missing)} are missing (estimated)", "warn"
+    left = min(device.free_after for device in report.devices)
+    return f"{formats.size(left)} left (estimated)", "muted"
+
+
+def _names(evidence: dict[str, Any], name: str) -> tuple[str, ...]:
+    found = evidence.get(name)
+    return tuple(str(one) for one in found) if isinstance(found, list | tuple) else ()
+
+
+def _no_room(finding: Finding) -> Room:
+    told = dict(finding.evidence)
+    missing, beside, ended = told.get("missing"), _names(told, "beside"), _names(told, "instead_of")
+    if not isinstance(missing, int) or not ended:
+        return Room(finding.message, "bad")
+    where = f" in {told.get('device')}" if told.get("device") else ""
+    said = f"Misses {formats.size(missing)}{where} beside {listed(beside)} (estimated)"
+    remedies = [Remedy(f"Instead of {listed(ended, 2)}", ended)]
+    if set(ended) != set(beside):
+        remedies.append(Remedy("Instead of all", (ALL_ENGINES,)))
+    return Room(f"{said}; instead of {listed(ended)} it fits.", "bad", tuple(remedies))
+
+
+def _name_taken(finding: Finding) -> Room:
+    told = dict(finding.evidence)
+    name, free = told.get("name"), told.get("free")
+    if not isinstance(name, str) or not isinstance(free, str):
+        return Room(finding.message, "bad")
+    remedies = (
+        Remedy(f"Start as {formats.shortened(free)}", name=free),
+        Remedy(f"Instead of {formats.shortened(name)}", (name,)),
+    )
+    return Room(f"{formats.shortened(name)} runs already under this name.", "bad", remedies)

@@ -1,0 +1,113 @@
+"""The place of a start among the engines that run, with the plan's words on room and the clicks that help."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from PySide6.QtGui import QResizeEvent
+from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
+
+from sndr_gui.models.launch.page import LaunchModel
+from sndr_gui.models.launch.placement import Remedy
+from sndr_gui.views.widgets.buttons import Button, button
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.fields import ChoiceBox
+from sndr_gui.views.widgets.flow import Flow
+from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.layout import column
+
+_ROOMY = 400
+
+
+class PlacementCard(Card):
+    """The choice of the place and of the public name; hidden while nothing else runs."""
+
+    def __init__(self, model: LaunchModel) -> None:
+        super().__init__()
+        self._model = model
+        self._filling = False
+        self.box = ChoiceBox("Place among the engines that run")
+        self.box.setToolTip(
+            "Beside the engines that run, or instead of some\nsndr run MODEL --instead-of NAME"
+        )
+        self.box.currentIndexChanged.connect(self._on_chosen)
+        self.name = QLineEdit()
+        self.name.setAccessibleName("Public name")
+        self.name.setToolTip("The name by which clients ask for it\nsndr run MODEL --name NAME")
+        self.name.textEdited.connect(self._on_named)
+        self.sentence = text("", wrap=True)
+        self.remedies: list[Button] = []
+        self._known: tuple[Remedy, ...] = ()
+        self._flow = Flow()
+        place, name = text("Placement", "muted"), text("Public name", "muted")
+        place.setBuddy(self.box)
+        name.setBuddy(self.name)
+        self._fields = QGridLayout()
+        self._fields.setHorizontalSpacing(12)
+        self._fields.setVerticalSpacing(10)
+        self._cells = (QWidget(), QWidget())
+        self._cells[0].setLayout(column(place, self.box, spacing=4))
+        self._cells[1].setLayout(column(name, self.name, spacing=4))
+        self._columns = 0
+        self._arrange()
+        self.body.addLayout(self._fields)
+        self.body.addWidget(self.sentence)
+        self.body.addWidget(self._flow)
+
+    def resizeEvent(self, event: QResizeEvent) -> None:
+        super().resizeEvent(event)
+        self._arrange()
+
+    def _arrange(self) -> None:
+        """Put the fields beside each other, or one below the other where there is little room."""
+        columns = 2 if self.width() >= _ROOMY else 1
+        if columns == self._columns:
+            return
+        self._columns = columns
+        for number, cell in enumerate(self._cells):
+            self._fields.addWidget(cell, number // columns, number % columns)
+            self._fields.setColumnStretch(number, 1 if number < columns else 0)
+
+    def refresh(self) -> None:
+        """Show the places of now, and what the plan says of the chosen one."""
+        model, form = self._model, self._model.form
+        places = model.places()
+        self.setVisible(bool(places) and model.subject is not None)
+        self._filling = True
+        self.box.fill([(place.label, place.key) for place in places], model.place)
+        if not self.name.hasFocus() or not self.name.text():
+            self.name.setText(form.name)
+        self.name.setPlaceholderText(model.plan.name if model.plan is not None else "Automatic")
+        self._filling = False
+        room = model.room()
+        set_text(self.sentence, room.sentence)
+        set_tone(self.sentence, room.tone)
+        self.sentence.setVisible(bool(room.sentence))
+        self._show_remedies(room.remedies)
+
+    def _show_remedies(self, remedies: tuple[Remedy, ...]) -> None:
+        self._flow.setVisible(bool(remedies))
+        if remedies == self._known:
+            return
+        self._known = remedies
+        self._flow.clear()
+        self.remedies = []
+        for remedy in remedies:
+            made = button(remedy.label, self._on_remedy, hint=f"{remedy.label}: plan it so")
+            self.remedies.append(made)
+            self._flow.add(made)
+
+    def _on_remedy(self) -> None:
+        made = self.sender()
+        if isinstance(made, Button) and made in self.remedies:
+            self._model.apply_remedy(self._known[self.remedies.index(made)])
+
+    def _on_chosen(self, number: int) -> None:
+        places = self._model.places()
+        if not self._filling and 0 <= number < len(places):
+            form = self._model.form
+            self._model.set_form(replace(form, instead_of=places[number].instead_of))
+
+    def _on_named(self, content: str) -> None:
+        if not self._filling:
+            self._model.set_form(replace(self._model.form, name=content.strip()))
