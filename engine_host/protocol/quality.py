@@ -25,7 +25,7 @@ class MeasureQuality(Command):
     kv: tuple[str, ...] = Field((), max_length=16, description="q8_0, fp8, turboquant_k8v4+all-layers …")
     text: str | None = Field(None, description="a file in UTF-8; the bundled text when absent")
     positions: int = Field(1024, ge=16, le=1 << 20, description="tokens whose prediction is compared")
-    context: int = Field(1024, ge=64, le=1 << 20, description="tokens of a window; its second half counts")
+    context: int = Field(1024, ge=128, le=1 << 20, description="tokens of a window; its second half counts")
     top: int = Field(64, ge=2, le=1000, description="most likely tokens that are compared one by one")
     chunk: int = Field(128, ge=16, le=1 << 16, description="tokens of a chunk of a prompt, vLLM")
     answers: int = Field(8, ge=0, le=1000, description="greedy answers that are compared")
