@@ -106,13 +106,17 @@ def _change(out: Output, name: str, value: Any) -> Exit | None:
         # Not loaded first: a file that holds a wrong value is what somebody may want to mend.
         from engine_host.operations.setting_checks import (  # Reads the patches' catalogue.
             check_endpoint,
+            check_tls,
             doubts,
         )
 
         file = SettingsFile(folders.settings)
         check_endpoint({name: value}, file.current.endpoint.host, None)
+        if name.startswith("endpoint.tls_"):
+            file.load()
+            check_tls({name: value}, file.current.endpoint)
         file.change({name: value})
-        page = _page(file, doubts({name: value}, folders.config / "patches"))
+        page = _page(file, doubts({name: value}, folders.config / "patches", file.current.endpoint))
     now = next((entry for entry in page.settings if entry.name == name), None)
     if now is None:
         if _written(folders.settings) == before:

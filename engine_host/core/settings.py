@@ -31,6 +31,9 @@ class EndpointSettings(_Group):
     port: int = Field(8020, ge=1, le=65535)
     allowed_hosts: tuple[str, ...] = ()
     queue_limit: int = Field(64, ge=0, le=10_000)
+    path: str = Field("", max_length=200, pattern=r"^(/[A-Za-z0-9._~-]+)*$")
+    tls_certificate: str | None = Field(None, min_length=1)
+    tls_key: str | None = Field(None, min_length=1)
 
 
 class ModelSettings(_Group):

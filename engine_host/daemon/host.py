@@ -91,6 +91,7 @@ from engine_host.telemetry.machine import (
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
+_OF_THE_ADDRESS = {"endpoint.host", "endpoint.port", "endpoint.tls_certificate", "endpoint.tls_key"}
 _SERVING = {EngineState.READY, EngineState.BUSY}
 
 
@@ -161,6 +162,7 @@ class Host:
             allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
             limits=Limits(queue=endpoint.queue_limit),
             on_activity=self.engines.activity,
+            base_path=lambda: self._settings.current.endpoint.path,
         )
         self._machine = MachineMonitor()
         self._gpus = Gpus()
@@ -487,6 +489,6 @@ class Host:
             self.gateway.set_queue_limit(self._settings.current.endpoint.queue_limit)
         if "host.log_level" in names:
             logging.getLogger().setLevel(self._settings.current.host.log_level.upper())
-        if {"endpoint.host", "endpoint.port"} & set(names):
+        if _OF_THE_ADDRESS & set(names):
             self._keys.replace(KeyFile(self._folders.config).read())
             await self.endpoint.move()

@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import ssl
 from collections.abc import Iterator
 
 import uvicorn
@@ -28,22 +29,25 @@ class HttpServer:
         *,
         name: str,
         protocol: type[BoundedProtocol] = BoundedProtocol,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
         self._listener = listener
-        self._server = _Server(
-            uvicorn.Config(
-                app,
-                http=protocol,
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                access_log=False,
-                server_header=False,
-                proxy_headers=False,
-                timeout_graceful_shutdown=2,
-                timeout_keep_alive=75,
-            )
+        config = uvicorn.Config(
+            app,
+            http=protocol,
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            proxy_headers=False,
+            timeout_graceful_shutdown=2,
+            timeout_keep_alive=75,
         )
+        config.load()
+        # uvicorn would read the files itself, with errors that name neither of them.
+        config.ssl = tls
+        self._server = _Server(config)
         self._task = asyncio.create_task(self._server.serve(sockets=[listener]), name=name)
 
     async def started(self) -> None:

@@ -15,6 +15,7 @@ from engine_host.daemon.descriptors import for_clients, raise_limit
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway.access.binding import Bound, bind_endpoint, url_host
+from engine_host.gateway.access.tls import tls_context
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.events import EventBase, FindingEvent, HostStateEvent
 from engine_host.protocol.host import Endpoint, Reach
@@ -52,11 +53,17 @@ class PublicEndpoint:
         settings = self._wanted()
         self._wanted_port = port or settings.port
         findings: list[Finding] = []
+        self._tls = None
         try:
+            self._tls = tls_context(settings.tls_certificate, settings.tls_key)
             bound = bind_endpoint(host or settings.host, self._wanted_port, has_keys=self._keys.needed)
         except HostError as error:
-            if host is not None or error.reason is not Reason.SETTING_INVALID or settings.host == _SAFE:
+            tls_is_wrong = self._tls is None and settings.tls_key is not None
+            gives_way = tls_is_wrong or settings.host != _SAFE
+            if host is not None or error.reason is not Reason.SETTING_INVALID or not gives_way:
                 raise
+            # Never in the open where it was to be encrypted: this machine alone.
+            self._tls = None
             bound = bind_endpoint(_SAFE, self._wanted_port)
             findings.append(_gave_way(error))
         if bound.finding:
@@ -70,7 +77,9 @@ class PublicEndpoint:
     async def serve(self, app: ASGIApp) -> None:
         """Answer on the address that was taken."""
         self._app = app
-        self._server = HttpServer(app, self._bound.socket, name="endpoint", protocol=self._protocol)
+        self._server = HttpServer(
+            app, self._bound.socket, name="endpoint", protocol=self._protocol, tls=self._tls
+        )
         await self._server.started()
         self._publish(HostStateEvent(state="serving", endpoint=self.describe()))
 
@@ -90,9 +99,11 @@ class PublicEndpoint:
     def describe(self) -> Endpoint:
         """Tell where editors connect, and who can reach it."""
         host = self._bound.host
+        scheme = "http" if self._tls is None else "https"
+        rest = f"{self._bound.port}{self._wanted().path}/v1"
         return Endpoint(
-            url=f"http://{url_host(address_from_network(host))}:{self._bound.port}/v1",
-            local_url=f"http://{url_host(address_from_here(host))}:{self._bound.port}/v1",
+            url=f"{scheme}://{url_host(address_from_network(host))}:{rest}",
+            local_url=f"{scheme}://{url_host(address_from_here(host))}:{rest}",
             host=self._bound.host,
             port=self._bound.port,
             wanted_port=self._wanted_port,

@@ -64,9 +64,10 @@ class Limits:
 class Gateway:
     """The endpoint over the engines of a directory.
 
-    `publish` takes every event; `keys` and `allowed_hosts` are asked at each request, so a change of the
-    settings holds at once. `app` is for the network, `trusted_app` for the control socket, which has its own
-    token and no `Host` worth checking. Lives on one event loop.
+    `publish` takes every event; `keys`, `allowed_hosts` and `base_path`, below which a proxy shows the
+    endpoint, are asked at each request, so a change of the settings holds at once. `app` is for the network,
+    `trusted_app` for the control socket, which has its own token and no `Host` worth checking. Lives on one
+    event loop.
     """
 
     def __init__(
@@ -77,6 +78,7 @@ class Gateway:
         allowed_hosts: Callable[[], frozenset[str]] = frozenset,
         limits: Limits | None = None,
         on_activity: ActivityHook | None = None,
+        base_path: Callable[[], str] = str,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
@@ -91,8 +93,8 @@ class Gateway:
         self._asking = asyncio.Semaphore(_QUESTIONS_AT_ONCE)
         self._none_left = asyncio.Event()
         self._none_left.set()
-        self.app: ASGIApp = _App(self._serve, trusted=False)
-        self.trusted_app: ASGIApp = _App(self._serve, trusted=True)
+        self.app: ASGIApp = _App(self._serve, trusted=False, base_path=base_path)
+        self.trusted_app: ASGIApp = _App(self._serve, trusted=True, base_path=str)
         self._publish = publish
         self.request_log = RequestLog(self._count, self._admission.active, self._admission.waiting)
 
@@ -309,12 +311,21 @@ class _App:
     """An ASGI application object; uvicorn takes a bound method for something older."""
 
     def __init__(
-        self, serve: Callable[[Scope, Receive, Send, bool], Awaitable[None]], *, trusted: bool
+        self,
+        serve: Callable[[Scope, Receive, Send, bool], Awaitable[None]],
+        *,
+        trusted: bool,
+        base_path: Callable[[], str],
     ) -> None:
         self._serve = serve
         self._trusted = trusted
+        self._base_path = base_path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        # Proxies pass a path on as it is, or without the part that led to them; both are answered.
+        base = self._base_path()
+        if base and scope["type"] == "http" and f"{scope['path']}/".startswith(f"{base}/"):
+            scope = {**scope, "path": scope["path"].removeprefix(base) or "/"}
         await self._serve(scope, receive, send, self._trusted)
 
 

@@ -9,6 +9,8 @@ from engine_host.core.addresses import check_own
 from engine_host.core.errors import HostError
 from engine_host.core.findings.table import finding
 from engine_host.core.outside import files
+from engine_host.core.settings import EndpointSettings
+from engine_host.gateway.access.tls import tls_context
 from engine_host.overlay.patch_catalog import BUILT_IN, PatchCatalog
 from engine_host.protocol.plans import Finding
 
@@ -46,16 +48,37 @@ def _check(name: str, value: object, host: str, port: int) -> None:
         ) from error
 
 
-def doubts(values: Mapping[str, Any], own_patches: Path) -> tuple[Finding, ...]:
+def check_tls(values: Mapping[str, Any], now: EndpointSettings) -> None:
+    """Refuse files that no certificate and its key are. Raises HostError(setting_invalid)."""
+    named = {"certificate": now.tls_certificate, "key": now.tls_key}
+    for part in named:
+        if (name := f"endpoint.tls_{part}") in values:
+            value = values[name]
+            named[part] = value if isinstance(value, str) and value else None
+    try:
+        tls_context(named["certificate"], named["key"])
+    except HostError as error:
+        problem = error.problem
+        message = f"{problem.message} Nothing was changed."
+        raise HostError.from_problem(problem.model_copy(update={"message": message})) from error
+
+
+def doubts(
+    values: Mapping[str, Any], own_patches: Path, now: EndpointSettings | None = None
+) -> tuple[Finding, ...]:
     """Return what was set and means nothing now: folders that do not exist, patches that nobody knows.
 
-    Neither is refused: a disk may be away for the moment, and a patch may come with an update.
+    None is refused: a disk may be away for the moment, and a patch may come with an update.
     """
     found = [
         _doubt("models.folders", name, f"There is no folder {name}; nothing is found there.")
         for name in _texts(values.get("models.folders"))
         if not os.path.isdir(files.expanded(name))
     ]
+    parts = ("endpoint.tls_certificate", "endpoint.tls_key")
+    if now is not None and any(values.get(name) for name in parts):
+        missing = [name for name in parts if not getattr(now, name.removeprefix("endpoint."))]
+        found += [_doubt(name, "", f"TLS begins when {name} is set too.") for name in missing]
     names = {key: listed for key in ("patches.off", "patches.on") if (listed := _texts(values.get(key)))}
     if names:
         catalogue = PatchCatalog.load((BUILT_IN, own_patches))

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from engine_host.core.event_log import EventLog
 from engine_host.core.settings import SettingsFile
 from engine_host.operations.performs import performs
-from engine_host.operations.setting_checks import check_endpoint, doubts
+from engine_host.operations.setting_checks import check_endpoint, check_tls, doubts
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import Finding
@@ -44,11 +44,15 @@ class SettingOperations:
             now = self._endpoint()
             # A name may have to be looked up in the network.
             await asyncio.to_thread(check_endpoint, asked.values, now.host, now.port)
+        if {"endpoint.tls_certificate", "endpoint.tls_key"} & set(asked.values):
+            await asyncio.to_thread(check_tls, asked.values, self._settings.current.endpoint)
         changed = self._settings.change(asked.values)
         if changed:
             await self._changed(changed)
         own_patches = self._settings.path.parent / "patches"
-        return self._page(await asyncio.to_thread(doubts, asked.values, own_patches))
+        return self._page(
+            await asyncio.to_thread(doubts, asked.values, own_patches, self._settings.current.endpoint)
+        )
 
     def _page(self, warnings: tuple[Finding, ...] = ()) -> SettingPage:
         return SettingPage(

@@ -284,6 +284,10 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
     url = host.endpoint.local_url or host.endpoint.url
     if url is None:
         return None
+    if url.startswith("https:"):
+        # Its certificate is for the name by which others know this machine.
+        out.note(f"\nAsk it with: sndr chat {_QUESTION!r}")
+        return None
     out.note(f"\n> {_QUESTION}")
     show = None if out.as_json else lambda text: echo(text, nl=False)
     key = client.call(ops.OWN_KEY).key if host.endpoint.key_required else None

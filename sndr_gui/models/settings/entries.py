@@ -37,6 +37,27 @@ ENTRIES = (
         "number",
     ),
     Entry(
+        "endpoint.path",
+        "Endpoint",
+        "Path",
+        "Where a proxy shows the endpoint, such as /llm; empty without one.",
+        "text",
+    ),
+    Entry(
+        "endpoint.tls_certificate",
+        "Endpoint",
+        "TLS certificate",
+        "A PEM file with the certificate and its chain; with the key the endpoint speaks https.",
+        "text",
+    ),
+    Entry(
+        "endpoint.tls_key",
+        "Endpoint",
+        "TLS key",
+        "The PEM file with the certificate's key, which nobody else may read.",
+        "text",
+    ),
+    Entry(
         "models.folders",
         "Models",
         "Model folders",

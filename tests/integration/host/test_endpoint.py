@@ -3,6 +3,7 @@
 import json
 import socket
 from collections.abc import Callable
+from pathlib import Path
 
 import httpx
 import pytest
@@ -13,6 +14,7 @@ from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Reach
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.settings import SettingsChange
+from tests import certificates
 from tests.integration.host.conftest import RunningHost, free_port
 
 
@@ -95,3 +97,43 @@ def test_on_the_network_the_address_that_is_shown_answers_and_so_does_the_one_fr
         assert httpx.get(models, headers={"x-api-key": "key-a"}, trust_env=False).status_code == 200
     foreign = {"x-api-key": "key-a", "host": "evil.example"}
     assert httpx.get(f"{endpoint.url}/models", headers=foreign, trust_env=False).status_code == 403
+
+
+def test_it_speaks_tls_when_both_files_are_named_and_below_a_path(host: RunningHost, home: Path) -> None:
+    certificate, key = certificates.write(home)
+    port = free_port()
+    for values in (
+        {"endpoint.port": port, "endpoint.tls_certificate": certificate},
+        {"endpoint.tls_key": key},
+        {"endpoint.path": "/llm"},
+    ):
+        host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values=values))
+    url = host.client.call(ops.HOST).endpoint.local_url
+    assert url == f"https://127.0.0.1:{port}/llm/v1"
+    trusted = certificates.trusting()
+    assert httpx.get(f"{url}/models", verify=trusted, trust_env=False).json()["data"] == []
+    plain = f"https://127.0.0.1:{port}/health"
+    assert httpx.get(plain, verify=trusted, trust_env=False).status_code == 200
+    host.client.call(ops.CHANGE_SETTINGS, SettingsChange(values={"endpoint.tls_key": None}))
+    assert health(port) == 200
+
+
+def test_a_certificate_that_is_gone_keeps_no_host_from_starting(
+    new_host: Callable[..., RunningHost], home: Path
+) -> None:
+    with_a_key()
+    certificate, key = certificates.write(home)
+    settings = Folders.resolve().settings
+    settings.write_text(
+        f'[endpoint]\nhost = "0.0.0.0"\ntls_certificate = "{certificate}"\ntls_key = "{key}.gone"\n',
+        encoding="utf-8",
+    )
+
+    host = new_host().connect()
+
+    endpoint = host.client.call(ops.HOST).endpoint
+    assert endpoint.reach is Reach.THIS_MACHINE, "never in the open what was to be encrypted"
+    assert endpoint.url is not None
+    assert endpoint.url.startswith("http:")
+    (finding,) = json.loads(host.first_line)["findings"]
+    assert "key.pem.gone" in finding["message"]

@@ -69,3 +69,20 @@ def test_a_query_that_nobody_knows_changes_nothing(world: Any) -> None:
 
 def test_a_row_that_ends_in_a_name_needs_one(world: Any) -> None:
     assert code_of(ask(world, "GET", "/v1/models/")) == (404, "unknown_route")
+
+
+@pytest.mark.parametrize(
+    ("path", "status"),
+    [
+        ("/llm/v1/models", 200),
+        ("/v1/models", 200),
+        ("/llm", 404),
+        ("/llmv1/models", 404),
+        ("/llm/llm/v1/models", 404),
+    ],
+)
+def test_below_a_path_of_a_proxy(world: Any, path: str, status: int) -> None:
+    def below(served: Any) -> None:
+        served.gateway.app._base_path = lambda: "/llm"
+
+    assert ask(world, "GET", path, below).status_code == status
