@@ -31,6 +31,7 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
         fill_in_the_middle=model.info.fim if model else None,
         fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
+        fim_ids=model.info.fim_ids if model and isinstance(model.info, GgufInfo) else (),
         native_infill=not of_vllm,
         usage_on_request=of_vllm,
         # llama.cpp sees by a second file.

@@ -16,7 +16,8 @@ class Target:
     and `url` (`http://host:port`) is set. `context` is what one request may use, in tokens; `created_at` in
     seconds since the epoch; `size` in bytes. None is "not known" and is left out of `/v1/models`.
     `native_infill`: the engine has llama.cpp's `/infill`; else a middle is asked for with `fim_tokens`, the
-    model's own for prefix, suffix and middle. `usage_on_request`: a stream ends with figures only when the
+    model's own for prefix, suffix and middle; `fim_ids` are the numbers of the same, after that of the token
+    which begins a text where one belongs there. `usage_on_request`: a stream ends with figures only when the
     request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
     `images`: a message may hold pictures.
     """
@@ -40,6 +41,7 @@ class Target:
     key: str | None = None
     native_infill: bool = True
     fim_tokens: tuple[str, str, str] | None = None
+    fim_ids: tuple[int, ...] = ()
     usage_on_request: bool = False
     tokens_only: bool = False
     images: bool = False

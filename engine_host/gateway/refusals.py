@@ -7,12 +7,15 @@ from typing import Any
 
 from engine_host.core import sse
 from engine_host.core.outside import json_text
+from engine_host.engines.llamacpp.command import MAX_EMBEDDING_BATCH
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 
 _PATIENCE = 5.0
 _UNREAD = {400, 500}
+_MOST_COUNTED = 3
+"""Texts of a request that are counted, the longest ones."""
 _TEXTS = {"text", "content", "system", "thinking"}
 _ERROR_FRAME = re.compile(rb'(?:event: ?error\n)?data: ?(\{(?:"type": ?"error", ?)?"error": ?.*)', re.DOTALL)
 
@@ -31,6 +34,8 @@ async def refusal(
     if status == 500 and reader is not None:
         read, _ = await _ask(target, "POST", reader, body)
         return faults.unreadable(fault) if read in _UNREAD else fault
+    if status == 500 and target.embeddings and target.native_infill:
+        return await _too_long_to_embed(target, body, fault)
     if status >= 500 and target.usage_on_request and await is_dead(target):
         return faults.engine_ended(target.name, stopped=False, message=fault.message)
     # llama.cpp says itself what was too long.
@@ -61,6 +66,31 @@ async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.End
         if await is_dead(target):
             return frame, faults.engine_ended(target.name, stopped=False, message=fault.message)
     return None
+
+
+async def _too_long_to_embed(
+    target: Target, body: bytes, fault: faults.EndpointError
+) -> faults.EndpointError:
+    """The same refusal, as one of a text that is too long where one is; llama.cpp takes the blame itself."""
+    most = min(target.context, MAX_EMBEDDING_BATCH)
+    given = json.loads(body).get("input")
+    texts = given if isinstance(given, list) and not all(isinstance(one, int) for one in given) else [given]
+    longest = sorted((one for one in texts if isinstance(one, str | list)), key=len, reverse=True)
+    for text in longest[:_MOST_COUNTED]:
+        tokens = len(text) if isinstance(text, list) else await _count(target, text)
+        if tokens is not None and tokens >= most:
+            return faults.too_long(fault, tokens, most)
+    return fault
+
+
+async def _count(target: Target, text: str) -> int | None:
+    """The number of tokens that llama.cpp makes of a text; None where it does not say."""
+    status, answer = await _ask(target, "POST", "/tokenize", json.dumps({"content": text}).encode())
+    try:
+        tokens = json_text.parse_object(answer).get("tokens") if status == 200 else None
+    except ValueError:
+        tokens = None
+    return len(tokens) if isinstance(tokens, list) else None
 
 
 async def _explained(target: Target, body: bytes, fault: faults.EndpointError) -> faults.EndpointError:

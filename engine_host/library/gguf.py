@@ -66,6 +66,7 @@ class GgufInfo:
     tokenizer: str | None = None
     tokenizer_pre: str | None = None
     fim: bool = False
+    fim_ids: tuple[int, ...] = ()
     embedding_only: bool = False
     pooling: str = ""
     causal: bool = True
@@ -140,6 +141,7 @@ def read_gguf(path: Path) -> GgufInfo:
         tokenizer_pre=_label(header, "tokenizer.ggml.pre"),
         fim="tokenizer.ggml.fim_mid_token_id" in header.values
         or "tokenizer.ggml.middle_token_id" in header.values,
+        fim_ids=_fim_ids(header),
         embedding_only=_embeds_only(header, architecture),
         pooling=_pooling(header, architecture),
         causal=_causal(header, architecture),
@@ -203,6 +205,27 @@ def _count(header: Header, key: str) -> int | None:
     if isinstance(value, tuple):
         value = max((item for item in value if _is_count(item) and item > 0), default=None)
     return int(value) if _is_count(value) else None
+
+
+def _fim_ids(header: Header) -> tuple[int, ...]:
+    """The numbers of the tokens for prefix, suffix and middle, after that for the beginning of a text where
+    one belongs there; empty unless all three are known."""
+    names = (("fim_pre", "prefix"), ("fim_suf", "suffix"), ("fim_mid", "middle"))
+    found = [
+        next(
+            (id_ for one in pair if (id_ := _count(header, f"tokenizer.ggml.{one}_token_id")) is not None),
+            None,
+        )
+        for pair in names
+    ]
+    ids = tuple(number for number in found if number is not None)
+    if len(ids) < len(found):
+        return ()
+    begins = header.values.get("tokenizer.ggml.add_bos_token")
+    # Vocabularies of SentencePiece have one unless they say otherwise.
+    begins = _text(header, "tokenizer.ggml.model") == "llama" if begins is None else begins
+    begin = _count(header, "tokenizer.ggml.bos_token_id")
+    return (begin, *ids) if begins and begin is not None else ids
 
 
 def _is_count(value: object) -> TypeGuard[int]:

@@ -2,7 +2,9 @@
 
 llama.cpp's `/v1/completions` ignores `suffix` without a word, so a client would get a plain continuation and
 take it for a middle. Its `/infill` builds the prompt with the model's own tokens, but answers in llama.cpp's
-form; this module turns it into OpenAI's. vLLM refuses `suffix`: its prompt is put together here.
+form; this module turns it into OpenAI's. That route leaves out log probabilities and cuts both ends to a
+batch, without a word: such a request is a completion whose prompt holds the numbers of those tokens. vLLM
+refuses `suffix`: its prompt is put together here.
 """
 
 import json
@@ -15,6 +17,9 @@ from engine_host.gateway.meter import Figures, figures_of
 from engine_host.gateway.openai.frames import WholeFrames
 
 _DROPPED = {"suffix", "prompt", "model", "stream_options", "best_of", "echo", "n", "user", "logprobs"}
+# Bytes of prefix and suffix that are surely no more tokens than `/infill` keeps of each: three quarters and
+# one quarter of its batch, 2,048 tokens unless it is told otherwise.
+_KEPT = (1_500, 500)
 _FINISH = {"eos": "stop", "word": "stop", "limit": "length"}
 
 
@@ -35,6 +40,23 @@ def prompt_with_tokens(body: dict[str, Any], tokens: tuple[str, str, str]) -> di
         raise faults.invalid(f"With suffix, no text may hold {before}, {after} or {middle}.", param="prompt")
     rest = {name: value for name, value in body.items() if name != "suffix"}
     return {**rest, "prompt": f"{before}{prompt}{after}{body['suffix']}{middle}"}
+
+
+def needs_numbers(body: dict[str, Any]) -> bool:
+    """Return True for a completion with a suffix that `/infill` would cut, or not answer as asked."""
+    texts = (_one_text(body), body["suffix"])
+    is_long = any(len(text.encode()) > most for text, most in zip(texts, _KEPT, strict=True))
+    return is_long or body.get("logprobs") is not None or body.get("n") not in (None, 1)
+
+
+def prompt_with_numbers(body: dict[str, Any], ids: tuple[int, ...]) -> dict[str, Any]:
+    """The plain completion of llama.cpp for one with a suffix: it takes texts and numbers of tokens in turn.
+
+    Raises EndpointError for what cannot be carried.
+    """
+    *before, prefix, suffix, middle = ids
+    prompt = [*before, prefix, _one_text(body), suffix, body["suffix"], middle]
+    return {name: value for name, value in body.items() if name != "suffix"} | {"prompt": prompt}
 
 
 def _one_text(body: dict[str, Any]) -> str:

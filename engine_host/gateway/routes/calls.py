@@ -12,7 +12,15 @@ from engine_host.gateway.chat.request import repaired
 from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.directory import Target
 from engine_host.gateway.openai.completion_logprobs import CompletionLogprobs
-from engine_host.gateway.openai.infill import InfillAnswer, infill_request, prompt_with_tokens, wants_infill
+from engine_host.gateway.openai.dimensions import Shortened, wanted_dimensions
+from engine_host.gateway.openai.infill import (
+    InfillAnswer,
+    infill_request,
+    needs_numbers,
+    prompt_with_numbers,
+    prompt_with_tokens,
+    wants_infill,
+)
 from engine_host.gateway.openai.usage import UsageFilter, asks_for_usage, with_usage
 from engine_host.gateway.passage import Passage, Two
 from engine_host.gateway.routes.rows import Asked
@@ -32,7 +40,8 @@ def embeddings(asked: Asked) -> Call:
             f"sndr run {shlex.quote(asked.target.name)} --set embeddings=true --replace",
             Reason.UNSUPPORTED,
         )
-    return Call(asked.path, asked.raw, False)
+    wanted = wanted_dimensions(asked.body) if asked.target.native_infill else None
+    return Call(asked.path, asked.raw, False, passage=None if wanted is None else Shortened(wanted))
 
 
 def chat(asked: Asked, told: Passage | None = None) -> Call:
@@ -62,6 +71,9 @@ def completion(asked: Asked) -> Call:
     if not target.native_infill and target.fim_tokens is not None:
         whole = prompt_with_tokens(body, target.fim_tokens)
         return _plain(path, json.dumps(whole).encode(), whole, target)
+    if target.fim_ids and needs_numbers(body):
+        whole = prompt_with_numbers(body, target.fim_ids)
+        return _plain(path, json.dumps(whole, ensure_ascii=False).encode(), whole, target)
     answer = InfillAnswer(asked.request_id, target.name, int(time.time()), include_usage=asks_for_usage(body))
     return Call("/infill", infill_request(body), asked.stream, answer)
 

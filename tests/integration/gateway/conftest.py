@@ -17,6 +17,7 @@ from engine_host.engines.llamacpp.servers import ServerProber, prebuilt_command
 from engine_host.engines.llamacpp.temporary_server import TemporaryServer, temporary_server
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
 from engine_host.gateway.upstream import fetch
+from engine_host.library.gguf import read_gguf
 from engine_host.protocol.events import EventBase
 
 CONTEXT = 2048
@@ -83,6 +84,7 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
                 time.time(),
                 socket=server.socket,
                 fill_in_the_middle=True,
+                fim_ids=() if model else read_gguf(random_model()).fim_ids,
                 embeddings=embeddings,
             )
             events: list[EventBase] = []

@@ -100,6 +100,23 @@ def test_a_completion_with_suffix(real: Any, stream: bool) -> None:
     asyncio.run(go())
 
 
+def test_a_long_completion_with_suffix_is_read_whole_and_has_its_log_probabilities(real: Any) -> None:
+    async def go() -> None:
+        async with real(slots=1, context=8192) as served, client(served.url) as ai:
+            asked: Any = {"model": "random", "suffix": "\n    return total\n", "max_tokens": 3}
+            long = await ai.completions.create(prompt="def add(a, b):\n" * 250, extra_body=ENDLESS, **asked)
+            assert long.usage is not None
+            assert long.usage.prompt_tokens > 2048
+            told = await ai.completions.create(prompt="def f(", logprobs=1, extra_body=ENDLESS, **asked)
+            assert told.choices[0].logprobs is not None
+            assert len(told.choices[0].logprobs.tokens or ()) == 3
+            with pytest.raises(openai.BadRequestError) as over:
+                await ai.completions.create(prompt="def add(a, b):\n" * 2000, **asked)
+            assert over.value.code == "context_length_exceeded"
+
+    asyncio.run(go())
+
+
 def test_a_tool_call_in_a_stream(real: Any) -> None:
     async def go() -> None:
         async with real() as served, client(served.url) as ai:
@@ -324,5 +341,14 @@ def test_embeddings_of_an_engine_started_for_them(real: Any) -> None:
             answer = await ai.embeddings.create(model="random", input=["one", "two"], encoding_format="float")
             assert len(answer.data) == 2
             assert len(answer.data[0].embedding) == 256
+            short = await ai.embeddings.create(model="random", input="one", dimensions=8)
+            assert len(short.data[0].embedding) == 8
+            assert sum(number * number for number in short.data[0].embedding) == pytest.approx(1, abs=1e-3)
+            with pytest.raises(openai.BadRequestError) as long:
+                await ai.embeddings.create(model="random", input=["x", "hello " * 3000])
+            assert long.value.code == "context_length_exceeded"
+            with pytest.raises(openai.BadRequestError) as many:
+                await ai.embeddings.create(model="random", input="x", dimensions=1000)
+            assert many.value.param == "dimensions"
 
     asyncio.run(go())

@@ -57,6 +57,8 @@ MODEL: list[Item] = [
     ("tokenizer.ggml.pre", STRING, "qwen2"),
     ("tokenizer.ggml.tokens", ARRAY, (STRING, [f"t{n}" for n in range(50)])),
     ("tokenizer.ggml.fim_mid_token_id", U32, 3),
+    ("tokenizer.ggml.fim_pre_token_id", U32, 1),
+    ("tokenizer.ggml.suffix_token_id", U32, 2),
     ("tokenizer.chat_template", STRING, "{{ messages }}"),
 ]
 Shaped = tuple[str, tuple[int, ...], int]
@@ -108,6 +110,7 @@ def test_a_model_is_read_whole(path: Path) -> None:
     assert info.vocabulary == 50
     assert info.chat_template
     assert info.fim
+    assert info.fim_ids == (1, 2, 3)
     assert (info.tokenizer, info.tokenizer_pre) == ("gpt2", "qwen2")
     assert not info.embedding_only
 

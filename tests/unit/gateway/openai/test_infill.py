@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -102,6 +103,30 @@ def test_through_the_gateway(world: Any, scripts: Any) -> None:
             await client.post("/v1/completions", json={**body, "suffix": ""})
             assert served.engine.received[1][0] == "/v1/completions"
             assert "suffix" not in served.engine.received[1][1]
+
+    asyncio.run(go())
+
+
+@pytest.mark.parametrize(
+    "more", [{"logprobs": 0}, {"n": 2}, {"prompt": "ä" * 1000}, {"suffix": "b" * 600}], ids=str
+)
+@pytest.mark.parametrize("ids", [(1, 2, 3), (7, 1, 2, 3)])
+def test_what_infill_would_cut_or_leave_out_is_a_completion(
+    world: Any, scripts: Any, more: dict[str, Any], ids: tuple[int, ...]
+) -> None:
+    async def go() -> None:
+        answer = {"choices": [{"index": 0, "text": "x", "finish_reason": "stop"}]}
+        script = scripts.answers(200, json.dumps(answer).encode())
+        async with world(script) as served, httpx.AsyncClient(base_url=served.url) as client:
+            served.running[:] = [replace(served.running[0], fill_in_the_middle=True, fim_ids=ids)]
+            body = {"model": "m", "prompt": "a", "suffix": "b", **more}
+            assert (await client.post("/v1/completions", json=body)).status_code == 200
+            ((path, sent),) = served.engine.received
+            assert path == "/v1/completions"
+            assert sent["prompt"] == [*ids[:-2], body["prompt"], ids[-2], body["suffix"], ids[-1]]
+            assert "suffix" not in sent
+            odd = await client.post("/v1/completions", json={**body, "prompt": ["a", "b"], "logprobs": 1})
+            assert odd.status_code == 400
 
     asyncio.run(go())
 
