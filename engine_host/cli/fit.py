@@ -62,6 +62,9 @@ VERDICTS = {
     "--online", is_flag=True, help="First read the config.json of organisation/model from Hugging Face."
 )
 @click.option(
+    "--use-gpu", "use_gpus", multiple=True, metavar="GPU", help="This GPU of this machine; repeatable."
+)
+@click.option(
     "--instead-of", multiple=True, metavar="ENGINE", help="Count this running engine's memory as free."
 )
 @click.option("--replace", is_flag=True, help="Count the memory of every running engine as free.")
@@ -77,6 +80,7 @@ def fit(
     gpus: tuple[str, ...],
     starts: bool,
     online: bool,
+    use_gpus: tuple[str, ...],
     instead_of: tuple[str, ...],
     replace: bool,
     **given: object,
@@ -102,6 +106,7 @@ def fit(
     # Of a preset only what was given here is said; without one, the rest are the usual values.
     named = {"model": _name(model), "preset": preset, "tensor_parallel": tp, "cpu": cpu or None, **given}
     named["gpus"] = tuple(map(_gpu, gpus)) or None
+    named["use_gpus"] = use_gpus or None
     named["instead_of"] = (ALL_ENGINES,) if replace else instead_of or None
     request = FitRequest.model_validate(
         {"grid": out.as_json} | {name: value for name, value in named.items() if value is not None}

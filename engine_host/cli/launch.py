@@ -61,7 +61,7 @@ def launch(
         return None
     if rendering.given:
         raise click.UsageError(
-            "--hardware, --count, --gpu, --port, --address, --output, --overwrite and --force need --render."
+            "--hardware, --count, --port, --address, --output, --overwrite and --force need --render."
         )
 
     def about(client: ControlClient) -> str:
@@ -77,6 +77,7 @@ def _question(request: LaunchRequest) -> FitRequest:
     fields = {
         "model": request.model or None,
         "instead_of": request.instead_of,
+        "use_gpus": request.gpus or None,
         "context": given.context,
         "streams": given.streams,
         "kv": given.kv_cache_dtype or given.kv_type_k,

@@ -36,7 +36,6 @@ class RenderOptions:
 
     hardware: str | None
     count: int | None
-    gpu: tuple[str, ...]
     port: int
     address: str
     output: Path | None
@@ -47,35 +46,32 @@ class RenderOptions:
     def given(self) -> bool:
         """True if any option of a rendering was given."""
         placed = (self.port, self.address) != (_PORT, _ADDRESS)
-        others = (self.hardware, self.count, self.gpu, self.output, self.overwrite, self.force)
+        others = (self.hardware, self.count, self.output, self.overwrite, self.force)
         return placed or any(others)
 
     def request(self, launch: LaunchRequest, target: str) -> RenderRequest:
-        """The request that these options make. Raises click.UsageError for two numbers of GPUs."""
+        """The request that these options make.
+
+        Raises click.UsageError for two numbers of GPUs, and for GPUs of other hardware that are no UUIDs.
+        """
         hardware, count = counted_hardware(self.hardware, self.count)
+        uuids = tuple(name for name in launch.gpus if _is_uuid(name))
+        if len(uuids) < len(launch.gpus):
+            if hardware is not None:
+                said = "With --hardware, --gpu takes UUIDs as `nvidia-smi -L` prints them (GPU-…)."
+                raise click.UsageError(said)
+            # The plan finds them among those of this machine.
+            uuids = ()
         return RenderRequest(
             launch=launch,
             target=RenderTarget(target),
             hardware=hardware,
             count=count,
-            gpus=self.gpu,
+            gpus=uuids,
             port=self.port,
             address=self.address,
             force=self.force,
         )
-
-
-class GpuUuidType(click.ParamType[str]):
-    """The UUID of a GPU, as the driver prints it."""
-
-    name = "uuid"
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
-        """The UUID as it is. Raises click.BadParameter."""
-        try:
-            return _GPU_UUID.validate_python(value)
-        except ValidationError:
-            self.fail(f"{str(value)[:80]!r} is no UUID as `nvidia-smi -L` prints them (GPU-…).", param, ctx)
 
 
 class AddressType(click.ParamType[str]):
@@ -94,6 +90,14 @@ class AddressType(click.ParamType[str]):
                 param,
                 ctx,
             )
+
+
+def _is_uuid(name: str) -> bool:
+    try:
+        _GPU_UUID.validate_python(name)
+    except ValidationError:
+        return False
+    return True
 
 
 def render_options(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,13 +121,6 @@ _OPTIONS = (
         help="Rendering: for other GPUs, e.g. `2x rtx-3090` (sndr presets hardware).",
     ),
     click.option("--count", type=click.IntRange(1, 8), help="Rendering: number of GPUs."),
-    click.option(
-        "--gpu",
-        type=GpuUuidType(),
-        multiple=True,
-        metavar="UUID",
-        help="Rendering: use this GPU; repeatable.",
-    ),
     click.option(
         "--port",
         type=click.IntRange(1, 65535),

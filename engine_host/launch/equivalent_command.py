@@ -44,6 +44,8 @@ def equivalent_command(
             words += [flag, name]
     if chosen.only == ():
         words += ["--without", "all"]
+    for gpu in request.gpus:
+        words += ["--gpu", gpu]
     if request.keep:
         words.append("--keep")
     ended = instead_of if request.instead_of is None else request.instead_of

@@ -51,8 +51,8 @@ def files_fingerprint(paths: Iterable[Path], *more: str) -> str:
 
 
 def gpus_fingerprint(gpus: Sequence[Gpu], driver: str | None) -> dict[str, str]:
-    """The GPUs that are there, by their own ids, and their driver."""
-    there = sorted((gpu.uuid, gpu.memory_total) for gpu in gpus)
+    """The GPUs that are there, by their own ids and the driver's numbers, and their driver."""
+    there = sorted((gpu.uuid, gpu.index, gpu.memory_total) for gpu in gpus)
     return {"the GPUs": json.dumps(there), "the driver": driver or ""}
 
 

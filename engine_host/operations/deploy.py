@@ -299,6 +299,8 @@ def _gpus_of(
     """The GPUs of a plan by UUID: those that it names, or as many as it needs."""
     if asked.gpus:
         return Gpus(len(asked.gpus), asked.gpus)
+    if plan.gpus:
+        return Gpus(len(plan.gpus), plan.gpus)
     if environment is not None and environment.build == _CPU:
         return Gpus(0)
     if server is not None and not server.devices:

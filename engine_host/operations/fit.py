@@ -23,6 +23,7 @@ from engine_host.fit.report import report, start_of
 from engine_host.fit.shapes.read import model_of, model_of_config, windowed
 from engine_host.fit.start import Device, Model, Start
 from engine_host.fit.verified import CorrectionScope, LoggedMemory, compare, corrections, start_words
+from engine_host.launch.gpu_choice import named_gpus
 from engine_host.launch.placement import Held, Placement, found_memory, held_by_readings, place, references
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.library.checkpoint import read_json
@@ -302,6 +303,7 @@ class FitOperations:
         if request.hardware is not None and not request.cpu:
             return False, await self._of_hardware(request.hardware)
         gpus = [] if request.cpu else list(await asyncio.to_thread(self._gpus))
+        gpus = list(named_gpus(request.use_gpus, gpus)) if request.use_gpus else gpus
         state = await asyncio.to_thread(self._state) if gpus else MachineState()
         total, free = self._memory()
         found = found_memory(placement, request.model, free, gpus, state, self._held)

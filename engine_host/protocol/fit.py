@@ -106,6 +106,10 @@ class FitRequest(Command):
         None, description="on this machine: engines that end first, as in a LaunchRequest"
     )
 
+    use_gpus: tuple[str, ...] = Field(
+        (), description="on this machine: these of its GPUs, by UUID, number or name"
+    )
+
     @model_serializer(mode="wrap")
     def _as_asked(self, serialize: SerializerFunctionWrapHandler) -> dict[str, Any]:
         """Only what was set: what is not said is the preset's, or the usual."""

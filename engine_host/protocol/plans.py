@@ -1,7 +1,7 @@
 """Launch requests, and the frozen plan that each becomes."""
 
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import Field
 
@@ -84,6 +84,9 @@ class LaunchRequest(Command):
     keep: bool = Field(False, description="let the engine outlive the host")
     patches: PatchChoice = PatchChoice()
     instead_of: tuple[str, ...] | None = None
+    gpus: tuple[Annotated[str, Field(min_length=1, max_length=100)], ...] = Field(
+        (), max_length=16, description="which GPUs, by UUID, number or name; the freest that suffice if none"
+    )
 
 
 class Setting(Wire):
@@ -138,6 +141,8 @@ class LaunchPlan(Wire):
     instead_of: tuple[EngineRef, ...] = Field((), description="engines that are ended first")
     beside: tuple[EngineRef, ...] = Field((), description="engines that go on")
     needs: tuple[DeviceNeed, ...] = ()
+    gpus: tuple[str, ...] = Field((), description="the GPUs that it computes on, by UUID")
+    gpus_named: bool = Field(False, description="the request named them")
     command: str = Field(description="the command line that does the same")
     consent: ConsentNeeded | None = Field(
         None, description="what files from somebody else ask for; it starts once a person consents"

@@ -32,6 +32,7 @@ class LaunchOptions:
     with_: tuple[str, ...]
     only: tuple[str, ...]
     settings: tuple[str, ...]
+    gpu: tuple[str, ...]
     instead_of: tuple[str, ...]
     replace: bool
     named: Mapping[str, Any]
@@ -53,6 +54,7 @@ class LaunchOptions:
             keep=keep,
             patches=PatchChoice(off=self.without, on=self.with_, only=self.only or None),
             instead_of=self._instead_of,
+            gpus=self.gpu,
         )
 
     @property
@@ -128,6 +130,12 @@ _OPTIONS = (
         multiple=True,
         metavar="NAME=VALUE",
         help="Any other setting of the start, as the plan names it: threads, draft_tokens, gpu_memory …",
+    ),
+    click.option(
+        "--gpu",
+        multiple=True,
+        metavar="GPU",
+        help="Compute on this GPU, by number, name or UUID; repeatable (default: the freest that suffice).",
     ),
     click.option(
         "--instead-of",

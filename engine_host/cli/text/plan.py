@@ -62,6 +62,7 @@ def _place_lines(plan: LaunchPlan) -> list[str]:
         for need in plan.needs
     ]
     return [
+        *([f"GPUs: {', '.join(plan.gpus)}"] if plan.gpus else []),
         *([f"takes about: {', '.join(needs)}"] if needs else []),
         *([f"instead of: {', '.join(one.name for one in plan.instead_of)}"] if plan.instead_of else []),
         *([f"beside: {', '.join(one.name for one in plan.beside)}"] if plan.beside else []),

@@ -4,7 +4,7 @@ import json
 import math
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +58,15 @@ _LONGEST_SOCKET = 103
 class VllmStart:
     """One start of a model; `values` are its resolved settings by name, the defaults hold for the rest.
 
-    `model` is what vLLM finds it by: a path, or a repository.
+    `model` is what vLLM finds it by: a path, or a repository. `devices` are the variables that show it its
+    GPUs.
     """
 
     model: str
     alias: str
     values: Mapping[str, Any]
     tokenizer: bool = True
-    gpus: tuple[str, ...] = ()
+    devices: Mapping[str, str] = field(default_factory=dict)
     revision: str | None = None
 
 
@@ -120,7 +121,7 @@ def serve(
         *(word for words in arguments.values() for word in words),
         *additions.argv,
     ]
-    variables = {**_environment(cache), **_variables(values, build, start.gpus)}
+    variables = {**_environment(cache), **_variables(values, build), **start.devices}
     return tuple(argv), {**variables, **(additions.environment or {})}
 
 
@@ -146,7 +147,7 @@ def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Seq
     return row.arguments[VLLM].written(value) or ()
 
 
-def _variables(values: Mapping[str, Any], build: str, gpus: Sequence[str]) -> dict[str, str]:
+def _variables(values: Mapping[str, Any], build: str) -> dict[str, str]:
     """Return the settings that vLLM reads from its environment."""
     found = {}
     if values["kv_cache_gib"] is not None and build == "cpu":
@@ -157,10 +158,6 @@ def _variables(values: Mapping[str, Any], build: str, gpus: Sequence[str]) -> di
     if values["allow_wrong_answers"]:
         # The patch turboquant-grouped-attention asks for it (decision.py).
         found["SNDR_ALLOW_WRONG_ANSWERS"] = "1"
-    if gpus:
-        found["CUDA_VISIBLE_DEVICES"] = ",".join(gpus)
-        # The driver's numbers; CUDA by itself counts the fastest GPU first.
-        found["CUDA_DEVICE_ORDER"] = "PCI_BUS_ID"
     return found
 
 

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 
 from engine_host.core.errors import HostError
 from engine_host.core.settings import EngineSettings
@@ -17,6 +18,12 @@ from engine_host.launch.fingerprints import (
     PlanInputs,
     PlanResult,
     files_fingerprint,
+)
+from engine_host.launch.gpu_choice import (
+    freest_that_suffice,
+    named_gpus,
+    refuse_gpus,
+    visible_devices,
 )
 from engine_host.launch.memory import llamacpp_needs, main_memory
 from engine_host.launch.ownership import foreign_settings
@@ -51,6 +58,12 @@ _CONTEXT_STEP = 256
 _MEMORY_SHARE = 0.8
 
 
+# Arguments that say which device gets what.
+_SPREADS = frozenset(
+    {"-ts", "--tensor-split", "-mg", "--main-gpu", "-dev", "--device", "-sm", "--split-mode", "-ot"}
+)
+
+
 class LlamaCppPlans:
     """Makes the plans of llama.cpp, and tells whether one still holds."""
 
@@ -66,6 +79,7 @@ class LlamaCppPlans:
         _refuse_processor(server, preset, found.gpus)
         shape = _shape(preset, request)
         resolved = self._resolve(asked, requested, server, shape, placement, found)
+        here, found = found, replace(found, gpus=_gpus(request, info, resolved, server, found, shape))
         argv, environment = command(
             LlamaCppStart(
                 asked.model.file.path,
@@ -77,6 +91,9 @@ class LlamaCppPlans:
             server,
             self._dependencies.run_folder / f"{plan_id}.sock",
         )
+        computes_on_gpus = _uses_cuda(server) and bool(found.gpus)
+        if computes_on_gpus and (request.gpus or len(found.gpus) < len(here.gpus)):
+            environment |= visible_devices(found.gpus)
         total = self._dependencies.total_memory
         findings = preflight.findings(info, resolved, server, found.main, total, shape, found.gpus)
         if server.devices:
@@ -106,6 +123,8 @@ class LlamaCppPlans:
                 EngineKind.LLAMA_CPP.value, resolved, None, placement.ended, request.preset or ""
             ),
             needs=tuple(needs),
+            gpus=tuple(gpu.uuid for gpu in found.gpus) if computes_on_gpus else (),
+            gpus_named=bool(request.gpus),
             command=equivalent_command(request),
         )
         return PlanResult(plan, fingerprints, found.missing(needs))
@@ -183,6 +202,37 @@ class LlamaCppPlans:
         if streams != resolved["streams"] and resolved.layer("streams") in {Layer.ENGINE, Layer.HARDWARE}:
             why = f"estimated: more would not fit in {free / 2**30:.1f} GiB of free memory"
             resolved.limit("streams", streams, why)
+
+
+def _uses_cuda(server: ServerCapabilities) -> bool:
+    return any(device.startswith("CUDA") for device in server.devices)
+
+
+def _gpus(
+    request: LaunchRequest,
+    info: GgufInfo,
+    resolved: Resolution,
+    server: ServerCapabilities,
+    found: FoundMemory,
+    shape: ModelShape | None,
+) -> tuple[Gpu, ...]:
+    """The GPUs of a start: those that are named, or the freest that hold it. Raises HostError."""
+    if not _uses_cuda(server):
+        refuse_gpus(request.gpus, server.label)
+        return found.gpus
+    if request.gpus:
+        return named_gpus(request.gpus, found.gpus)
+    words = {word.partition("=")[0] for word in resolved.values().get("extra_arguments") or ()}
+    if not words.isdisjoint(_SPREADS):
+        # They count on every GPU that is here.
+        return found.gpus
+
+    def suffice(gpus: Sequence[Gpu]) -> bool:
+        needs = preflight.needs(info, resolved, server, replace(found, gpus=tuple(gpus)), 0, shape)
+        known = all(need.bytes is not None for need in needs)
+        return known and not found.missing(needs)
+
+    return freest_that_suffice(found.gpus, suffice)
 
 
 def _threads(placement: Placement) -> tuple[int, Layer, str]:

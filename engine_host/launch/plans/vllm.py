@@ -26,6 +26,7 @@ from engine_host.launch.fingerprints import (
     PlanResult,
     files_fingerprint,
 )
+from engine_host.launch.gpu_choice import named_gpus, refuse_gpus, visible_devices
 from engine_host.launch.ownership import foreign_settings
 from engine_host.launch.placement import FoundMemory, Placement
 from engine_host.launch.plans.vllm_defaults import Machine, refuse_wrong, set_defaults
@@ -37,6 +38,7 @@ from engine_host.launch.preflight.machine import (
     share,
     shared_memory,
     version,
+    version_numbers,
 )
 from engine_host.launch.preflight.turboquant import kernel_findings
 from engine_host.launch.preflight.vllm import drafter_missing, findings, needs
@@ -65,6 +67,9 @@ from engine_host.protocol.plans import (
 from engine_host.protocol.proofs import Proof
 
 CHECKPOINTS = ("safetensors", "shape")
+# From this version on it finds a GPU of CUDA_VISIBLE_DEVICES by its UUID (platforms/cuda.py,
+# device_control_id_to_physical_device_id); before, it reads each as a number.
+_KNOWS_UUIDS = (0, 32)
 
 
 class VllmPlans:
@@ -84,8 +89,7 @@ class VllmPlans:
         _refuse_foreign(request, requested)
         environment = await self._dependencies.find_environment(request.installation)
         _refuse_build(environment, asked.preset)
-        gpus_here = found.gpus if environment.build == "cuda" else ()
-        machine = Machine(found.main, gpus_here, found.state)
+        machine = Machine(found.main, _gpus(request, environment, found), found.state)
         refuse_wrong(requested.overrides, environment)
         resolved = Resolution()
         resolved.set("name", model.file.name, Layer.MODEL, "from the model")
@@ -94,6 +98,8 @@ class VllmPlans:
         if request.installation is not None:
             resolved.set("installation", environment.id, Layer.OVERRIDE)
         resolved.add_settings(VLLM, requested)
+        if request.gpus and (request.overrides.tensor_parallel or 0) != len(machine.gpus):
+            resolved.set("tensor_parallel", *_spread(request, len(machine.gpus)))
         set_defaults(resolved, info, environment, self._dependencies.settings, machine)
         if request.keep:
             resolved.set("keep", True, Layer.OVERRIDE)
@@ -103,9 +109,12 @@ class VllmPlans:
             self._patches, plan_id, requested, info, environment, resolved, machine
         )
         chosen = machine.chosen(int(resolved["tensor_parallel"]))
-        gpus = tuple(str(gpu.index) for gpu in chosen) if len(chosen) < len(machine.gpus) else ()
+        devices = {}
+        if len(chosen) < len(found.gpus) or request.gpus:
+            by_uuid = version_numbers(environment.version) >= _KNOWS_UUIDS
+            devices = visible_devices(chosen, by_uuid=by_uuid) if chosen else {}
         argv, variables = command(
-            VllmStart(str(info.path), str(resolved["name"]), resolved.values(), info.tokenizer, gpus),
+            VllmStart(str(info.path), str(resolved["name"]), resolved.values(), info.tokenizer, devices),
             environment.python,
             environment.build,
             self._dependencies.run_folder / f"{plan_id}.sock",
@@ -147,6 +156,8 @@ class VllmPlans:
                 EngineKind.VLLM.value, resolved, patches.planned, placement.ended, request.preset or ""
             ),
             needs=wanted.planned,
+            gpus=tuple(gpu.uuid for gpu in chosen),
+            gpus_named=bool(request.gpus),
             command=equivalent_command(request),
         )
         return PlanResult(plan, fingerprints, found.missing(wanted.least))
@@ -222,6 +233,27 @@ class VllmPlans:
             ledger=self._dependencies.run_folder / "ledger" / plan_id,
         )
         return self._dependencies.plan_patches(facts, requested.patches)
+
+
+def _gpus(request: LaunchRequest, environment: Environment, found: FoundMemory) -> tuple[Gpu, ...]:
+    """The GPUs that a start may use. Raises HostError(setting_invalid) for one that is not here."""
+    if environment.build != "cuda":
+        refuse_gpus(request.gpus, environment.label)
+        return ()
+    return named_gpus(request.gpus, found.gpus) if request.gpus else found.gpus
+
+
+def _spread(request: LaunchRequest, named: int) -> tuple[int, Layer, str]:
+    """The setting tensor_parallel of a start on named GPUs. Raises HostError(setting_invalid)."""
+    given = request.overrides.tensor_parallel
+    if given is not None:
+        raise HostError(
+            Reason.SETTING_INVALID,
+            f"tensor_parallel is {given}, and {named} GPU(s) are named.",
+            fix="Name as many as there are to share each layer, or leave tensor_parallel out.",
+            evidence={"setting": "tensor_parallel", "gpus": list(request.gpus)},
+        )
+    return named, Layer.OVERRIDE, "as many as GPUs are named"
 
 
 def _checkpoint(model: IndexedModel) -> CheckpointInfo:

@@ -10,6 +10,7 @@ from engine_host.engines.vllm.command import check_speculation, speculation_meth
 from engine_host.fit.parts import GIB
 from engine_host.fit.vllm import default_cache, requested_cache
 from engine_host.launch.dependencies import Environment
+from engine_host.launch.gpu_choice import freest
 from engine_host.launch.memory import main_memory, vllm_model, vllm_needs, vllm_start
 from engine_host.launch.preflight.machine import MachineState, free_vram
 from engine_host.launch.resolution import Resolution
@@ -41,8 +42,7 @@ class Machine:
 
     def chosen(self, count: int) -> list[Gpu]:
         """The GPUs that a start on so many gets: those with the most free memory, in their own order."""
-        freest = sorted(self.gpus, key=lambda gpu: gpu.memory_used - gpu.memory_total)[:count]
-        return sorted(freest, key=lambda gpu: gpu.index)
+        return list(freest(self.gpus, count))
 
 
 def set_defaults(

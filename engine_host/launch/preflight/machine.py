@@ -64,9 +64,9 @@ def driver(state: MachineState, needs: BuildNeeds) -> Iterator[Finding]:
     (CUDA Compatibility, NVIDIA).
     """
     if state.cuda is not None:
-        old = _numbers(state.cuda)[:1] < _numbers(needs.cuda)[:1]
+        old = version_numbers(state.cuda)[:1] < version_numbers(needs.cuda)[:1]
     elif state.driver is not None:
-        old = _numbers(state.driver) < _numbers(needs.driver)
+        old = version_numbers(state.driver) < version_numbers(needs.driver)
     else:
         return
     if not old:
@@ -88,7 +88,7 @@ def architecture(gpus: Sequence[Gpu], needs: BuildNeeds) -> Iterator[Finding]:
     """GPUs that the build has no kernels for."""
     for gpu in gpus:
         sm = gpu.compute_capability
-        if sm is not None and _numbers(sm) < _numbers(needs.sm):
+        if sm is not None and version_numbers(sm) < version_numbers(needs.sm):
             yield finding(
                 "gpu_too_old", name=gpu.name, gpu=gpu.index, sm=sm, build=needs.label, needs=needs.sm
             )
@@ -180,6 +180,6 @@ def version(environment: str, found: str, pinned: Sequence[str], install: Fix) -
     )
 
 
-def _numbers(text: str) -> tuple[int, ...]:
+def version_numbers(text: str) -> tuple[int, ...]:
     """A version as numbers that compare."""
     return tuple(int(part) for part in text.split(".") if part.isdigit())

@@ -260,4 +260,6 @@ def request_of(engine: Engine) -> LaunchRequest:
         name=plan.name if layers.get("name") is Layer.OVERRIDE else None,
         overrides=Overrides.model_validate(given),
         keep=plan.keep,
+        # Named by the person; those that the planner chose are chosen again.
+        gpus=plan.gpus if plan.gpus_named else (),
     )

@@ -1,6 +1,7 @@
 """vLLM's command line and environment."""
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,9 @@ SOCKET = Path("/run/plan.sock")
 CACHE = Path("/cache/vllm")
 
 
-def settings(*, tokenizer: bool = True, gpus: tuple[str, ...] = (), **values: object) -> VllmStart:
+def settings(*, tokenizer: bool = True, devices: Mapping[str, str] = {}, **values: object) -> VllmStart:
     """A small start with these settings."""
-    return VllmStart("/models/m", "m", {"context": 2048, "streams": 4, **values}, tokenizer, gpus)
+    return VllmStart("/models/m", "m", {"context": 2048, "streams": 4, **values}, tokenizer, devices)
 
 
 def build(
@@ -76,7 +77,7 @@ def test_every_setting_reaches_the_command() -> None:
             tokenizer=False,
             tool_parser="hermes",
             reasoning_parser="qwen3",
-            gpus=("GPU-1", "GPU-2"),
+            devices={"CUDA_VISIBLE_DEVICES": "GPU-1,GPU-2"},
             extra_arguments=("--seed", "1"),
         )
     )

@@ -19,7 +19,7 @@ def test_every_field_that_a_row_names_is_one_of_a_question() -> None:
     assert others == {
         "model", "preset", "engine", "server", "hardware", "gpus", "cpu", "spared_layers", "eight_bit_head",
         "grouped_attention",
-        "bits", "min_p", "acceptance_length", "grid", "instead_of",
+        "bits", "min_p", "acceptance_length", "grid", "instead_of", "use_gpus",
     }  # fmt: skip
 
 
