@@ -1,5 +1,6 @@
 """Proofs of the TurboQuant kernels on one GPU: what was compared there, and what came out."""
 
+import shlex
 from enum import StrEnum
 
 from pydantic import Field
@@ -13,6 +14,17 @@ class ProveKernels(Command):
     gpu: str | None = None
     installation: str | None = Field(None, description="which vLLM; the newest for CUDA when absent")
     kv_cache_dtype: str = Field("turboquant_k8v4", pattern="^turboquant_(k8v4|4bit_nc)$")
+
+    @property
+    def command(self) -> str:
+        """The command of the command line that does the same."""
+        words = ["sndr", "prove"]
+        usual = type(self)()
+        for name in type(self).model_fields:
+            value = getattr(self, name)
+            if value != getattr(usual, name):
+                words += [f"--{name.replace('_', '-')}", value]
+        return shlex.join(words)
 
 
 class ProofVerdict(StrEnum):

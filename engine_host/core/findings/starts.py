@@ -252,8 +252,7 @@ STARTS = {
         "TurboQuant runs on this program's kernels {kernels}. They are not proven on {gpus} with vLLM {vllm} "
         "and {kv_cache_dtype} yet: their comparison with float64 at the start decides, and a start with "
         "drafts ends where it fails.[ Last time, {before}.]",
-        fix="Prove it here, in some minutes: self-test, answers with MTP on and off, speed against bf16.",
-        command="sndr prove",
+        fix="Prove it on this GPU.",
     ),
     "turboquant_kernels/here": Text(
         INFO,

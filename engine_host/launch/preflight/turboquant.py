@@ -16,10 +16,12 @@ from engine_host.engines.vllm.command import TURBOQUANT, speculation_method
 from engine_host.launch.dependencies import Environment
 from engine_host.launch.resolution import Resolution
 from engine_host.library.checkpoint import CheckpointInfo
+from engine_host.protocol.errors import Action, Fix
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.operations.table import PROVE
 from engine_host.protocol.patches import PatchReason, PlannedPatches
 from engine_host.protocol.plans import Finding
-from engine_host.protocol.proofs import Proof, ProofVerdict
+from engine_host.protocol.proofs import Proof, ProofVerdict, ProveKernels
 
 PATCH = "turboquant-grouped-attention"
 # The limits of the kernels; a test compares them with those in the patch.
@@ -99,15 +101,32 @@ def kernel_findings(
                 vllm=environment.version,
             )
             return
+        if not new:
+            yield finding(
+                "turboquant_kernels",
+                kernels=kernels,
+                gpus=names,
+                kv_cache_dtype=kind,
+                vllm=environment.version,
+            )
+            return
         before = next((one for one in proofs if one is not None), None)
+        first = next(gpu for gpu in gpus if gpu.name in new)
         yield finding(
-            "turboquant_kernels/unproven" if new else "turboquant_kernels",
+            "turboquant_kernels/unproven",
+            fix=_prove(ProveKernels(gpu=first.uuid, installation=environment.id, kv_cache_dtype=kind)),
             kernels=kernels,
-            gpus=new or names,
+            gpus=new,
             kv_cache_dtype=kind,
             vllm=environment.version,
             before=None if before is None else _before(before),
         )
+
+
+def _prove(asked: ProveKernels) -> Fix:
+    """A click, or a command, that proves the kernels on one GPU."""
+    action = Action(method="POST", path=PROVE.path, body=asked.model_dump())
+    return Fix(text="", command=asked.command, action=action)
 
 
 def _disproved(proofs: Sequence[Proof | None]) -> str:

@@ -25,6 +25,7 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.events import NoticeEvent, ServersChangedEvent
 from engine_host.protocol.host import Gpu
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.operations import table as ops
@@ -102,11 +103,6 @@ class ProofOperations:
                 fix=Fix(text="Stop it first.", command="sndr stop"),
                 evidence={"engine": running[0].id},
             )
-        words = ["sndr prove", f"--gpu {gpu.uuid}"]
-        if asked.installation:
-            words.append(f"--installation {environment.id}")
-        if asked.kv_cache_dtype != ProveKernels().kv_cache_dtype:
-            words.append(f"--kv-cache-dtype {asked.kv_cache_dtype}")
         blank = Proof(
             id=f"proof-{secrets.token_hex(4)}",
             at=time.time(),
@@ -119,15 +115,18 @@ class ProofOperations:
             kernels=self._proofs.kernels(),
             kv_cache_dtype=asked.kv_cache_dtype,
             verdict=ProofVerdict.UNDECIDED,
-            command=" ".join(words),
+            command=asked.model_copy(update={"gpu": gpu.uuid}).command,
         )
-        return self._jobs.start(
+        job = self._jobs.start(
             JobKind.KERNEL_PROOF,
             f"Prove TurboQuant on {gpu.name}",
             "engine memory",
             blank.command,
             lambda control: self._prove(control, blank, gpu, environment),
         )
+        text = f"TurboQuant is being proven on {gpu.name}, which takes some minutes: sndr jobs follows it."
+        self._events.publish(NoticeEvent(key=job.id, severity=Severity.INFO, text=text))
+        return job
 
     async def _prove(
         self, control: JobControl, blank: Proof, gpu: Gpu, environment: Environment
@@ -160,6 +159,8 @@ class ProofOperations:
         }
         made = blank.model_copy(update=update)
         self._proofs.keep(made)
+        # Plans have something else to say now.
+        self._events.publish(ServersChangedEvent())
         control.left = ""
         return made.model_dump(mode="json")
 

@@ -14,6 +14,8 @@ _NOTIFIED = (
     JobKind.ENGINE_COMPARE,
     JobKind.ENGINE_INSTALL,
     JobKind.ENGINE_REMOVE,
+    JobKind.KERNEL_PROOF,
+    JobKind.KV_QUALITY,
     JobKind.PATCH_BISECT,
 )
 

@@ -13,9 +13,10 @@ from engine_host.overlay import patches
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.host import Gpu
+from engine_host.protocol.operations.table import PROVE
 from engine_host.protocol.patches import PatchDecision, PatchReason, PlannedPatches
 from engine_host.protocol.plans import Finding, LaunchPlan
-from engine_host.protocol.proofs import ProofVerdict
+from engine_host.protocol.proofs import ProofVerdict, ProveKernels
 from tests.unit.launch.proofs import proof
 from tests.unit.launch.vllm_desk import HYBRID, Desk, finding, gpu
 from tests.unit.library.checkpoints import checkpoint, tensors
@@ -135,7 +136,11 @@ def test_what_was_proven_here_is_said_and_what_failed_here_is_refused(desk: Desk
     desk.cuda(card("8.6", "NVIDIA GeForce RTX 3090"))
     unproven = finding(desk.plan(**drafting), "turboquant_kernels")
     assert unproven.fix is not None
-    assert unproven.fix.command == "sndr prove"
+    assert unproven.fix.command == "sndr prove --gpu GPU-0 --installation 0.32.0-cuda"
+    assert unproven.fix.action is not None
+    assert unproven.fix.action.path == PROVE.path
+    asked = ProveKernels.model_validate(unproven.fix.action.body)
+    assert (asked.gpu, asked.kv_cache_dtype) == ("GPU-0", K8V4)
     assert "Last time" not in unproven.message
     desk.proof = proof()
     here = finding(desk.plan(**drafting), "turboquant_kernels")
