@@ -124,12 +124,16 @@ def _odd(what: str, error: Exception) -> HostError:
     )
 
 
-def start(model: Path, installation: str, kv: str, *, drafts: bool) -> LaunchRequest:
-    """The start whose answers are compared: batch-invariant, small, with room for another beside it."""
+def start(model: Path, installation: str, gpu: str, kv: str, *, drafts: bool) -> LaunchRequest:
+    """The start whose answers are compared: batch-invariant, small, with room for another beside it.
+
+    `gpu` is its UUID.
+    """
     return LaunchRequest(
         model=str(model),
         engine=EngineKind.VLLM,
         installation=installation,
+        gpus=(gpu,),
         overrides=Overrides(
             kv_cache_dtype=kv,
             speculation="mtp" if drafts else "off",

@@ -5,7 +5,7 @@ import os
 import secrets
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -144,7 +144,7 @@ class ProofOperations:
             if tested is None or tested.passed:
                 model = await run.attempt(2, run.model)
                 if model is not None:
-                    equal = await run.attempt(3, lambda: self._equal(run, model, environment, variables))
+                    equal = await run.attempt(3, lambda: self._equal(run, model, environment, gpu))
             # Wrong kernels are not timed.
             right = (tested is None or tested.passed) and (equal is None or equal.equal == equal.of)
             speed = await run.attempt(4, run.speed) if right else None
@@ -164,12 +164,10 @@ class ProofOperations:
         control.left = ""
         return made.model_dump(mode="json")
 
-    async def _equal(
-        self, run: "_Run", model: Path, environment: Environment, variables: Mapping[str, str]
-    ) -> EqualAnswers:
+    async def _equal(self, run: "_Run", model: Path, environment: Environment, gpu: Gpu) -> EqualAnswers:
         """Ask two starts side by side, MTP on and off. Raises HostError."""
         found = await asyncio.gather(
-            *(self._answers(run, model, environment, variables, drafts=drafts) for drafts in (True, False)),
+            *(self._answers(run, model, environment, gpu, drafts=drafts) for drafts in (True, False)),
             return_exceptions=True,
         )
         for one in found:
@@ -183,15 +181,16 @@ class ProofOperations:
         run: "_Run",
         model: Path,
         environment: Environment,
-        variables: Mapping[str, str],
+        gpu: Gpu,
         *,
         drafts: bool,
     ) -> parts.Answered:
-        plan = await self._plans.plan(parts.start(model, environment.id, run.kv, drafts=drafts))
+        asked = parts.start(model, environment.id, gpu.uuid, run.kv, drafts=drafts)
+        plan = await self._plans.plan(asked)
         refuse_errors(plan)
         where = "with MTP" if drafts else "without MTP"
         run.tell(3, f"{where}: starting the engine")
-        async with temporary_engine(plan, VllmAdapter(), self._run_folder, variables) as engine:
+        async with temporary_engine(plan, VllmAdapter(), self._run_folder) as engine:
             run.tell(3, f"{where}: ready after {engine.ready_after:.0f} s")
             return await parts.ask(engine, lambda done: run.tell(3, f"{where}: answer {done} of 40"))
 

@@ -74,14 +74,14 @@ def test_the_verdict_needs_both_and_taken_drafts() -> None:
 
 
 def test_the_start_is_batch_invariant_and_not_refused_for_an_earlier_proof(tmp_path: Any) -> None:
-    asked = start(tmp_path, "0.32.0-cuda", "turboquant_k8v4", drafts=True)
+    asked = start(tmp_path, "0.32.0-cuda", "GPU-0", "turboquant_k8v4", drafts=True)
     overrides = asked.overrides
     assert (overrides.batch_invariant, overrides.allow_wrong_answers, overrides.speculation) == (
         True,
         True,
         "mtp",
     )
-    assert start(tmp_path, "x", "turboquant_k8v4", drafts=False).overrides.speculation == "off"
+    assert start(tmp_path, "x", "GPU-0", "turboquant_k8v4", drafts=False).overrides.speculation == "off"
 
 
 def test_a_plan_takes_the_start_on_a_gpu_that_nobody_has_proven(home: Path) -> None:
@@ -90,10 +90,11 @@ def test_a_plan_takes_the_start_on_a_gpu_that_nobody_has_proven(home: Path) -> N
     card = gpu(0, used=60 << 30).model_copy(update={"name": "RTX", "compute_capability": "8.6"})
     desk.cuda(card)
     desk.patches = PlannedPatches(digest="d", chosen=(PATCH,))
-    plan = desk.make(start(desk.folder, desk.venv.id, "turboquant_k8v4", drafts=True))
+    plan = desk.make(start(desk.folder, desk.venv.id, "GPU-0", "turboquant_k8v4", drafts=True))
     assert plan.startable, [one.message for one in plan.findings]
     assert plan.environment["VLLM_BATCH_INVARIANT"] == "1"
     assert after(plan, "--gpu-memory-utilization") == "0.25"
+    assert plan.gpus == ("GPU-0",)
     desk.proof = proof(verdict=ProofVerdict.WRONG, why="3 of 40")
-    again = desk.make(start(desk.folder, desk.venv.id, "turboquant_k8v4", drafts=True))
+    again = desk.make(start(desk.folder, desk.venv.id, "GPU-0", "turboquant_k8v4", drafts=True))
     assert again.startable, "an earlier proof that failed does not keep this one from being made"

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from tests.certificates import CERTIFICATE, KEY, OTHER_KEY, trusting, write
 
 from engine_host.core.errors import HostError
 from engine_host.core.settings import EndpointSettings
@@ -16,6 +15,7 @@ from engine_host.gateway import Gateway, bind_endpoint
 from engine_host.gateway.access.tls import tls_context
 from engine_host.operations.setting_checks import check_tls, doubts
 from engine_host.protocol.errors import Reason
+from tests.certificates import CERTIFICATE, KEY, OTHER_KEY, trusting, write
 
 
 class Nobody:

@@ -42,7 +42,7 @@ class Desk:
             [[1], [2]], 9 * drafts, 3 * drafts
         )
         self.ran: list[str] = []
-        self.variables: list[Any] = []
+        self.requests: list[LaunchRequest] = []
         self.reading = READING
         self.running: list[Any] = []
         self.venv = Venv(Path("/r"), id="0.32.0-cuda", build="cuda")
@@ -61,8 +61,7 @@ class Desk:
             return self._answer("answers", self.said(engine.drafts))
 
         @asynccontextmanager
-        async def engine(plan: Any, _adapter: Any, _run: Path, variables: Any) -> AsyncIterator[Any]:
-            self.variables.append(variables)
+        async def engine(plan: Any, _adapter: Any, _run: Path) -> AsyncIterator[Any]:
             yield SimpleNamespace(drafts=plan.speculation == "mtp", ready_after=1.0)
 
         for name, part in (("self_test", self_test), ("make_model", make_model), ("speed", speed)):
@@ -77,6 +76,7 @@ class Desk:
         return found
 
     async def plan(self, request: LaunchRequest) -> Any:
+        self.requests.append(request)
         return vllm_plan(speculation=str(request.overrides.speculation))
 
     async def _environment(self, _wanted: str | None) -> Venv:
@@ -118,7 +118,7 @@ def test_a_proof_runs_its_parts_and_is_kept(desk: Desk) -> None:
     assert made.summary() == "self-test ok, 2 of 2 answers equal, 2.0 × bf16"
     assert (made.gpu, made.uuid, made.driver, made.vllm) == ("H200", "GPU-1", "580.1", "0.32.0")
     assert desk.ran == ["self-test", "model", "answers", "answers", "speed"]
-    assert {one["CUDA_VISIBLE_DEVICES"] for one in desk.variables} == {"1"}
+    assert {one.gpus for one in desk.requests} == {("GPU-1",)}
     assert [one.id for one in desk.page.proofs] == [made.id]
     assert job.command == "sndr prove --gpu GPU-1"
 
