@@ -49,7 +49,7 @@ bench: ## Measure: the endpoint against the bare server, start-up times
 	@packaging/setup.sh test
 	@packaging/bench.sh
 
-gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PYTHON [GPUS=2] [ARGS="start restart equal"]
+gpu-check: ## Check the whole product on GPUs with a vLLM that is there: VLLM=PYTHON [GPUS=2] [ARGS="start restart equal prove quality"]
 	@packaging/gpu/check.sh "$(VLLM)" $(if $(GPUS),--gpus $(GPUS)) $(ARGS)
 
 setup: ## Only install what `run` needs

@@ -382,6 +382,9 @@ class Check:
             engine=EngineKind.VLLM,
             installation=str(self.asked.installation.absolute()),
             kv=tuple(self.asked.type or ()),
+            # A run has ten minutes on some machines, and each type is a start.
+            answers=4,
+            answer_tokens=64,
             overrides=Overrides(extra_arguments=() if self.asked.cpu else tuple(self.asked.argument)),
         )
         job = self.host.ended(self.host.client.call(ops.MEASURE_QUALITY, asked), part)
