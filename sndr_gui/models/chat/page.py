@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shlex
 import time
 from collections.abc import AsyncIterator
 from contextlib import aclosing
@@ -20,7 +19,7 @@ from engine_host.protocol.errors import Problem
 from sndr_gui.host.choice import LIVE_STATES
 from sndr_gui.host.session import Session
 from sndr_gui.kit import formats
-from sndr_gui.models.engine.choice import other_than
+from sndr_gui.models.engine.choice import command_of, other_than
 from sndr_gui.models.engine.start import SERVING
 from sndr_gui.models.window.actions import Actions
 
@@ -181,8 +180,8 @@ class ChatModel(QObject):
     @property
     def command(self) -> str:
         """The command that asks the same engine."""
-        several = len(self.session.state.live) > 1
-        return shlex.join(["sndr", "chat", *(["--model", self.model] if several else [])]) + ' "…"'
+        option = ("--model",) if len(self.session.state.live) > 1 else ()
+        return f'{command_of(self.session.state, self.engine, "chat", *option)} "…"'
 
     @property
     def other(self) -> Engine | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import time
 from dataclasses import dataclass
 
@@ -49,6 +50,12 @@ def _title(engine: Engine, timed: bool, brief: bool) -> str:
 def state_word(engine: Engine) -> str:
     """Return the state in a word that requests do not change: a list that somebody has open holds still."""
     return "running" if engine.state in SERVING else STATE_WORDS[engine.state].lower()
+
+
+def command_of(state: HostState, engine: Engine | None, *words: str) -> str:
+    """Return a command line of this program, with the engine's name behind it where several run."""
+    named = [engine.name] if engine is not None and len(state.live) > 1 else []
+    return shlex.join(["sndr", *words, *named])
 
 
 def tone_of(engine: Engine) -> str:

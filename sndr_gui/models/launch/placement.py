@@ -102,8 +102,7 @@ def room(plan: LaunchPlan | None, report: FitReport | None) -> Room:
 def _automatic(chosen: Ended, plan: LaunchPlan | None) -> str:
     if chosen is not None or plan is None:
         return "Automatic"
-    ended = [one.name for one in plan.instead_of]
-    return f"Automatic: instead of {listed(ended)}" if ended else "Automatic: beside what runs"
+    return "Automatic: instead" if plan.instead_of else "Automatic: beside"
 
 
 def _left(plan: LaunchPlan, report: FitReport | None) -> tuple[str, str]:

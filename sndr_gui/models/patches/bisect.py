@@ -68,7 +68,7 @@ class BisectionModel(QObject):
 
     @property
     def engine(self) -> Engine | None:
-        """The newest engine, when it is one with patches."""
+        """The chosen engine, when it is one with patches."""
         engine = self.session.state.engine
         return engine if engine is not None and engine.engine == EngineKind.VLLM else None
 
@@ -80,7 +80,7 @@ class BisectionModel(QObject):
         return self.session.connection.connected and self.engine is not None and not busy and not self.sending
 
     def prepare(self, catalogue: PatchPage | None) -> None:
-        """Take the newest engine's start for the next bisection, and ask for its command line."""
+        """Take the chosen engine's start for the next bisection, and ask for its command line."""
         engine = self.engine
         if engine is None:
             return
@@ -89,7 +89,10 @@ class BisectionModel(QObject):
         usual = {patch.id for patch in (catalogue.patches if catalogue else ()) if patch.switch == "on"}
         added = tuple(name for name in request.patches.on if name not in usual)
         patches = request.patches.model_copy(update={"on": added})
-        request = self.request = request.model_copy(update={"patches": patches})
+        # Its trials take the place of the one that runs; what runs beside it goes on.
+        there = self.session.state.live_named(engine.name)
+        ended = (there.name,) if there is not None else None
+        request = self.request = request.model_copy(update={"patches": patches, "instead_of": ended})
         self._run = ""
 
         async def work(client: AsyncControlClient) -> None:

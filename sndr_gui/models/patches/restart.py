@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from engine_host.protocol.engines import Engine, EngineState
 from sndr_gui.host.state import HostState
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.choice import command_of
 
 _LOADED = (EngineState.READY, EngineState.BUSY, EngineState.DRAINING)
 
@@ -44,5 +45,5 @@ def restart_of(
         f"between, and what it has cached is lost.{last}",
         cuts=cuts,
         also=also,
-        command=f"sndr patches without {patch}",
+        command=command_of(state, engine, "patches", "without", patch),
     )

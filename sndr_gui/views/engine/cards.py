@@ -6,6 +6,7 @@ from PySide6.QtWidgets import QGridLayout, QPushButton, QVBoxLayout, QWidget
 
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.engine.cards import LatencyRow
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.page import EngineModel, Fact
 from sndr_gui.models.patches.outcomes import ProcessCard
 from sndr_gui.views.engine.stages import StageList
@@ -24,7 +25,7 @@ class StartCard(Card):
         self._age = text("", "muted")
         self.fold = button("Show stages", self._on_fold, kind="flat", hint="How long each stage took")
         self.fold.setCheckable(True)
-        self.cancel = button("Cancel", model.cancel, hint="Cancel this start", command="sndr stop --now")
+        self.cancel = button("Cancel", model.cancel)
         self.cancel.setAccessibleName("Cancel the start")
         super().__init__(" ", self._age, self.fold, self.cancel)
         self._model = model
@@ -50,6 +51,8 @@ class StartCard(Card):
         self.cancel.setText("Cancelling…" if cancelling else "Cancel")
         self.cancel.setEnabled(not cancelling and model.session.connection.connected)
         self.cancel.setVisible(starting)
+        command = command_of(model.session.state, engine, "stop", "--now")
+        self.cancel.setToolTip(tip("Cancel this start", "", command))
         stages = model.stages()
         folds = mode in ("running", "stopping") and bool(stages)
         opened = self.fold.isChecked()
@@ -125,9 +128,7 @@ class PatchesCard(Card):
     """The patch outcomes of each process; a click opens Patches."""
 
     def __init__(self, open_patches: Callable[[int | None], None]) -> None:
-        self.open = button(
-            "Open Patches", self._on_open, icon="layers", kind="flat", command="sndr patches status"
-        )
+        self.open = button("Open Patches", self._on_open, icon="layers", kind="flat")
         super().__init__("Patches", self.open)
         self._open_patches = open_patches
         self.sentence = text("", wrap=True)
@@ -162,6 +163,10 @@ class PatchesCard(Card):
         if known != self._known:
             self._known = known
             self._show_processes(known)
+        command = command_of(model.session.state, model.engine, "patches", "status")
+        self.open.setToolTip(tip("Open Patches", "", command))
+        for made, card in zip(self.processes, known, strict=True):
+            made.setToolTip(tip(f"Open the patches of process {card.pid}", "", command))
         left_out = model.left_out()
         self._left_out.setVisible(bool(left_out))
         set_text(self._left_out, "Left out of this start:")
@@ -186,7 +191,6 @@ class PatchesCard(Card):
         for made, card in zip(self.processes, known, strict=True):
             made.setText(f"{card.title}:  {card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}: open its patches")
-            made.setToolTip(tip(f"Open the patches of process {card.pid}", "", "sndr patches status"))
             made.setProperty("pid", card.pid)
 
 

@@ -1,5 +1,6 @@
 """Engine: the stages of a start, what the engine reports, its patches, and what it was started with."""
 
+import shlex
 from collections.abc import Callable
 
 from PySide6.QtGui import QResizeEvent
@@ -7,6 +8,7 @@ from PySide6.QtWidgets import QGridLayout, QWidget
 
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.metrics import Metric
 from sndr_gui.models.engine.page import EngineModel
 from sndr_gui.models.engine.trends import TREND_SECONDS
@@ -106,9 +108,7 @@ class EngineView(Page):
         model = self.model
         self.choice = EngineChoice(model.session.state, label="Start", ended=True)
         self.below_header.addWidget(self.choice)
-        self.chat = button(
-            "Chat", self._on_chat, icon="message-square", hint="Chat with this model", command="sndr chat"
-        )
+        self.chat = button("Chat", self._on_chat, icon="message-square")
         self.log = button("Log", self._on_log, icon="terminal", hint="Show the engine's log")
         self.stop = StopButton(model.stop)
         self.relaunch = button("Relaunch", model.relaunch, kind="primary", shortcut="Ctrl+R")
@@ -241,6 +241,9 @@ class EngineView(Page):
         self.relaunch.setEnabled(connected and not relaunching)
         self.relaunch.setToolTip(plain_tooltip(f"Start the same again  (Ctrl+R)\n{model.command}"))
         self.chat.setVisible(mode == "running")
+        option = ("--model",) if model.told_apart else ()
+        command = command_of(model.session.state, model.engine, "chat", *option)
+        self.chat.setToolTip(tip("Chat with this model", "", command))
         self.log.setVisible(mode not in _EMPTY)
 
     def _refresh_stop(self, stopping: bool) -> None:
@@ -248,7 +251,7 @@ class EngineView(Page):
         question = model.stopping.question(model.engine)
         self.stop.show_state(question, stopping, model.session.connection.connected, model.told_apart)
         if model.engine is not None:
-            self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
+            self.stop.show_equivalent_command(shlex.join(["sndr", "stop", model.engine.name]))
 
     def _refresh_failure(self, mode: str) -> None:
         engine, problem = self.model.engine, self.model.problem()

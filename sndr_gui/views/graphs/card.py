@@ -7,14 +7,15 @@ import importlib
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QHBoxLayout, QStackedWidget, QWidget
+from PySide6.QtWidgets import QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.monitor.lines import Line
 from sndr_gui.views.widgets.cards import Card, EmptyState
+from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import Dot, set_text, text
-from sndr_gui.views.widgets.layout import clear, row
+from sndr_gui.views.widgets.layout import row
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,14 +49,11 @@ class GraphCard(Card):
     """One graph with its title, its legend with newest values, and the reading under the pointer."""
 
     def __init__(self, title: str, word: Callable[[float], str]) -> None:
-        self._legend_host = QWidget()
-        self._legend = QHBoxLayout(self._legend_host)
-        self._legend.setContentsMargins(0, 0, 0, 0)
-        self._legend.setSpacing(14)
-        # A small window cuts the legend rather than widening the page.
-        self._legend_host.setMinimumWidth(1)
+        self._legend = Flow(spacing=14, lines=2)
+        # A small window wraps the legend, or cuts it, rather than widening the page.
+        self._legend.setMinimumWidth(1)
         super().__init__(title)
-        self.body.addWidget(self._legend_host)
+        self.body.addWidget(self._legend)
         self._word = word
         self._reading = text("", "muted")
         self._reading.setMinimumWidth(10)
@@ -98,7 +96,7 @@ class GraphCard(Card):
         names = tuple(line.name for line in lines)
         if names != self._names:
             self._names = names
-            clear(self._legend)
+            self._legend.clear()
             self._values = []
             for number, line in enumerate(lines):
                 name = text(line.title, "muted")
@@ -107,8 +105,7 @@ class GraphCard(Card):
                 self._values.append((line, value))
                 entry = QWidget()
                 entry.setLayout(row(_SeriesDot(number), name, value, spacing=6))
-                self._legend.addWidget(entry)
-            self._legend.addStretch(1)
+                self._legend.add(entry)
         for line, (_old, label) in zip(lines, self._values, strict=True):
             shown = formats.UNMEASURED if line.latest is None else self._word(line.latest)
             set_text(label, shown)  # type: ignore[arg-type]

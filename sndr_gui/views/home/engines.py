@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable
 
 from PySide6.QtCore import QSize, Qt
@@ -122,7 +123,9 @@ class _EngineLine:
         set_text(self.rate, entry.rate)
         set_text(self.requests, entry.requests)
         self.chat.setAccessibleName(f"Chat with {entry.name}")
-        self.chat.setToolTip(tip(f"Chat with {entry.name}", "", 'sndr chat "…"'))
+        self.chat.setToolTip(
+            tip(f"Chat with {entry.name}", "", shlex.join(["sndr", "chat", "--model", entry.name]))
+        )
         self.chat.setEnabled(entry.answers)
         self.show_engine.setAccessibleName(f"Show {entry.name}")
         self.show_engine.setToolTip(tip(f"Open Engine with {entry.name}"))
@@ -133,6 +136,10 @@ class _EngineLine:
             restyle(self.stop)
         self.stop.setAccessibleName(f"{entry.stop.rstrip('…')} {entry.name}")
         self.stop.setToolTip(
-            tip(f"Finish what {entry.name} answers, then stop it", "", f"sndr stop {entry.name}")
+            tip(
+                f"Finish what {entry.name} answers, then stop it",
+                "",
+                shlex.join(["sndr", "stop", entry.name]),
+            )
         )
         self.stop.setEnabled(entry.can_stop)

@@ -1,5 +1,6 @@
 """Home: the engine, its numbers, the endpoint, and the servers that can run it."""
 
+import shlex
 import time
 from collections.abc import Callable
 
@@ -120,7 +121,7 @@ class HomeView(Page):
         name = model.engine.name if rows and model.engine is not None else ""
         self.stop.show_state(model.stopping.question(model.engine), stopping, connected, name)
         if model.engine is not None:
-            self.stop.show_equivalent_command(f"sndr stop {model.engine.name}")
+            self.stop.show_equivalent_command(shlex.join(["sndr", "stop", model.engine.name]))
         self.stop.setVisible(mode in ("running", "stopping"))
         relaunching = model.actions.relaunching(model.engine)
         question = model.stopping.relaunch_question(model.engine)

@@ -4,9 +4,10 @@ from collections.abc import Callable
 
 from sndr_gui.host.connection import Phase
 from sndr_gui.kit import formats
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.engine.stages import StageList
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card, EmptyState
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import set_text, text
@@ -80,7 +81,7 @@ class StartCard(Card):
 
     def __init__(self, model: HomeModel) -> None:
         self._age = text("", "muted")
-        self.cancel = button("Cancel", model.cancel, hint="Cancel this start", command="sndr stop --now")
+        self.cancel = button("Cancel", model.cancel)
         self.cancel.setAccessibleName("Cancel the start")
         super().__init__("Starting", self._age, self.cancel)
         self._model = model
@@ -97,6 +98,8 @@ class StartCard(Card):
         cancelling = self._model.actions.pending(f"cancel {engine.job}") or self._model.actions.stopping(
             engine
         )
+        command = command_of(self._model.session.state, engine, "stop", "--now")
+        self.cancel.setToolTip(tip("Cancel this start", "", command))
         self.cancel.setText("Cancelling…" if cancelling else "Cancel")
         self.cancel.setEnabled(not cancelling)
         self._stages.show_stages(self._model.stages())

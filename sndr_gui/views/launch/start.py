@@ -9,9 +9,10 @@ from engine_host.protocol.engines import EngineState
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.views.engine.stages import StageList
-from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.buttons import button, tip
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.copying import CopyField
 from sndr_gui.views.widgets.labels import ElidedLabel, IconLabel, set_text, set_tone, text
@@ -28,9 +29,7 @@ class StartBar(Card):
         self.body.setContentsMargins(12, 10, 12, 10)
         self.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Maximum)
         self.start = button("Start", model.start, kind="primary", icon="play", shortcut="Ctrl+Return")
-        self.cancel = button(
-            "Cancel", model.watch.cancel, hint="Cancel this start", command="sndr stop --now"
-        )
+        self.cancel = button("Cancel", model.watch.cancel)
         self.cancel.setAccessibleName("Cancel the start")
         self.note = ElidedLabel("", "muted")
         self.equivalent_command = CopyField(what="equivalent command", wraps=True)
@@ -51,6 +50,8 @@ class StartBar(Card):
         )
         self.equivalent_command.set_content(model.equivalent_command or "sndr launch PRESET")
         self.cancel.setVisible(engine is not None)
+        command = command_of(model.session.state, engine, "stop", "--now")
+        self.cancel.setToolTip(tip("Cancel this start", "", command))
         cancelling = engine is not None and model.actions.pending(f"cancel {engine.job}")
         self.cancel.setEnabled(not cancelling)
         sentence, tone = self._sentence()

@@ -56,7 +56,7 @@ class MonitorView(Page):
         self.only.setToolTip("List the requests of one engine, or of all")
         self.only.activated.connect(self._on_only)
         self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.only, self.cancel))
-        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 92, 7: 64, 8: 64, 9: 110}
+        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 104, 7: 60, 8: 60, 9: 110}
         self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)

@@ -6,6 +6,7 @@ from PySide6.QtCore import Signal
 from PySide6.QtWidgets import QComboBox, QGridLayout, QLineEdit, QVBoxLayout, QWidget
 
 from engine_host.protocol.patches import BisectCheck
+from sndr_gui.kit.formats import shortened
 from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.patches.bisect import BisectionModel
 from sndr_gui.views.engine.stages import JobView
@@ -42,9 +43,10 @@ class BisectDialog(Dialog):
         self.wrong = text("", "bad", wrap=True)
         self.equivalent_command = CopyField(what="equivalent command", wraps=True)
         self.start = button("Start", self._on_start, kind="primary")
+        name = shortened(model.engine.name) if model.engine is not None else "The engine"
         hint = (
-            "The newest engine is started again with half of the suspected patches at a time, "
-            "until the one that makes the check fail is found. The running engine is replaced."
+            f"{name} is started again with half of the suspected patches at a time, until the one that "
+            "makes the check fail is found. It answers nothing meanwhile; other engines go on."
         )
         outer = QVBoxLayout(self)
         outer.setSpacing(12)

@@ -9,6 +9,7 @@ from PySide6.QtWidgets import QGridLayout, QPlainTextEdit, QVBoxLayout, QWidget
 from engine_host.protocol.patches import Patch, PatchEvidence, PatchOperation, PatchResult
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.engine.installations import command
 from sndr_gui.models.patches.outcomes import reason_words
 from sndr_gui.models.patches.page import PatchesModel
@@ -56,8 +57,6 @@ class PatchPane(QWidget):
             "Probe now",
             model.probe,
             icon="activity",
-            hint="Check every process",
-            command="sndr patches probe",
         )
         self.without = button("Start without…", self._on_without)
         self.without.setAccessibleName("Start without this patch")
@@ -106,9 +105,11 @@ class PatchPane(QWidget):
         self.probe.setEnabled(model.can_ask_engine and not model.pending("probe"))
         self.without.setText("Starting…" if model.pending("without") else "Start without…")
         self.without.setEnabled(model.can_ask_engine and not patch.required and not model.pending("without"))
-        self.without.setToolTip(
-            tip("Start the engine again without it", "", f"sndr patches without {patch.id}")
-        )
+        state, engine = model.session.state, model.engine
+        without = command_of(state, engine, "patches", "without", patch.id)
+        self.without.setToolTip(tip("Start the engine again without it", "", without))
+        probe = command_of(state, engine, "patches", "probe")
+        self.probe.setToolTip(tip("Check every process", "", probe))
         self.bisect.setEnabled(model.bisection.can_start)
         self.equivalent_command.set_content(f"sndr patches show {patch.id}")
 

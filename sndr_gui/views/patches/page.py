@@ -11,6 +11,7 @@ from PySide6.QtWidgets import QHBoxLayout, QLineEdit, QPushButton, QSplitter, QV
 
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
+from sndr_gui.models.engine.choice import command_of
 from sndr_gui.models.patches.page import PatchesModel
 from sndr_gui.models.patches.rows import ALL, FACETS
 from sndr_gui.views.engine.choice import EngineChoice
@@ -175,7 +176,8 @@ class PatchesView(Page):
         for card, made in zip(cards, self.cards, strict=True):
             made.setText(f"{card.title}\n{card.sentence}")
             made.setAccessibleName(f"{card.title}, {card.sentence}")
-            made.setToolTip(tip(f"Only the patches of this process ({card.pid})", "", "sndr patches status"))
+            command = command_of(self.model.session.state, self.model.engine, "patches", "status")
+            made.setToolTip(tip(f"Only the patches of this process ({card.pid})", "", command))
             made.setProperty("pid", card.pid)
             made.setChecked(card.pid == self.model.facets.pid)
 
