@@ -18,7 +18,9 @@ from tests.unit.asynchronous import run
 
 
 def test_the_bundled_model_keeps_its_answers_in_8_bits_and_loses_some_in_4(host: RunningHost) -> None:
-    asked = MeasureQuality(kv=("q8_0", "q4_0"), positions=32, context=160, answers=1, answer_tokens=8)
+    asked = MeasureQuality(
+        kv=("q8_0", "no type", "q4_0"), positions=32, context=160, answers=1, answer_tokens=8
+    )
     started = host.client.call(ops.MEASURE_QUALITY, asked)
 
     def ended() -> Job | None:
@@ -28,7 +30,10 @@ def test_the_bundled_model_keeps_its_answers_in_8_bits_and_loses_some_in_4(host:
     job = wait_for(ended, "the end of the measurement", 240.0)
     assert job.error is None
     report = QualityReport.model_validate(job.result)
-    reference, eight, four = report.rows
+    reference, eight, none, four = report.rows
+    assert none.perplexity is None
+    assert none.problem is not None
+    assert none.problem.reason is Reason.SETTING_INVALID
     assert (reference.kv, reference.divergence) == ("f16", None)
     assert reference.perplexity is not None
     assert 1.0 < reference.perplexity < 3.0, "the text is one that the model has learned to write"
