@@ -35,6 +35,12 @@ _SPECULATION = (
     "Tells vLLM how to draft: it can load a second model from a path or a repository, or Python code."
 )
 _WRONG = "Starts the engine also where its answers are known to be wrong."
+# Beginnings of variables.
+_LOADS = ("LD_", "DYLD_", "PYTHON", "PATH", "CUDA_HOME", "VLLM_PLUGINS", "TRITON_", "TORCHINDUCTOR_")
+_SWITCHES = ("VLLM_", "GGML_", "CUDA_", "NCCL_", "TORCH_", "PYTORCH_", "OMP_", "MKL_", "KMP_", "HF_")
+_LOADING = "Says where the engine finds libraries or programs: it can run somebody's code."
+_SWITCH = "A switch of the engine or of a library in it: it may change what it answers, or how fast."
+_UNKNOWN_VARIABLE = "This program does not know this variable: find out who reads it before you allow it."
 _NO_WORD = "It is no plain word: the engine may read it as a path, or as a program."
 
 # Fields that can do no harm. What is neither here nor below is shown: a new field is not harmless by itself.
@@ -147,7 +153,9 @@ class _Asked:
             row = SETTINGS[name]
             if name not in settings.model_fields_set or value is None or row.is_harmless(value):
                 continue
-            if row.kind == "words":
+            if name == "variables":
+                yield from self._variables(value, (*path, name))
+            elif row.kind == "words":
                 yield from self._words(value, (*path, name), engine)
             elif name == "speculation":
                 yield self._demand((*path, name), str(value), _SPECULATION)
@@ -155,6 +163,15 @@ class _Asked:
                 yield self._demand((*path, name), str(value), _WRONG)
             else:
                 yield self._demand((*path, name), str(value), _NO_WORD)
+
+    def _variables(self, words: tuple[str, ...], path: KeyPath) -> Iterator[Demand]:
+        """Yield each variable; a table has them by name, a list by number."""
+        for number, word in enumerate(words):
+            name = word.partition("=")[0]
+            table = (*path, name) in self._one.document.lines
+            known = name.startswith((*_LOADS, *_SWITCHES))
+            does = _LOADING if name.startswith(_LOADS) else _SWITCH if known else _UNKNOWN_VARIABLE
+            yield self._demand((*path, name if table else number), word, does, known=known)
 
     def _words(self, words: tuple[str, ...], path: KeyPath, engine: str | None) -> Iterator[Demand]:
         """Yield each flag with the values behind it."""

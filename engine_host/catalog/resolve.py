@@ -21,12 +21,13 @@ from engine_host.protocol.catalog import (
     Variant,
 )
 from engine_host.protocol.engine_settings.table import Overrides, foreign_to
+from engine_host.protocol.engine_settings.variables import merged
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding, Layer
 from engine_host.protocol.presets import ResolvedPreset, ResolvedSetting, SetBy, SettingConflict
 
 # Settings that layers add to; every other one they replace.
-_ADDED = "extra_arguments"
+_ADDED = frozenset({"extra_arguments", "variables"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,8 +210,10 @@ def _file_assignments(
 def _winner(name: str, assignments: Sequence[SetBy]) -> ResolvedSetting:
     *weaker, last = assignments
     value = last.value
-    if name == _ADDED:
+    if name in _ADDED:
         value = [word for by in assignments for word in by.value or ()]
+    if name == "variables":
+        value = list(merged(value))
     return ResolvedSetting(name=name, value=value, by=last, over=tuple(reversed(weaker)))
 
 
@@ -218,7 +221,7 @@ def _as_overrides(settings: Sequence[ResolvedSetting]) -> Overrides:
     given = {
         setting.name: setting.value
         for setting in settings
-        if setting.value is not None and (setting.by.layer is not Layer.ENGINE or setting.name == _ADDED)
+        if setting.value is not None and (setting.by.layer is not Layer.ENGINE or setting.name in _ADDED)
     }
     return Overrides.model_validate(given)
 

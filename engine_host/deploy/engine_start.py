@@ -12,6 +12,8 @@ from engine_host.deploy.spec import DeploySpec
 from engine_host.engines.llamacpp.command import STRIPPED_ENVIRONMENT as LLAMA_CPP_STRIPPED
 from engine_host.engines.llamacpp.command import LlamaCppStart
 from engine_host.engines.llamacpp.command import serve as serve_llamacpp
+from engine_host.engines.llamacpp.command import variables as llamacpp_variables
+from engine_host.engines.start_variables import given_variables
 from engine_host.engines.vllm.command import ENTRY, Additions, VllmStart, drafter_of
 from engine_host.engines.vllm.command import STRIPPED_ENVIRONMENT as VLLM_STRIPPED
 from engine_host.engines.vllm.command import serve as serve_vllm
@@ -21,6 +23,7 @@ from engine_host.protocol.plans import Finding
 _GIB = 2**30
 # Offline is what a start of ours is; an engine that fetches its model cannot be.
 _OFFLINE = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+_OF_SGLANG = dict.fromkeys(("PYTHONPATH", "PYTHONHOME"), "They would put other modules before SGLang's.")
 _PYTHON = "python3"
 _SERVER = "llama-server"
 
@@ -95,6 +98,7 @@ def _llamacpp(spec: DeploySpec, model: str) -> EngineStart:
         entry=image_server(image.version).command.argv,
         arguments=serve_llamacpp(start, server, ()),
         shm=1 * _GIB,
+        environment=llamacpp_variables(start),
         # The server inside the prebuilt wheel reads neither that argument nor its variable.
         key_variable="LLAMA_API_KEY" if "--api-key" in server.flags else None,
         stripped=LLAMA_CPP_STRIPPED,
@@ -105,6 +109,7 @@ def _sglang(spec: DeploySpec, model: str) -> EngineStart:
     arguments, findings = sglang_arguments(spec, model)
     entry = ("-m", "sglang.launch_server")
     environment = {"PYTHONUNBUFFERED": "1", "HF_HUB_DISABLE_TELEMETRY": "1"}
+    environment |= given_variables(spec.values.get("variables") or (), environment, _OF_SGLANG)
     if spec.model.path is None:
         environment["HF_HOME"] = Root.MODELS
     return EngineStart(

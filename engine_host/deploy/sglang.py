@@ -16,7 +16,7 @@ _OWNED = (
     *("--host", "--port", "--api-key", "--config"),
 )
 # Means nothing where nothing else is said, and what is handed on as it is.
-_SILENT = ("draft_tokens", "extra_arguments")
+_SILENT = ("draft_tokens", "extra_arguments", "variables")
 
 
 def arguments(spec: DeploySpec, model: str) -> tuple[tuple[str, ...], tuple[Finding, ...]]:

@@ -36,6 +36,9 @@ def equivalent_command(
             words += [option, str(values.pop())]
             given = {name: value for name, value in given.items() if SETTINGS[name].option != option}
     for name, value in given.items():
+        if name == "variables":
+            words += [word for one in value for word in ("--env", one)]
+            continue
         for one in value if isinstance(value, list) else [value]:
             words += ["--set", f"{name}={json.dumps(one) if isinstance(one, bool) else one}"]
     chosen = request.patches

@@ -154,6 +154,13 @@ def computes_on_processor(engine: Engine) -> bool:
     return any(need.device == MAIN_MEMORY for need in engine.plan.needs)
 
 
+def shares_processor(needs: Iterable[DeviceNeed], placement: Placement) -> list[Finding]:
+    """Return a finding where a start and engines beside it compute on the same cores."""
+    names = [engine.name for engine in placement.beside if computes_on_processor(engine)]
+    here = any(need.device == MAIN_MEMORY for need in needs)
+    return [finding("shares_processor", beside=names)] if here and names else []
+
+
 def name_taken(name: str, placement: Placement, command_as: Callable[[str], str]) -> list[Finding]:
     """Return a finding where an engine that goes on has the public name of the start.
 

@@ -29,6 +29,7 @@ from engine_host.launch.placement import (
     nothing_to_end,
     place,
     references,
+    shares_processor,
 )
 from engine_host.launch.plans.llamacpp import LlamaCppPlans
 from engine_host.launch.plans.vllm import CHECKPOINTS, VllmPlans
@@ -209,6 +210,7 @@ def _of_room(
     findings = [
         *replaced(placement.ended),
         *nothing_to_end(placement),
+        *shares_processor(result.plan.needs, placement),
         *name_taken(result.plan.name, placement, as_named),
     ]
     lacking = no_room_beside(result.short, placement, found, instead_of)

@@ -32,6 +32,7 @@ class LaunchOptions:
     with_: tuple[str, ...]
     only: tuple[str, ...]
     settings: tuple[str, ...]
+    env: tuple[str, ...]
     gpu: tuple[str, ...]
     instead_of: tuple[str, ...]
     replace: bool
@@ -50,7 +51,7 @@ class LaunchOptions:
             server=ServerChoice(self.server),
             installation=resolved(self.installation) if self.installation else None,
             name=self.name,
-            overrides=overrides_of(self.settings, **values),
+            overrides=overrides_of(self.settings, **values, variables=self.env or None),
             keep=keep,
             patches=PatchChoice(off=self.without, on=self.with_, only=self.only or None),
             instead_of=self._instead_of,
@@ -132,6 +133,12 @@ _OPTIONS = (
         help="Any other setting of the start, as the plan names it: threads, draft_tokens, gpu_memory …",
     ),
     click.option(
+        "--env",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="A variable of the engine's processes, a library path too; repeatable.",
+    ),
+    click.option(
         "--gpu",
         multiple=True,
         metavar="GPU",
@@ -153,6 +160,9 @@ def with_option(error: HostError, request: LaunchRequest) -> HostError:
     name = problem.evidence.get("setting")
     if problem.reason is not Reason.SETTING_INVALID or name not in given:
         return error
+    if name == "variables":
+        # Its message names the one that is meant.
+        return HostError.from_problem(problem.model_copy(update={"message": f"--env: {problem.message}"}))
     option = SETTINGS[name].option
     # One option may give several settings the same value; with --set they can differ.
     same = {given.get(row.name) for row in settings_by_option().get(option, ())} == {given[name]}
@@ -162,7 +172,11 @@ def with_option(error: HostError, request: LaunchRequest) -> HostError:
 
 def overrides_of(settings: tuple[str, ...], **named: object) -> Overrides:
     """Return the overrides of a start; a repeated list setting grows, any other may be given once."""
-    values: dict[str, object] = {name: value for name, value in named.items() if value is not None}
+    values: dict[str, object] = {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in named.items()
+        if value is not None
+    }
     for setting in settings:
         name, equals, value = setting.partition("=")
         if not equals or name not in SETTINGS:

@@ -72,6 +72,11 @@ STARTS = {
         Reason.CONFLICT,
         "Give this one another name, such as {free}, or put it in the other's place.",
     ),
+    "shares_processor": Text(
+        INFO,
+        "{beside} computes on this processor too: while both answer, each is slower.",
+        fix="For the full speed of one, end the other first.",
+    ),
     "no_room_beside": Text(
         ERROR,
         "There is no room beside {beside}: {missing:gib} GiB are missing in {device} (estimated).",

@@ -11,6 +11,7 @@ import psutil
 from engine_host.core.errors import HostError
 from engine_host.engines.flag_spelling import EXACT
 from engine_host.engines.llamacpp.servers import PLAIN_KV_TYPES, ServerCapabilities
+from engine_host.engines.start_variables import given_variables
 from engine_host.protocol.engine_settings.row import LLAMA_CPP, OFF, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
@@ -27,6 +28,11 @@ LOG_LEVEL = "4"
 # Variables by which llama-server takes arguments: one left over in the user's shell would change a start
 # behind the plan's back.
 STRIPPED_ENVIRONMENT = ("LLAMA_ARG_", "LLAMA_API_KEY")
+_OWNED_VARIABLES = {
+    "LLAMA_ARG_": "Set what it says, or give the flag with --set extra_arguments='--flag value'.",
+    "LLAMA_API_KEY": "Keys are the endpoint's: see `sndr keys`.",
+    "LLAMA_LOG_": "Its log is read here: see `sndr logs`.",
+}
 # Arguments of the adapter beside those of settings; an extra argument may not say something else.
 _OWNED_FLAGS = frozenset(
     {
@@ -91,7 +97,12 @@ def command(
     # An engine is started elsewhere: a path relative to us would name another file there.
     model = str(Path(start.model).absolute())
     start = replace(start, model=model, values={**start.values, "threads": threads})
-    return (*server.command.argv, *serve(start, server, ("--host", str(socket)))), {}
+    return (*server.command.argv, *serve(start, server, ("--host", str(socket)))), variables(start)
+
+
+def variables(start: LlamaCppStart) -> dict[str, str]:
+    """Return the variables that a start is given. Raises HostError(setting_invalid)."""
+    return given_variables(start.values.get("variables") or (), {}, _OWNED_VARIABLES)
 
 
 def serve(start: LlamaCppStart, server: ServerCapabilities, listen: Sequence[str]) -> tuple[str, ...]:

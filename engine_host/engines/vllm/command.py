@@ -10,6 +10,7 @@ from typing import Any
 
 from engine_host.core.errors import HostError
 from engine_host.engines.flag_spelling import ARGPARSE
+from engine_host.engines.start_variables import given_variables
 from engine_host.protocol.engine_settings.row import OFF, VLLM, EngineSetting
 from engine_host.protocol.engine_settings.table import flags_of, settings_of, with_defaults
 from engine_host.protocol.errors import Fix, Reason
@@ -24,6 +25,20 @@ STRIPPED_ENVIRONMENT = (
     "PYTHONSTARTUP",
     "TORCH_COMPILE_",
 )
+# Variables that say what a setting says, or change where and how it logs, which is read here.
+_OWNED_VARIABLES = {
+    "VLLM_CPU_KVCACHE_SPACE": "Set kv_cache_gib.",
+    "VLLM_BATCH_INVARIANT": "Set batch_invariant.",
+    "VLLM_API_KEY": "Keys are the endpoint's: see `sndr keys`.",
+    **dict.fromkeys(
+        ("VLLM_CONFIGURE_LOGGING", "VLLM_LOGGING_CONFIG_PATH", "VLLM_LOGGING_PREFIX", "VLLM_LOGGING_STREAM"),
+        "Its log is read here: see `sndr logs`.",
+    ),
+    **dict.fromkeys(
+        ("PYTHONPATH", "PYTHONHOME", "PYTHONSTARTUP"),
+        "They would put other modules before vLLM's; install them into an environment of your own.",
+    ),
+}
 # `vllm serve` is the same program; the module is named because a script's first line cannot hold a long path.
 ENTRY = ("-m", "vllm.entrypoints.cli.main", "serve")
 # Arguments of the adapter beside those of settings; an extra argument may not say something else.
@@ -121,8 +136,13 @@ def serve(
         *(word for words in arguments.values() for word in words),
         *additions.argv,
     ]
-    variables = {**_environment(cache), **_variables(values, build), **start.devices}
-    return tuple(argv), {**variables, **(additions.environment or {})}
+    own = {
+        **_environment(cache),
+        **_variables(values, build),
+        **start.devices,
+        **(additions.environment or {}),
+    }
+    return tuple(argv), {**given_variables(values["variables"], own, _OWNED_VARIABLES), **own}
 
 
 def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Sequence[str]:

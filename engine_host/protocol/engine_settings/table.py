@@ -20,6 +20,7 @@ from engine_host.protocol.engine_settings.row import (
     EngineSetting,
     row_of,
 )
+from engine_host.protocol.engine_settings.variables import checked, words_of
 
 _UNASKED = (OFF, "auto")
 _ALSO_OFF = ("none", "")
@@ -391,6 +392,30 @@ class Overrides(Command):
             fit=("extra_arguments",),
         ),
     ] = ()
+
+    variables: Annotated[
+        tuple[str, ...],
+        EngineSetting(
+            "Variables",
+            "variables of the engine's processes, NAME=VALUE",
+            default=(),
+            llama_cpp=Argument(),
+            vllm=Argument(),
+            sglang=Argument(),
+            more=True,
+            since="0.3.0",
+        ),
+    ] = ()
+
+    @field_validator("variables", mode="before")
+    @classmethod
+    def _as_words(cls, value: Any) -> Any:
+        return words_of(value)
+
+    @field_validator("variables")
+    @classmethod
+    def _are_variables(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        return checked(value)
 
     @field_validator("*")
     @classmethod

@@ -36,7 +36,7 @@ def test_every_field_is_harmless_or_looked_at(kind: type[BaseModel]) -> None:
 
 def test_raw_arguments_and_wrong_answers_are_never_harmless(small: Small) -> None:
     never = {name for name, row in SETTINGS.items() if not row.harmless}
-    assert never == {"allow_wrong_answers", "extra_arguments"}
+    assert never == {"allow_wrong_answers", "extra_arguments", "variables"}
     (found,) = asked(small, "mine", varied("  allow_wrong_answers: true\n"))
     assert "known to be wrong" in found.does
 
@@ -66,6 +66,24 @@ def test_harmless_settings_ask_for_nothing(small: Small) -> None:
     text = "  context: 4096\n  streams: 2\n  eager: true\n  kv_cache_dtype: fp8\n"
     assert asked(small, "mine", varied(text)) == []
     assert asked(small, "profiles/quick", PROFILE.replace("id: latency", "id: quick")) == []
+
+
+def test_variables_are_asked_for_one_by_one_with_their_lines(small: Small) -> None:
+    table = """  variables:
+    LD_PRELOAD: /tmp/x.so
+    VLLM_USE_DEEP_GEMM: 0
+    MADE_UP: a b
+"""
+    words = "  variables: [LD_PRELOAD=/tmp/x.so, VLLM_USE_DEEP_GEMM=0, 'MADE_UP=a b']\n"
+    for text in (table, words):
+        found = asked(small, "mine", varied(text))
+        assert [one.what for one in found] == ["LD_PRELOAD=/tmp/x.so", "VLLM_USE_DEEP_GEMM=0", "MADE_UP=a b"]
+        assert [one.known for one in found] == [True, True, False]
+        assert "run somebody's code" in found[0].does
+    keys = [one.key for one in asked(small, "mine", varied(table))]
+    assert keys == [f"settings.variables.{name}" for name in ("LD_PRELOAD", "VLLM_USE_DEEP_GEMM", "MADE_UP")]
+    lines = [one.line for one in asked(small, "mine", varied(table))]
+    assert [line - (lines[0] or 0) for line in lines if line] == [0, 1, 2]
 
 
 def test_arguments_are_asked_for_flag_by_flag_with_their_lines(small: Small) -> None:

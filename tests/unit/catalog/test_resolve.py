@@ -92,6 +92,14 @@ def test_arguments_of_layers_are_joined(small: Small) -> None:
     assert found.overrides.extra_arguments == ("--from-hardware", "--from-preset", "--mine")
 
 
+def test_variables_of_layers_are_joined_and_the_later_of_a_name_holds(small: Small) -> None:
+    table = "  context: 16384\n  variables:\n    A: 1\n    B: preset"
+    small.write("presets/small-one", PRESET.replace("  context: 16384", table))
+    found = resolve(small.read(), "small-one", None, None, Overrides(variables=("A=2", "C=x")))
+    assert setting(found, "variables").value == ["A=2", "B=preset", "C=x"]
+    assert found.overrides.variables == ("A=2", "B=preset", "C=x")
+
+
 def test_overrides_leave_the_engines_own_defaults_to_it(small: Small) -> None:
     found = resolve(small.read(), "small-one")
     assert found.overrides.gpu_memory is None

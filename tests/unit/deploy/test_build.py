@@ -106,6 +106,15 @@ def test_arguments_are_those_of_a_start_here_but_for_where_it_listens(preset_id:
     assert words == here
 
 
+@pytest.mark.parametrize("preset_id", ["demo-vllm", "demo-llamacpp"])
+def test_variables_are_written_down(preset_id: str) -> None:
+    spec = wanted_of(preset_id)
+    spec = replace(spec, values={**spec.values, "variables": ["GGML_X=1", "LD_LIBRARY_PATH=/opt/a b"]})
+    made = deployed(spec, RenderTarget.DOCKER)
+    assert made.environment["GGML_X"] == "1"
+    assert made.environment["LD_LIBRARY_PATH"] == "/opt/a b"
+
+
 def test_embeddings_and_scores_are_checked_as_such() -> None:
     assert deployed(wanted_of("qwen3-embedding-0.6b"), RenderTarget.DOCKER).check.path == "/v1/embeddings"
     assert deployed(wanted_of("qwen3-reranker-0.6b"), RenderTarget.DOCKER).check.path == "/v1/rerank"

@@ -12,6 +12,7 @@ from engine_host.launch.placement import (
     no_room_beside,
     nothing_to_end,
     place,
+    shares_processor,
 )
 from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.protocol.engines import Engine, EngineState
@@ -81,6 +82,15 @@ def test_a_name_that_is_taken_gets_a_free_one() -> None:
     assert found.fix is not None
     assert found.fix.command == "sndr run m --name a-3"
     assert not name_taken("c", placement, str)
+
+
+def test_engines_on_one_processor_are_told_of_each_other() -> None:
+    cpu, card = engine("a", needs=[need(1)]), engine("b", needs=[need(1, "GPU-0")])
+    placement = Placement(beside=(cpu, card))
+    (told,) = shares_processor([DeviceNeed(device=MAIN_MEMORY)], placement)
+    assert told.evidence == {"beside": ["a"]}
+    assert shares_processor([DeviceNeed(device="GPU-0")], placement) == []
+    assert shares_processor([DeviceNeed(device=MAIN_MEMORY)], Placement(beside=(card,))) == []
 
 
 def found(

@@ -43,6 +43,13 @@ def test_a_wrong_setting_is_named_with_what_it_takes(given: str, says: str) -> N
     assert caught.value.message == says
 
 
+def test_variables_are_given_by_an_option_of_their_own() -> None:
+    found = overrides_of(("variables=A=1",), variables=("B=two words", "A=2"))
+    assert found.variables == ("B=two words", "A=1")
+    with pytest.raises(click.UsageError, match="variables"):
+        overrides_of((), variables=("no variable",))
+
+
 def test_what_is_near_no_setting_does_not_list_all() -> None:
     with pytest.raises(click.UsageError) as caught:
         overrides_of(("swap_space=4",))

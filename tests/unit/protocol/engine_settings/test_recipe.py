@@ -164,4 +164,10 @@ def test_every_row_says_how_its_engine_gets_it() -> None:
         for name, row in SETTINGS.items()
         if VLLM in row.arguments and not row.arguments[VLLM].flags and not row.arguments[VLLM].words
     }
-    assert special == {"allow_wrong_answers", "batch_invariant", "draft_tokens", "extra_arguments"}
+    assert special == {
+        "allow_wrong_answers",
+        "batch_invariant",
+        "draft_tokens",
+        "extra_arguments",
+        "variables",
+    }
