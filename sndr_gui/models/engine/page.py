@@ -290,6 +290,8 @@ class EngineModel(LiveModel):
             Fact("Started", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(engine.created_at))),
             Fact("Keep running", "yes" if engine.keep else "no, it ends with the engine host"),
         ]
+        if plan.gpus:
+            facts.append(Fact("GPUs", self._gpus(plan.gpus), "\n".join(plan.gpus)))
         if plan.installation:
             facts.insert(1, Fact("Environment", plan.installation, "where this vLLM is installed"))
         if not self.has_overlay:
@@ -320,6 +322,12 @@ class EngineModel(LiveModel):
     def argv(self) -> str:
         """The command line that the engine was started with."""
         return shlex.join(self.engine.plan.argv) if self.engine else ""
+
+    def _gpus(self, uuids: tuple[str, ...]) -> str:
+        """Return GPUs by number and name; by UUID where this machine no longer has one."""
+        host = self.session.state.host
+        known = {gpu.uuid: f"{gpu.index}: {gpu.name}" for gpu in (host.gpus if host is not None else ())}
+        return ", ".join(known.get(uuid, uuid) for uuid in uuids)
 
     def _processes(self, engine: Engine) -> str:
         """Return the known processes, each with its id."""

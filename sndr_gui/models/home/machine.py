@@ -43,7 +43,7 @@ class MachinePart:
 
 
 def gpu_part(gpu: Gpu, used: float | None, engines: tuple[str, ...]) -> MachinePart:
-    """Return one GPU; `used` is the newest measurement, `engines` those of ours that run on this machine."""
+    """Return one GPU; `used` is the newest measurement, `engines` those of ours that compute on it."""
     taken = used if used is not None else gpu.memory_used
     lines = [f"{formats.size(gpu.memory_total - taken)} free of {formats.size(gpu.memory_total)}"]
     lines += [
@@ -53,7 +53,7 @@ def gpu_part(gpu: Gpu, used: float | None, engines: tuple[str, ...]) -> MachineP
     if not gpu.holders and taken > 0.02 * gpu.memory_total:
         lines.append("The driver does not report which process uses it.")
     if engines:
-        lines.append(f"Engines of this program that run: {', '.join(engines)}.")
+        lines.append(f"Computes here: {', '.join(engines)}.")
     if gpu.compute_capability:
         lines.append(f"Compute capability {gpu.compute_capability}")
     value = formats.used_of(taken, gpu.memory_total)
@@ -138,8 +138,14 @@ class MachineModel(QObject):
         if host is None:
             return ()
         state = self._session.state
-        names = tuple(engine.name for engine in state.live)
-        parts = [gpu_part(gpu, state.measured(f"gpu.{gpu.index}.memory.used"), names) for gpu in host.gpus]
+        parts = [
+            gpu_part(
+                gpu,
+                state.measured(f"gpu.{gpu.index}.memory.used"),
+                tuple(engine.name for engine in state.live if gpu.uuid in engine.plan.gpus),
+            )
+            for gpu in host.gpus
+        ]
         if not host.gpus:
             why = _ABSENT[host.gpu_absence.value] if host.gpu_absence else "no GPU"
             parts.append(MachinePart("GPU", why, host.gpu_absence_detail or "Models run on the CPU."))

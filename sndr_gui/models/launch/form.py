@@ -40,6 +40,7 @@ class Form:
     added: tuple[str, ...] = ()
     name: str = ""
     instead_of: Ended = None
+    gpus: tuple[str, ...] = ()
 
     def fields(self, engine: EngineKind, build: str) -> tuple[EngineSetting, ...]:
         """Return the settings of an engine, without those of another build or without a meaning now."""
@@ -67,6 +68,7 @@ class Form:
             keep=self.keep,
             name=self.name or None,
             instead_of=self.instead_of,
+            gpus=self.gpus,
             overrides=Overrides.model_validate(self.given(subject.engine, build)),
             patches=PatchChoice(off=self.without, on=self.added) if vllm else PatchChoice(),
         )

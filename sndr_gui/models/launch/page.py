@@ -15,7 +15,17 @@ from sndr_gui.models.fit.memory_watch import MemoryWatch
 from sndr_gui.models.launch.form import Form, PlannedForm
 from sndr_gui.models.launch.models import LaunchModels
 from sndr_gui.models.launch.patches import PatchLine, patch_lines
-from sndr_gui.models.launch.placement import Place, Remedy, Room, key_of, places, room, still_there
+from sndr_gui.models.launch.placement import (
+    GpuOffer,
+    Place,
+    Remedy,
+    Room,
+    gpu_offers,
+    key_of,
+    places,
+    room,
+    still_there,
+)
 from sndr_gui.models.launch.presets import LaunchPresets
 from sndr_gui.models.launch.settings import SettingRow, planned, planned_value, resolved_rows, setting_rows
 from sndr_gui.models.launch.sizes import fit_request
@@ -210,6 +220,18 @@ class LaunchModel(PlannedForm):
     def place(self) -> str:
         """The key of the place that is chosen."""
         return key_of(self.form.instead_of)
+
+    def gpus(self) -> tuple[GpuOffer, ...]:
+        """Return the GPUs to choose from."""
+        host = self.session.state.host
+        return gpu_offers(host.gpus if host is not None else (), self.form.gpus, self.plan, self.build)
+
+    def use_gpu(self, uuid: str, wanted: bool) -> None:
+        """Compute on this GPU or not; with none chosen the freest that suffice are taken."""
+        host = self.session.state.host
+        chosen = {*self.form.gpus, uuid} if wanted else {*self.form.gpus} - {uuid}
+        here = tuple(gpu.uuid for gpu in (host.gpus if host is not None else ()))
+        self.set_form(replace(self.form, gpus=tuple(one for one in here if one in chosen)))
 
     def room(self) -> Room:
         """Return the plan's words on room."""

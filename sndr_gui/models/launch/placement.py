@@ -10,6 +10,7 @@ from typing import Any
 from engine_host.protocol.base import Severity
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.fit import FitReport, Verdict
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import ALL_ENGINES, Finding, LaunchPlan
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import listed
@@ -49,6 +50,36 @@ class Room:
     sentence: str
     tone: str = "muted"
     remedies: tuple[Remedy, ...] = ()
+
+
+@dataclass(frozen=True)
+class GpuOffer:
+    """One GPU to choose: its UUID and name, what is free of it, and whether the plan computes on it."""
+
+    uuid: str
+    title: str
+    chosen: bool
+    planned: bool
+
+
+def gpu_offers(
+    gpus: Sequence[Gpu], chosen: Sequence[str], plan: LaunchPlan | None, build: str
+) -> tuple[GpuOffer, ...]:
+    """Return the GPUs to choose from; none where there is one at most, or the start uses none."""
+    unused = build == "cpu" or (plan is not None and not plan.gpus)
+    if len(gpus) < 2 or (unused and not chosen):
+        return ()
+    planned = plan.gpus if plan is not None else ()
+    return tuple(
+        GpuOffer(
+            gpu.uuid,
+            f"{gpu.index}: {gpu.name.removeprefix('NVIDIA ').removeprefix('GeForce ')}, "
+            f"{formats.size(gpu.memory_total - gpu.memory_used)} free",
+            gpu.uuid in chosen,
+            gpu.uuid in planned,
+        )
+        for gpu in gpus
+    )
 
 
 def key_of(instead_of: Ended) -> str:

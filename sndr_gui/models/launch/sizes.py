@@ -86,6 +86,8 @@ def fit_request(subject: Subject, form: Form, build: str, plan: LaunchPlan | Non
         question["server"] = plan.server
     if form.instead_of is not None:
         question["instead_of"] = form.instead_of
+    if form.gpus:
+        question["use_gpus"] = form.gpus
     return FitRequest.model_validate(question)
 
 

@@ -5,22 +5,24 @@ from __future__ import annotations
 from dataclasses import replace
 
 from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout, QLineEdit, QWidget
+from PySide6.QtWidgets import QCheckBox, QGridLayout, QLineEdit, QWidget
 
+from sndr_gui.kit.formats import shortened
+from sndr_gui.kit.tooltip import plain_tooltip
 from sndr_gui.models.launch.page import LaunchModel
-from sndr_gui.models.launch.placement import Remedy
+from sndr_gui.models.launch.placement import GpuOffer, Remedy
 from sndr_gui.views.widgets.buttons import Button, button
 from sndr_gui.views.widgets.cards import Card
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.flow import Flow
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
-from sndr_gui.views.widgets.layout import column
+from sndr_gui.views.widgets.layout import column, row
 
 _ROOMY = 400
 
 
 class PlacementCard(Card):
-    """The choice of the place and of the public name; hidden while nothing else runs."""
+    """The choice of the place, of the public name and of the GPUs; hidden while there is none to make."""
 
     def __init__(self, model: LaunchModel) -> None:
         super().__init__()
@@ -51,6 +53,14 @@ class PlacementCard(Card):
         self._columns = 0
         self._arrange()
         self.body.addLayout(self._fields)
+        self.gpus: dict[str, QCheckBox] = {}
+        self._gpu_flow = Flow(spacing=14)
+        self._gpu_note = text("", "muted")
+        self._gpu_part = QWidget()
+        self._gpu_part.setLayout(
+            column(row(text("GPUs", "muted"), self._gpu_note, None), self._gpu_flow, spacing=4)
+        )
+        self.body.addWidget(self._gpu_part)
         self.body.addWidget(self.sentence)
         self.body.addWidget(self._flow)
 
@@ -71,8 +81,11 @@ class PlacementCard(Card):
     def refresh(self) -> None:
         """Show the places of now, and what the plan says of the chosen one."""
         model, form = self._model, self._model.form
-        places = model.places()
-        self.setVisible(bool(places) and model.subject is not None)
+        places, gpus = model.places(), model.gpus()
+        self.setVisible(bool(places or gpus) and model.subject is not None)
+        for cell in self._cells:
+            cell.setVisible(bool(places))
+        self._show_gpus(gpus)
         self._filling = True
         self.box.fill([(place.label, place.key) for place in places], model.place)
         if not self.name.hasFocus() or not self.name.text():
@@ -84,6 +97,32 @@ class PlacementCard(Card):
         set_tone(self.sentence, room.tone)
         self.sentence.setVisible(bool(room.sentence))
         self._show_remedies(room.remedies)
+
+    def _show_gpus(self, gpus: tuple[GpuOffer, ...]) -> None:
+        self._gpu_part.setVisible(bool(gpus))
+        if [gpu.uuid for gpu in gpus] != list(self.gpus):
+            self._gpu_flow.clear()
+            self.gpus = {}
+            for gpu in gpus:
+                made = QCheckBox()
+                made.setProperty("uuid", gpu.uuid)
+                made.clicked.connect(self._on_gpu)
+                self.gpus[gpu.uuid] = made
+                self._gpu_flow.add(made)
+        chosen = any(gpu.chosen for gpu in gpus)
+        for gpu, made in zip(gpus, self.gpus.values(), strict=True):
+            made.setText(shortened(gpu.title, 40).replace("&", "&&"))
+            made.setAccessibleName(f"Compute on GPU {gpu.title}")
+            made.setToolTip(plain_tooltip(f"{gpu.uuid}\nsndr run MODEL --gpu {gpu.title.partition(':')[0]}"))
+            made.setChecked(gpu.chosen)
+        taken = ", ".join(gpu.title.partition(":")[0] for gpu in gpus if gpu.planned)
+        automatic = f"automatic: GPU {taken}" if taken else "automatic: the freest that suffice"
+        set_text(self._gpu_note, "as chosen" if chosen else automatic)
+
+    def _on_gpu(self, wanted: bool) -> None:
+        made = self.sender()
+        if isinstance(made, QCheckBox):
+            self._model.use_gpu(str(made.property("uuid")), wanted)
 
     def _show_remedies(self, remedies: tuple[Remedy, ...]) -> None:
         self._flow.setVisible(bool(remedies))

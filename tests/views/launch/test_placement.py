@@ -7,6 +7,7 @@ from PySide6.QtTest import QTest
 
 from engine_host.core.findings.table import finding
 from engine_host.protocol.engines import EngineState
+from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import EngineRef, LaunchPlan
 from sndr_gui.views.launch.page import LaunchView
 from tests.views.conftest import Stage
@@ -137,3 +138,28 @@ async def test_names_and_evidence_of_strangers_are_text(stage: Stage) -> None:
     await stage.until(lambda: view.placement.sentence.text())
     assert not view.placement.remedies
     assert view.panel.widget().minimumSizeHint().width() < 400
+
+
+async def test_gpus_are_chosen_by_their_ids_or_left_to_the_host(stage: Stage) -> None:
+    cards = tuple(
+        Gpu(index=n, uuid=f"GPU-{n}", name="NVIDIA RTX 3090", memory_total=24 * GIB, memory_used=n * GIB)
+        for n in range(2)
+    )
+    stage.host.host = samples.host(gpus=cards, gpu_absence=None)
+    stage.state.host = stage.host.host
+    stage.host.plan = plan(gpus=("GPU-0",))
+    view = await planned(stage)
+    await stage.until(lambda: view.placement.gpus)
+    assert [box.text() for box in view.placement.gpus.values()] == [
+        "0: RTX 3090, 24 GiB free",
+        "1: RTX 3090, 23 GiB free",
+    ]
+    assert view.placement._gpu_note.text() == "automatic: GPU 0"
+    assert not view.placement.box.isVisible(), "nothing runs to be beside of"
+    stage.host.plan = plan(gpus=("GPU-1",))
+    view.placement.gpus["GPU-1"].click()
+    await stage.until(lambda: asked(stage, PLANS)["gpus"] == ["GPU-1"])
+    await stage.until(lambda: asked(stage, FIT).get("use_gpus") == ["GPU-1"])
+    assert view.placement._gpu_note.text() == "as chosen"
+    view.placement.gpus["GPU-1"].click()
+    await stage.until(lambda: asked(stage, PLANS)["gpus"] == [])

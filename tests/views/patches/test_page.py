@@ -214,6 +214,7 @@ async def test_a_bisection_with_an_own_command_needs_a_readable_one(stage: Stage
     sent = stage.host.sent("POST", "/v1/patches/bisect")[0]
     assert sent["check"]["command"] == ["./check.sh", "one"]
     assert sent["launch"]["server"] == "auto"
+    assert sent["launch"]["instead_of"] == ["sndr-demo"], "its trials take the place of what they are about"
 
 
 async def test_the_dialog_of_a_bisection_shows_the_command_line_of_its_plan(stage: Stage) -> None:
@@ -232,6 +233,7 @@ async def test_the_dialog_of_a_bisection_shows_the_command_line_of_its_plan(stag
     ("start", "bisects"),
     [
         ("sndr run 'my model' --keep --replace", "sndr patches bisect 'my model'"),
+        ("sndr run demo --instead-of demo", "sndr patches bisect demo --instead-of demo"),
         (
             "sndr launch demo --set context=512 --replace",
             "sndr patches bisect --preset demo --set context=512",

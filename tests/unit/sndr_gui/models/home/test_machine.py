@@ -30,7 +30,7 @@ def test_the_newest_measurement_wins_and_engines_of_ours_are_named() -> None:
     part = gpu_part(gpu(), 12 * GIB, ("demo", "qwen"))
     assert part.share == 0.5
     assert "does not report which process uses it" in part.hint
-    assert "Engines of this program that run: demo, qwen." in part.hint
+    assert "Computes here: demo, qwen." in part.hint
 
 
 def test_engines_that_are_not_here_say_so() -> None:
