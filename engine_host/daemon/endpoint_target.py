@@ -28,7 +28,8 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         context_trained=model.file.context if model else None,
         architecture=model.file.architecture if model else None,
         quantization=model.file.quantization if model else None,
-        embeddings=any(s.name == "embeddings" and s.value for s in engine.plan.settings),
+        embeddings=_is_on(engine, "embeddings") and not _is_on(engine, "reranking"),
+        reranking=_is_on(engine, "reranking"),
         fill_in_the_middle=model.info.fim if model else None,
         fim_tokens=(tokens.prefix, tokens.suffix, tokens.middle) if tokens else None,
         fim_ids=model.info.fim_ids if model and isinstance(model.info, GgufInfo) else (),
@@ -40,3 +41,8 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         owned_by="vllm" if of_vllm else "llamacpp",
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
+
+
+def _is_on(engine: Engine, name: str) -> bool:
+    """Return True if a start has a setting switched on."""
+    return any(setting.name == name and setting.value for setting in engine.plan.settings)

@@ -163,6 +163,8 @@ def _secrets(start: EngineStart) -> Iterator[Secret]:
 def _check(spec: DeploySpec) -> Check:
     tasks = spec.model.tasks
     model = spec.alias
+    if spec.values.get("reranking"):
+        return Check("/v1/rerank", {"model": model, "query": _QUESTION, "documents": [_QUESTION]})
     if spec.values.get("embeddings"):
         return Check("/v1/embeddings", {"model": model, "input": _QUESTION})
     if Task.RERANK in tasks:

@@ -40,6 +40,7 @@ class Probe:
     speculation: str = ""
     must_draft: bool = False
     tries: int = 1
+    reranking: bool = False
 
 
 async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: float) -> Verification:
@@ -78,8 +79,13 @@ def _positive(value: object) -> int | None:
 
 async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
     body: dict[str, Any] = {"model": probe.alias}
-    if probe.embeddings:
-        path, body["input"] = "/v1/embeddings", "one two three"
+    kind, missing = "", "It generated no token."
+    if probe.reranking:
+        path, kind, missing = "/v1/rerank", "results", "It scored nothing."
+        body |= {"query": "one", "documents": ["one two three"]}
+    elif probe.embeddings:
+        path, kind, missing = "/v1/embeddings", "data", "It gave no embedding."
+        body["input"] = "one two three"
     else:
         path = "/v1/completions"
         body |= {"prompt": _WORDS, "max_tokens": _TOKENS, "temperature": 0, "ignore_eos": True}
@@ -89,9 +95,8 @@ async def _answers(client: httpx.AsyncClient, probe: Probe) -> None:
     usage = content.get("usage")
     tokens = usage.get("completion_tokens") if isinstance(usage, dict) else None
     generated = type(tokens) is int and tokens > 0
-    if not answer.is_success or not (content.get("data") if probe.embeddings else generated):
-        message = "It gave no embedding." if probe.embeddings else "It generated no token."
-        raise _not_ready(message, {"status": answer.status, "answer": answer.text[:_LONGEST_ANSWER]})
+    if not answer.is_success or not (content.get(kind) if kind else generated):
+        raise _not_ready(missing, {"status": answer.status, "answer": answer.text[:_LONGEST_ANSWER]})
 
 
 def _models(listed: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:

@@ -20,6 +20,7 @@ class Target:
     which begins a text where one belongs there. `usage_on_request`: a stream ends with figures only when the
     request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
     `images`: a message may hold pictures.
+    `reranking`: it scores texts and writes none.
     """
 
     engine: str
@@ -45,6 +46,7 @@ class Target:
     usage_on_request: bool = False
     tokens_only: bool = False
     images: bool = False
+    reranking: bool = False
 
     def __post_init__(self) -> None:
         """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""

@@ -160,7 +160,9 @@ def _arguments(
         case "draft_tokens":
             return ()
         case "embeddings":
-            return _embeddings(values, server, start) if value else ()
+            return _embeddings(values, server, start) if value and not values["reranking"] else ()
+        case "reranking":
+            return _reranking(values, server, flag) if value else ()
         case "extra_arguments":
             return _extra(tuple(value or ()), server)
     words = row.arguments[LLAMA_CPP].written(value) or ()
@@ -277,6 +279,12 @@ def _embeddings(values: Mapping[str, Any], server: ServerCapabilities, start: Ll
     if not asked and not start.pools_itself:
         argv += [_need(server, "--pooling"), "mean"]
     return argv
+
+
+def _reranking(values: Mapping[str, Any], server: ServerCapabilities, flag: str) -> list[str]:
+    # A question with its text is read in one pass.
+    batch = str(embedding_batch(values["context"], "rank"))
+    return [_need(server, flag), "--batch-size", batch, "--ubatch-size", batch]
 
 
 def _extra(arguments: tuple[str, ...], server: ServerCapabilities) -> list[str]:

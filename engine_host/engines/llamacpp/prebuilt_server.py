@@ -101,6 +101,11 @@ def _pooling(module: Module, params: Params, text: str) -> None:
     params.pooling_type = module.llama_pooling_type[f"LLAMA_POOLING_TYPE_{text.upper()}"]
 
 
+def _rerank(module: Module, params: Params, _text: str) -> None:
+    params.embedding = True
+    _pooling(module, params, "rank")
+
+
 def _gpu_layers(_module: Module, params: Params, text: str) -> None:
     params.n_gpu_layers = {"auto": -1, "all": -2}[text] if text in {"auto", "all"} else int(text)
 
@@ -143,6 +148,7 @@ OPTIONS: tuple[Option, ...] = (
     Option(("--metrics",), "", "switch /metrics on", _switch("endpoint_metrics")),
     Option(("-cram", "--cache-ram"), "N", "prompt cache in MiB", _field("cache_ram_mib")),
     Option(("--embedding", "--embeddings"), "", "embed only", _switch("embedding")),
+    Option(("--rerank", "--reranking"), "", "score texts for a question", _rerank),
     Option(("--pooling",), "KIND", "pooling of embeddings", _pooling, POOLING),
     Option(("-ngl", "--gpu-layers", "--n-gpu-layers"), "N", "layers on the GPU, auto or all", _gpu_layers),
     Option(("--no-ui", "--no-webui"), "", "no web page", _switch("ui", False)),

@@ -51,6 +51,7 @@ class LlamaCppAdapter(Adapter):
             plan.name,
             speculation=plan.speculation,
             embeddings="--embeddings" in plan.argv,
+            reranking="--reranking" in plan.argv,
             started_at=started_at,
         )
 
@@ -149,6 +150,7 @@ async def verify_ready(
     *,
     speculation: str = OFF,
     embeddings: bool = False,
+    reranking: bool = False,
     started_at: float,
 ) -> Verification:
     """Prove that it answers; a draft model or MTP layer has to draft, an n-gram drafter may find nothing."""
@@ -162,6 +164,7 @@ async def verify_ready(
         must_draft=any(kind.startswith("draft-") for kind in speculation.split(",")),
         # The counter moves when the slot is released, a moment after the answer was sent.
         tries=20,
+        reranking=reranking,
     )
     verified = await readiness.verify_ready(client, probe, started_at)
     told = await answers.fetch(client, "/slots", most=_SLOTS_BYTES, seconds=READ_SECONDS)

@@ -157,8 +157,10 @@ def _arguments(row: EngineSetting, values: Mapping[str, Any], build: str) -> Seq
         case "speculation":
             config = speculative_config(value, values["draft_tokens"])
             return () if config is None else (row.arguments[VLLM].flag, config)
-        case "tool_parser" | "reasoning_parser" if values["embeddings"]:
-            # An embedding has nothing to parse.
+        case "tool_parser" | "reasoning_parser" if values["embeddings"] or values["reranking"]:
+            # A vector or a score has nothing to parse.
+            return ()
+        case "embeddings" if values["reranking"]:
             return ()
         case "tool_parser" if words := row.arguments[VLLM].written(value):
             return ("--enable-auto-tool-choice", *words)

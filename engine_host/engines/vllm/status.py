@@ -50,6 +50,7 @@ class VllmAdapter(Adapter):
             "pooling" in plan.argv,
             completion={"prompt": _PROMPT_IDS} if "--skip-tokenizer-init" in plan.argv else {},
             speculation=method,
+            reranking="classify" in plan.argv,
             must_draft=not method.startswith("ngram") and method != "suffix",
         )
         return await verify_ready(client, probe, started_at)

@@ -17,7 +17,9 @@ _SHARE_OF_CONTEXT = 4
 
 def model_list(targets: Sequence[Target]) -> dict[str, Any]:
     """Return the models that can hold a conversation, the first started first."""
-    spoken = [target for target in targets if not target.embeddings and not target.tokens_only]
+    spoken = [
+        target for target in targets if not (target.embeddings or target.reranking or target.tokens_only)
+    ]
     return {"models": [_entry(target, place) for place, target in enumerate(spoken)]}
 
 

@@ -90,6 +90,8 @@ def _details(target: Target) -> dict[str, Any]:
 
 
 def _capabilities(target: Target) -> list[str]:
+    if target.reranking:
+        return []
     if target.embeddings:
         return ["embedding"]
     found = ["completion"]

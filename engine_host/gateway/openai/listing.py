@@ -34,7 +34,7 @@ def model_entry(target: Target) -> dict[str, Any]:
         "capabilities": capabilities(target),
         "architecture": {
             "input_modalities": input_modalities(target),
-            "output_modalities": ["embeddings"] if target.embeddings else ["text"],
+            "output_modalities": output_modalities(target),
         },
         "supported_parameters": supported_parameters(target),
         "status": {"value": "loaded"},
@@ -44,6 +44,8 @@ def model_entry(target: Target) -> dict[str, Any]:
 
 def capabilities(target: Target) -> list[str]:
     """Name what a model can be asked for here."""
+    if target.reranking:
+        return ["rerank"]
     if target.embeddings:
         return ["embeddings"]
     if target.tokens_only:
@@ -63,9 +65,16 @@ def input_modalities(target: Target) -> list[str]:
     return ["text", "image"] if target.images else ["text"]
 
 
+def output_modalities(target: Target) -> list[str]:
+    """Name what an answer holds, in OpenRouter's words."""
+    if target.reranking:
+        return ["rerank"]
+    return ["embeddings"] if target.embeddings else ["text"]
+
+
 def supported_parameters(target: Target) -> list[str]:
     """Name the fields of a request that the model heeds, in OpenRouter's words."""
-    if target.embeddings:
+    if target.embeddings or target.reranking:
         return []
     return [*_SAMPLING, *(("tools", "tool_choice") if target.tools else ())]
 

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway import reranking
 from engine_host.gateway.call import Call
 from engine_host.gateway.chat.request import repaired
 from engine_host.gateway.chat.tool_or_format import both
@@ -42,6 +43,21 @@ def embeddings(asked: Asked) -> Call:
         )
     wanted = wanted_dimensions(asked.body) if asked.target.native_infill else None
     return Call(asked.path, asked.raw, False, passage=None if wanted is None else Shortened(wanted))
+
+
+def rerank(asked: Asked) -> Call:
+    """Ask for the scores of texts; raises EndpointError for an engine that was not started for it."""
+    target = asked.target
+    if not target.reranking:
+        raise faults.EndpointError(
+            400,
+            "reranking_off",
+            f"{target.name} was not started for reranking. Start it for that with: "
+            f"sndr run {shlex.quote(target.name)} --set reranking=true --replace",
+            Reason.UNSUPPORTED,
+        )
+    raw = json.dumps(reranking.request(asked.body, target.name), ensure_ascii=False).encode()
+    return Call("/v1/rerank", raw, False, passage=reranking.Ranked(asked.body, target.name))
 
 
 def chat(asked: Asked, told: Passage | None = None) -> Call:
@@ -100,6 +116,13 @@ def translated(call: Call, told: Passage) -> Call:
 def check_writes(asked: Asked) -> None:
     """Refuse an engine that writes nothing, or reads no texts; raises EndpointError."""
     target = asked.target
+    if target.reranking:
+        raise faults.EndpointError(
+            400,
+            "reranking_only",
+            f"{target.name} was started for reranking alone: it takes /v1/rerank.",
+            Reason.UNSUPPORTED,
+        )
     if target.embeddings:
         raise faults.EndpointError(
             400,

@@ -1,6 +1,7 @@
 """The routes of the endpoint, a row each, and the errors for what is none."""
 
 from engine_host.gateway import error_answers as faults
+from engine_host.gateway import reranking
 from engine_host.gateway.llamacpp import request as of_llamacpp
 from engine_host.gateway.ollama import fields as of_ollama
 from engine_host.gateway.openai import bodies
@@ -22,6 +23,10 @@ POSTS = {
     "/v1/responses/input_tokens": Post(bodies.check_responses, agents.count_responses),
     "/v1/messages": Post(bodies.check_message, agents.messages),
     "/v1/messages/count_tokens": Post(bodies.check_chat, agents.count_messages),
+    "/v1/rerank": Post(reranking.check, calls.rerank),
+    "/rerank": Post(reranking.check, calls.rerank),
+    "/v1/reranking": Post(reranking.check, calls.rerank),
+    "/reranking": Post(reranking.check, calls.rerank),
     "/completion": Post(of_llamacpp.check_completion, native.completion),
     "/infill": Post(of_llamacpp.check_infill, native.infill),
     "/api/chat": Post(of_ollama.check_chat, ollama.chat),

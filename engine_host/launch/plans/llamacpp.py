@@ -174,7 +174,9 @@ class LlamaCppPlans:
         resolved.set_given("threads", user.threads, Layer.USER)
         why = "worth a measurement" if server.devices else "on a CPU it often slows small models"
         resolved.set("speculation", "off", Layer.ENGINE, why)
-        resolved.set("embeddings", info.embedding_only, Layer.MODEL, "what the model is for")
+        ranks = info.pooling == "rank"
+        resolved.set("embeddings", info.embedding_only and not ranks, Layer.MODEL, "what the model is for")
+        resolved.set("reranking", ranks, Layer.MODEL, "what the model is for")
         self._limit_streams(resolved, info, server, shape, found.main)
         resolved.set("keep", user.keep, Layer.USER if user.keep else Layer.ENGINE)
         if request.keep:

@@ -24,6 +24,9 @@ def question_of(engine: str, values: Mapping[str, Any]) -> dict[str, Any]:
         if not row.fit or value is None or value == "":
             continue
         found[row.fit[-1]] = tuple(value) if isinstance(value, list) else value
+    if values.get("reranking"):
+        # The memory of scores is that of vectors.
+        found["embeddings"] = True
     if "speculation" in found:
         said = str(found["speculation"])
         found["speculation"] = drafts_itself(said)

@@ -379,6 +379,19 @@ class Overrides(Command):
             fit=("embeddings",),
         ),
     ] = None
+    reranking: Annotated[
+        bool | None,
+        EngineSetting(
+            "Reranking",
+            "score texts for a question instead of writing",
+            default=False,
+            llama_cpp=Argument("--reranking", ("--rerank",)),
+            vllm=Argument(words={True: ("--runner", "pooling", "--convert", "classify"), False: ()}),
+            more=True,
+            since="0.2.0",
+            harmless=True,
+        ),
+    ] = None
     extra_arguments: Annotated[
         tuple[str, ...],
         EngineSetting(

@@ -68,12 +68,13 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
         context: int = CONTEXT,
         limits: Limits | None = None,
         embeddings: bool = False,
+        reranking: bool = False,
         model: Path | None = None,
     ) -> AsyncIterator[Real]:
         command = prebuilt_command()
         assert command is not None, "the prebuilt server is not installed"
         name = "demo" if model else "random"
-        values = {"context": context, "streams": slots, "embeddings": embeddings}
+        values = {"context": context, "streams": slots, "embeddings": embeddings, "reranking": reranking}
         start = LlamaCppStart(str(model or random_model()), name, values)
         async with temporary_server(await ServerProber().probe(command), start) as server:
             target = Target(
@@ -86,6 +87,7 @@ def real(home: Path, random_model: Callable[..., Path]) -> Iterator[RealMaker]:
                 fill_in_the_middle=True,
                 fim_ids=() if model else read_gguf(random_model()).fim_ids,
                 embeddings=embeddings,
+                reranking=reranking,
             )
             events: list[EventBase] = []
             gateway = Gateway(_One(target), events.append, limits=limits)

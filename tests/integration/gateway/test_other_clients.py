@@ -122,3 +122,39 @@ def test_llamacpps_own_routes(real: Any) -> None:
                 assert answer.status_code < 500, (wrong, answer.text)
 
     asyncio.run(go())
+
+
+def test_reranking_puts_the_best_first_and_all_else_is_refused(real: Any) -> None:
+    async def go() -> None:
+        async with real(reranking=True) as served, client(served) as asking:
+            texts = ["one", {"text": "hello there"}, "three"]
+            body = {"model": "random", "query": "hello", "documents": texts, "return_documents": True}
+            for path in ("/v1/rerank", "/rerank"):
+                answer = (await asking.post(path, json=body)).json()
+                scores = [one["relevance_score"] for one in answer["results"]]
+                assert scores == sorted(scores, reverse=True)
+                assert {one["document"]["text"] for one in answer["results"]} == {
+                    "one",
+                    "hello there",
+                    "three",
+                }
+            best = (await asking.post("/v1/rerank", json={**body, "top_n": 1})).json()["results"]
+            assert [one["index"] for one in best] == [answer["results"][0]["index"]]
+            long = await asking.post("/v1/rerank", json={**body, "documents": ["b " * 5000]})
+            assert (long.status_code, long.json()["error"]["code"]) == (400, "context_length_exceeded")
+            refused = await asking.post("/v1/chat/completions", json=CHAT)
+            assert refused.json()["error"]["code"] == "reranking_only"
+            (model,) = (await asking.get("/v1/models")).json()["data"]
+            assert model["capabilities"] == ["rerank"]
+
+    asyncio.run(go())
+
+
+def test_a_model_that_writes_does_not_rank(real: Any) -> None:
+    async def go() -> None:
+        async with real() as served, client(served) as asking:
+            answer = await asking.post("/v1/rerank", json={"query": "a", "documents": ["b"]})
+            assert answer.json()["error"]["code"] == "reranking_off"
+            assert "--set reranking=true" in answer.json()["error"]["message"]
+
+    asyncio.run(go())

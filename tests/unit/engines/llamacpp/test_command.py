@@ -122,6 +122,13 @@ def test_vectors_are_pooled_once_as_the_model_or_the_person_says() -> None:
     assert "--pooling" not in argv(pools_itself=True)
 
 
+def test_reranking_reads_a_question_and_its_text_at_once() -> None:
+    flags = argv(reranking=True, embeddings=True, context=2048)
+    assert "--reranking" in flags
+    assert value(flags, "--ubatch-size") == "2048"
+    assert not {"--embeddings", "--pooling"} & set(flags), "the server sets both by itself"
+
+
 def test_a_kv_type_the_server_has_not() -> None:
     error = refused(kv_type_k="turbo4")
     assert error.reason is Reason.SETTING_INVALID

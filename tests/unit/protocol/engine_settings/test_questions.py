@@ -67,3 +67,7 @@ def test_a_question_sets_what_the_engine_calls_it() -> None:
     assert both == {"kv_type_k": "q8_0", "kv_type_v": "q4_0", "speculation": "draft-mtp"}
     assert settings_asked(VLLM, {"speculation": False, "eager": None}) == {"speculation": "off"}
     Overrides.model_validate(both)
+
+
+def test_scores_take_the_memory_of_vectors() -> None:
+    assert question_of(VLLM, {"reranking": True, "embeddings": False})["embeddings"] is True
