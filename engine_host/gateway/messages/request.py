@@ -26,7 +26,7 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     tools = body.get("tools")
     if isinstance(tools, list):
         body["tools"] = [tool for tool in tools if not _is_of_server(tool)]
-    return _chosen(body) if for_llamacpp else body
+    return _chosen(body, for_llamacpp=for_llamacpp)
 
 
 def _conversation(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
@@ -82,13 +82,17 @@ def _is_of_server(tool: Any) -> bool:
     return isinstance(tool, dict) and tool.get("type") not in (None, "custom") and "input_schema" not in tool
 
 
-def _chosen(body: dict[str, Any]) -> dict[str, Any]:
-    """Keep the tools that may be called: the engine takes `none` for `auto`, and a name for `any`."""
+def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
+    """Keep the tools that may be called.
+
+    llama.cpp takes `none` for `auto`, and a name for `any`; of vLLM a model that calls a tool all the same
+    answers with nothing.
+    """
     choice = body.get("tool_choice")
     kind = choice.get("type") if isinstance(choice, dict) else None
     if kind == "none":
         return {name: value for name, value in body.items() if name not in {"tools", "tool_choice"}}
-    if kind == "tool" and isinstance(choice, dict):
+    if kind == "tool" and isinstance(choice, dict) and for_llamacpp:
         tools = only(body.get("tools"), [choice.get("name")], _name)
         return {**body, "tools": tools, "tool_choice": {"type": "any"}}
     return body

@@ -1,4 +1,4 @@
-"""Bring the items of a Responses conversation into the forms that llama.cpp knows."""
+"""Bring the items of a Responses conversation into the forms that both engines know."""
 
 import json
 from typing import Any
@@ -17,16 +17,20 @@ _NOTES = (
 )  # fmt: skip
 
 
-def known_items(items: list[Any]) -> list[Any]:
-    """Return the items without those that say nothing to a model.
+def known_items(items: list[Any], *, custom_calls: bool = False) -> list[Any]:
+    """Return the items as engines know them, without those that say nothing to a model.
 
+    `custom_calls`: the engine knows calls of tools that take a text.
     Raises EndpointError 400 for one that stands for what another server has kept.
     """
-    found = (_known(item, place) if isinstance(item, dict) else item for place, item in enumerate(items))
+    found = (
+        _known(item, place, custom_calls) if isinstance(item, dict) else item
+        for place, item in enumerate(items)
+    )
     return [item for item in found if item is not None]
 
 
-def _known(item: Item, place: int) -> Item | None:
+def _known(item: Item, place: int, custom_calls: bool) -> Item | None:
     kind = item.get("type")
     if kind in (None, "message") and isinstance(item.get("role"), str):
         return _message(item)
@@ -34,6 +38,8 @@ def _known(item: Item, place: int) -> Item | None:
         return _reasoning(item)
     if kind == "function_call":
         return with_arguments(item)
+    if custom_calls and kind in ("custom_tool_call", "custom_tool_call_output"):
+        return item
     if kind == "custom_tool_call":
         text = item.get("input")
         return {

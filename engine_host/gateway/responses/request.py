@@ -1,4 +1,4 @@
-"""Repairs of a Responses request: for every model's template, and for llama.cpp, which makes a chat of it."""
+"""Repairs of a Responses request: for every model's template, and for what each engine does not read."""
 
 from typing import Any
 
@@ -12,17 +12,10 @@ _KEPT_ELSEWHERE = ("previous_response_id", "conversation")
 
 
 def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
-    """Return the request as its engine reads it, the same one where nothing has to change.
+    """Return the request as its engine reads it.
 
     Raises EndpointError 400 for what it cannot carry: an earlier answer, or a tool that is not there.
     """
-    if not for_llamacpp:
-        conversation = _conversation(body, body.get("input"))
-        return (
-            body
-            if all(body.get(name) is value for name, value in conversation.items())
-            else body | conversation
-        )
     for name in _KEPT_ELSEWHERE:
         if body.get(name):
             raise faults.EndpointError(
@@ -33,12 +26,24 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
                 Reason.UNSUPPORTED,
                 name,
             )
-    # To the engine a field that is null is one of a wrong type.
+    # To both engines a field that is null is one of a wrong type.
     body = {name: value for name, value in body.items() if value is not None}
     items = body.get("input")
-    body |= _conversation(body, known_items(items) if isinstance(items, list) else items)
-    body |= _format(body)
+    if isinstance(items, list):
+        items = known_items(items, custom_calls=not for_llamacpp)
+    body |= _conversation(body, items)
+    if for_llamacpp:
+        body |= _format(body)
+    elif isinstance(body.get("tools"), list):
+        body["tools"] = [_without_grammar(tool) for tool in body["tools"]]
     return _chosen(body)
+
+
+def _without_grammar(tool: Any) -> Any:
+    """A tool that takes a text; vLLM refuses one whose text has a grammar, such as Codex's patches."""
+    if not isinstance(tool, dict) or tool.get("type") != "custom":
+        return tool
+    return {name: value for name, value in tool.items() if name != "format"}
 
 
 def _conversation(body: dict[str, Any], items: Any) -> dict[str, Any]:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import anthropic
 import httpx
 import openai
 import psutil
@@ -146,6 +147,64 @@ def test_the_forms_of_agents(served: Served) -> None:
     assert "def " in message["content"][0]["text"]
     newest = served.requests().requests[0]
     assert (newest.route, newest.generated_tokens) == ("/v1/messages", message["usage"]["output_tokens"])
+
+
+def test_openais_sdk_with_responses(served: Served) -> None:
+    weather: Any = WEATHER["function"]
+    tool: Any = {"type": "function", **weather}
+    asked: Any = {"model": "sndr-demo", "temperature": 0, "tools": [tool]}
+    history: Any = [{"role": "user", "content": "What is the weather in Oslo?"}]
+    with served.client.responses.stream(input=history, **asked) as stream:
+        kinds = [event.type for event in stream]
+        (call,) = stream.get_final_response().output
+    assert kinds[0] == "response.created"
+    assert kinds[-1] == "response.completed"
+    assert call.type == "function_call"
+    # As Codex and the AI SDK go on, and begin.
+    history = [
+        {"role": "developer", "content": "Be brief."},
+        {"role": "developer", "content": [{"type": "input_text", "text": "Be kind."}]},
+        *history,
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "x"},
+        {"role": "assistant", "content": [{"type": "output_text", "text": "I look."}]},
+        call.model_dump(mode="json"),
+        {"type": "function_call_output", "call_id": call.call_id, "output": "rain"},
+    ]
+    patch = {
+        "type": "custom",
+        "name": "patch",
+        "format": {"type": "grammar", "syntax": "lark", "definition": "x"},
+    }
+    answer = served.client.responses.create(
+        input=history, **{**asked, "tools": [tool, patch]}, max_output_tokens=8
+    )
+    assert answer.output_text
+    with pytest.raises(openai.BadRequestError, match="keeps no answers"):
+        served.client.responses.create(model="sndr-demo", input="x", previous_response_id="resp_1")
+
+
+def test_anthropics_sdk(served: Served) -> None:
+    client: Any = anthropic.Anthropic(
+        base_url=f"http://127.0.0.1:{served.host.port}", api_key="any", max_retries=0, timeout=120
+    )
+    weather: Any = WEATHER["function"]
+    tool = {"name": weather["name"], "input_schema": weather["parameters"]}
+    asked: Any = {"model": "sndr-demo", "max_tokens": 120, "tools": [tool]}
+    asked["extra_body"] = {"temperature": 0}
+    question = [{"role": "user", "content": "What is the weather in Oslo?"}]
+    with client.messages.stream(messages=question, **asked) as stream:
+        text = [event.type for event in stream]
+        message = stream.get_final_message()
+    assert text[-1] == "message_stop"
+    assert message.stop_reason == "tool_use"
+    none = client.messages.create(messages=question, tool_choice={"type": "none"}, **asked)
+    assert none.content[0].text
+    assert client.messages.count_tokens(model="sndr-demo", messages=question).input_tokens
+    late = [*question, {"role": "system", "content": "A reminder."}]
+    assert client.messages.create(messages=late, **asked).content
+    with pytest.raises(anthropic.BadRequestError, match=r"prompt is too long: \d+ tokens > 2048 maximum"):
+        client.messages.create(messages=[{"role": "user", "content": "hello " * 3000}], **asked)
+    client.close()
 
 
 def test_the_system_text_of_agents_is_read_in_every_form(served: Served) -> None:

@@ -135,8 +135,21 @@ def test_items_of_any_form_are_left_to_the_engine(given: Any, llamacpp: bool) ->
     assert isinstance(body["input"], list)
 
 
-def test_vllms_request_is_the_clients_own_but_for_the_order_of_turns() -> None:
-    body = {"input": [USER, CALL, RESULT], "tools": None, "text": {"format": {"type": "json_object"}}}
-    assert repaired(body, for_llamacpp=False) is body
+def test_vllm_gets_what_it_reads() -> None:
+    form = {"format": {"type": "json_object"}}
+    patch = {"type": "custom", "name": "patch", "format": {"type": "grammar"}}
+    call = {"type": "custom_tool_call", "call_id": "c", "name": "patch", "input": "x"}
+    hidden = {"type": "reasoning", "id": "r", "summary": [], "encrypted_content": "xyz"}
+    said = {"role": "assistant", "content": [{"type": "output_text", "text": "a"}]}
+    sent_ = {
+        "input": [USER, hidden, said, call, RESULT],
+        "tools": [CALL, patch],
+        "tool_choice": None,
+        "text": form,
+    }
+    body = repaired(sent_, for_llamacpp=False)
+    assert body["input"] == [USER, {**said, "type": "message"}, call, RESULT]
+    assert body["tools"] == [CALL, {"type": "custom", "name": "patch"}]
+    assert set(body) == {"input", "tools", "text"}
     late = {"input": [USER, {"role": "system", "content": "note"}]}
     assert repaired(late, for_llamacpp=False)["input"] == [{"role": "user", "content": "hi\n\nnote"}]

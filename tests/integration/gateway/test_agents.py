@@ -1,0 +1,160 @@
+"""Claude Code, Codex and opencode finish a small task through the gateway, where they are installed.
+
+They are npm packages and no part of this program: `npm install --prefix FOLDER @anthropic-ai/claude-code
+@openai/codex opencode-ai`, and FOLDER/node_modules/.bin in PATH. The engine is scripted; all else is real.
+"""
+
+import asyncio
+import os
+import shutil
+import time
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from engine_host.daemon.http_server import HttpServer
+from engine_host.gateway import Gateway, Target, bind_endpoint
+from engine_host.protocol.engines import RequestState
+from tests.integration.gateway.scripted_engine import DONE, ScriptedEngine
+
+PATIENCE = 120.0
+TASK = "Write the word done into the file proof.txt."
+CODEX = """
+model = "scripted"
+model_provider = "sndr"
+model_context_window = 60000
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[model_providers.sndr]
+name = "SNDR"
+base_url = "{url}/v1"
+wire_api = "responses"
+env_key = "SNDR_KEY"
+requires_openai_auth = false
+"""
+OPENCODE = """{{
+  "autoupdate": false, "share": "disabled", "model": "sndr/scripted", "small_model": "sndr/scripted",
+  "provider": {{"sndr": {{
+    "npm": "@ai-sdk/openai-compatible", "name": "SNDR",
+    "options": {{"baseURL": "{url}/v1", "apiKey": "sk-local"}},
+    "models": {{"scripted": {{"name": "scripted", "limit": {{"context": 60000, "output": 2000}}}}}}
+  }}}}
+}}"""
+
+
+@dataclass(frozen=True)
+class _One:
+    target: Target
+
+    def targets(self) -> tuple[Target, ...]:
+        """The engine."""
+        return (self.target,)
+
+    def starting(self) -> tuple[str, ...]:
+        """Nothing."""
+        return ()
+
+
+@asynccontextmanager
+async def scripted(home: Path) -> AsyncIterator[tuple[str, ScriptedEngine, Gateway]]:
+    """A gateway in front of the scripted engine."""
+    engine = ScriptedEngine(str(home / "engine.sock"))
+    server = await asyncio.start_unix_server(engine.handle, engine.socket)
+    target = Target("e1", "scripted", 4, 65_536, time.time(), socket=engine.socket, tools=True)
+    gateway = Gateway(_One(target), lambda event: None)
+    bound = bind_endpoint("127.0.0.1", 0)
+    endpoint = HttpServer(gateway.app, bound.socket, name="endpoint")
+    await endpoint.started()
+    try:
+        yield f"http://127.0.0.1:{bound.port}", engine, gateway
+    finally:
+        await gateway.aclose()
+        await endpoint.close()
+        server.close()
+        os.unlink(engine.socket)
+        await asyncio.sleep(0.02)
+
+
+def installed(name: str) -> str:
+    """The agent's program; the test is skipped where there is none."""
+    found = shutil.which(name)
+    if found is None:
+        pytest.skip(f"{name} is not installed; it is an npm package")
+    return found
+
+
+async def carried_out(argv: list[str], folder: Path, variables: dict[str, str]) -> str:
+    """Run an agent in a folder and a home of its own; what it printed."""
+    home = folder / "home"
+    home.mkdir(exist_ok=True)
+    environment = {"PATH": os.environ["PATH"], "HOME": str(home), "TMPDIR": str(folder), **variables}
+    process = await asyncio.create_subprocess_exec(
+        *argv,
+        cwd=folder / "work",
+        env=environment,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.STDOUT,
+    )
+    try:
+        async with asyncio.timeout(PATIENCE):
+            out, _ = await process.communicate()
+    except TimeoutError:
+        process.kill()
+        out, _ = await process.communicate()
+        pytest.fail(f"{argv[0]} took too long: {out[-2000:]!r}")
+    return out.decode("utf-8", "replace")
+
+
+def finished(
+    name: str, arguments: list[str], home: Path, variables: dict[str, str], files: dict[str, str]
+) -> None:
+    """Let an agent do the task; it has called its shell, read what that said, and been told the end."""
+    program = installed(name)
+    folder = home / name
+    (folder / "work").mkdir(parents=True)
+
+    async def go() -> None:
+        async with scripted(home) as (url, engine, gateway):
+            for path, text in files.items():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                (folder / path).write_text(text.format(url=url))
+            given = {key: value.format(url=url) for key, value in variables.items()}
+            out = await carried_out([program, *arguments], folder, given)
+            assert (folder / "work" / "proof.txt").read_text() == "done\n", out[-2000:]
+            assert DONE in out
+            assert engine.received
+            requests = gateway.request_log.requests()
+            assert all(request.state is RequestState.DONE for request in requests), requests
+
+    asyncio.run(go())
+    # Agents leave locks of their own behind.
+    shutil.rmtree(folder)
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_claude_code(home: Path) -> None:
+    variables = {
+        "ANTHROPIC_BASE_URL": "{url}", "ANTHROPIC_AUTH_TOKEN": "sk-local", "ANTHROPIC_MODEL": "scripted",
+        "ANTHROPIC_DEFAULT_HAIKU_MODEL": "scripted", "DISABLE_AUTOUPDATER": "1", "DISABLE_TELEMETRY": "1",
+        "DISABLE_ERROR_REPORTING": "1", "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC": "1",
+        "CLAUDE_CODE_MAX_CONTEXT_TOKENS": "60000",
+    }  # fmt: skip
+    finished("claude", ["-p", TASK, "--allowedTools", "Bash"], home, variables, {})
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_codex(home: Path) -> None:
+    # The task is the script's own, so the agent needs no sandbox, which few machines have.
+    arguments = ["exec", "--skip-git-repo-check", "--dangerously-bypass-approvals-and-sandbox", TASK]
+    finished("codex", arguments, home, {"SNDR_KEY": "sk-local"}, {"home/.codex/config.toml": CODEX})
+
+
+@pytest.mark.timeout(PATIENCE + 60)
+def test_opencode(home: Path) -> None:
+    variables = {"OPENCODE_DISABLE_AUTOUPDATE": "1", "OPENCODE_DISABLE_MODELS_FETCH": "1"}
+    finished("opencode", ["run", TASK], home, variables, {"work/opencode.json": OPENCODE})
