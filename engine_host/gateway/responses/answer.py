@@ -1,7 +1,10 @@
 """Complete an answer in the Responses form with what llama.cpp leaves out of it."""
 
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
+
+from engine_host.gateway.responses.namespaces import groups
 
 _ECHOED = (
     "instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "temperature", "text",
@@ -51,13 +54,26 @@ class Frame:
     def ended(self, answer: dict[str, Any]) -> dict[str, Any]:
         """Return the whole answer, with the end that it had: the engine calls every answer complete."""
         output = answer.get("output")
-        items = [whole_item(item) for item in output] if isinstance(output, list) else []
+        items = [self.item(item) for item in output] if isinstance(output, list) else []
         usage = answer.get("usage")
         usage = _whole_usage(usage, items) if isinstance(usage, dict) else None
         whole = {**self.begun(), **answer, "output": items, "usage": usage, "status": "completed"}
         if usage is not None and self._is_cut_off(usage):
             whole |= {"status": "incomplete", "incomplete_details": {"reason": "max_output_tokens"}}
         return whole
+
+    def item(self, item: Any) -> Any:
+        """Return an item of the output with the fields and names that its clients know."""
+        whole = whole_item(item)
+        if not isinstance(whole, dict) or whole.get("type") != "function_call":
+            return whole
+        name = whole.get("name")
+        group = self._groups.get(name) if isinstance(name, str) else None
+        return whole if group is None else {**whole, "namespace": group[0], "name": group[1]}
+
+    @cached_property
+    def _groups(self) -> dict[str, tuple[str, str]]:
+        return groups(self.request.get("tools"))
 
     def _is_cut_off(self, usage: dict[str, Any]) -> bool:
         most = self.request.get("max_output_tokens")

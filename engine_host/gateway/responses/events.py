@@ -13,7 +13,7 @@ from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.openai.frames import WholeFrames
 from engine_host.gateway.passage import Passage
-from engine_host.gateway.responses.answer import Frame, whole_item, whole_part
+from engine_host.gateway.responses.answer import Frame, whole_part
 from engine_host.gateway.responses.failures import failed_event, numbered_event
 
 _DELTA = b'event: response.output_text.delta\ndata: {"type":"response.output_text.delta",'
@@ -96,9 +96,9 @@ class ResponseEvents(Passage):
             whole["id"] = self._base["id"]
             return before + self._told(f"response.{whole['status']}", {**event, "response": whole})
         if kind == "response.output_item.added":
-            return before + self._begin(event["item"])
+            return before + self._begin(self._frame.item(event["item"]))
         if kind == "response.output_item.done":
-            return before + self._finish(event["item"])
+            return before + self._finish(self._frame.item(event["item"]))
         return before + self._within(kind, event)
 
     def _opening(self, response: dict[str, Any]) -> bytes:
@@ -161,7 +161,7 @@ class ResponseEvents(Passage):
             place["content_index"] = 0
             frames += self._told("response.reasoning_text.done", {**place, "text": part["text"]})
             frames += self._told("response.content_part.done", {**place, "part": part})
-        ended = {"output_index": begun.index, "item": whole_item(item)}
+        ended = {"output_index": begun.index, "item": item}
         return frames + self._told("response.output_item.done", ended)
 
     def _told(self, kind: str, fields: dict[str, Any]) -> bytes:

@@ -5,6 +5,7 @@ from typing import Any
 
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.chat.tools import with_arguments
+from engine_host.gateway.responses.namespaces import flat_call
 from engine_host.protocol.errors import Reason
 
 Item = dict[str, Any]
@@ -20,7 +21,7 @@ _NOTES = (
 def known_items(items: list[Any], *, custom_calls: bool = False) -> list[Any]:
     """Return the items as engines know them, without those that say nothing to a model.
 
-    `custom_calls`: the engine knows calls of tools that take a text.
+    `custom_calls`: the engine knows calls of tools that take a text, and of tools in groups.
     Raises EndpointError 400 for one that stands for what another server has kept.
     """
     found = (
@@ -37,7 +38,7 @@ def _known(item: Item, place: int, custom_calls: bool) -> Item | None:
     if kind == "reasoning":
         return _reasoning(item)
     if kind == "function_call":
-        return with_arguments(item)
+        return with_arguments(item if custom_calls else flat_call(item))
     if custom_calls and kind in ("custom_tool_call", "custom_tool_call_output"):
         return item
     if kind == "custom_tool_call":

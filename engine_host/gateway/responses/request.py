@@ -6,6 +6,7 @@ from engine_host.gateway import error_answers as faults
 from engine_host.gateway.chat.tools import only
 from engine_host.gateway.chat.turns import in_order, is_system, system_text
 from engine_host.gateway.responses.items import known_items
+from engine_host.gateway.responses.namespaces import flat_call, flat_tools
 from engine_host.protocol.errors import Reason
 
 _KEPT_ELSEWHERE = ("previous_response_id", "conversation")
@@ -34,9 +35,11 @@ def repaired(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     body |= _conversation(body, items)
     if for_llamacpp:
         body |= _format(body)
+        if isinstance(body.get("tools"), list):
+            body["tools"] = flat_tools(body["tools"])
     elif isinstance(body.get("tools"), list):
         body["tools"] = [_without_grammar(tool) for tool in body["tools"]]
-    return _chosen(body)
+    return _chosen(body, for_llamacpp=for_llamacpp)
 
 
 def _without_grammar(tool: Any) -> Any:
@@ -77,17 +80,19 @@ def _format(body: dict[str, Any]) -> dict[str, Any]:
     return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
-def _chosen(body: dict[str, Any]) -> dict[str, Any]:
+def _chosen(body: dict[str, Any], *, for_llamacpp: bool) -> dict[str, Any]:
     """Keep the tools that may be called, and say whether one has to be."""
     choice = body.get("tool_choice")
     mode: Any = choice
     if isinstance(choice, dict):
-        names: list[Any] = [choice.get("name")]
+        names: list[Any] = [flat_call(choice).get("name")]
         mode = "required"
         if choice.get("type") == "allowed_tools":
             allowed = choice.get("tools")
-            names = [_name(tool) for tool in allowed] if isinstance(allowed, list) else []
+            names = [_name(tool) for tool in flat_tools(allowed)] if isinstance(allowed, list) else []
             mode = choice.get("mode", "auto")
+        elif not for_llamacpp:
+            return body
         elif choice.get("type") not in ("function", "custom"):
             raise faults.EndpointError(
                 400,
@@ -98,7 +103,7 @@ def _chosen(body: dict[str, Any]) -> dict[str, Any]:
                 "tool_choice",
             )
         body = {**body, "tools": only(body.get("tools"), names, _name), "tool_choice": mode}
-    if mode == "required" and body.get("tools"):
+    if mode == "required" and body.get("tools") and for_llamacpp:
         # The engine would write the format and call nothing.
         body = {name: value for name, value in body.items() if name != "response_format"}
     return body
