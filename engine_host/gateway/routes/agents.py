@@ -4,13 +4,16 @@ import json
 import time
 from typing import Any
 
+from engine_host.core.outside import json_text
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.call import Call
+from engine_host.gateway.chat.request import repaired as repaired_chat
 from engine_host.gateway.chat.tool_or_format import both
 from engine_host.gateway.messages.events import MessageEvents
 from engine_host.gateway.messages.from_chat import ChatAsMessage
 from engine_host.gateway.messages.request import repaired as repaired_message
 from engine_host.gateway.messages.to_chat import as_chat, wanted_format
+from engine_host.gateway.passage import Passage
 from engine_host.gateway.responses.answer import Frame
 from engine_host.gateway.responses.events import ResponseEvents
 from engine_host.gateway.responses.failures import FailureTold
@@ -22,7 +25,8 @@ from engine_host.protocol.errors import Reason
 # Of llama.cpp: each reads a request as the route that answers it does, and computes nothing.
 COUNT_MESSAGES = "/v1/messages/count_tokens"
 COUNT_RESPONSES = "/v1/responses/input_tokens"
-COUNT_CHAT = "/v1/chat/completions/input_tokens"
+_OF_TOKENS = ("model", "messages", "tools", "chat_template_kwargs")
+"""Fields of a chat that its tokens depend on."""
 
 
 def responses(asked: Asked) -> Call:
@@ -67,18 +71,6 @@ def count_messages(asked: Asked) -> Call:
 
 def count_responses(asked: Asked) -> Call:
     """Count the tokens of a request in the Responses form; raises EndpointError."""
-    _check_counts(asked)
-    return Call(asked.path, _written(asked, repaired_response(asked.body, for_llamacpp=True)), False)
-
-
-def count_chat(asked: Asked) -> Call:
-    """Count the tokens of a chat; raises EndpointError."""
-    _check_counts(asked)
-    return Call(asked.path, asked.raw, False)
-
-
-def _check_counts(asked: Asked) -> None:
-    """Refuse an engine that counts nothing in OpenAI's forms; raises EndpointError 404."""
     check_writes(asked)
     if not asked.target.native_infill:
         raise faults.EndpointError(
@@ -87,6 +79,29 @@ def _check_counts(asked: Asked) -> None:
             f"The engine of {asked.target.name}, vLLM, has no {asked.path}. Count with {COUNT_MESSAGES}.",
             Reason.UNSUPPORTED,
         )
+    return Call(asked.path, _written(asked, repaired_response(asked.body, for_llamacpp=True)), False)
+
+
+def count_chat(asked: Asked) -> Call:
+    """Count the tokens of a chat; raises EndpointError."""
+    check_writes(asked)
+    body = repaired_chat(asked.body, for_llamacpp=asked.target.native_infill)
+    if asked.target.native_infill:
+        return Call(asked.path, _written(asked, body), False)
+    question = {name: body[name] for name in _OF_TOKENS if body.get(name) is not None}
+    return Call("/tokenize", json.dumps(question, ensure_ascii=False).encode(), False, passage=Counted())
+
+
+class Counted(Passage):
+    """Tells of vLLM's tokens how many they are."""
+
+    def convert(self, body: bytes) -> bytes:
+        """Return the count in OpenAI's form. Raises EndpointError 502."""
+        try:
+            count = json_text.parse_object(body)["count"]
+        except (ValueError, KeyError) as error:
+            raise faults.odd_answer() from error
+        return json.dumps({"object": "response.input_tokens", "input_tokens": count}).encode()
 
 
 def _written(asked: Asked, body: dict[str, Any]) -> bytes:

@@ -97,7 +97,7 @@ Judge = Callable[[Answer, bool], str]
 
 
 def of_endpoint(*, engine_runs: bool) -> Judge:
-    """Judge by the endpoint's form: a code and a message, and 5xx only where no engine runs."""
+    """Judge by the endpoint's form: a code and a message; 5xx where no engine runs, or a path is closed."""
 
     def judge(answer: Answer, is_head: bool) -> str:
         if fault := _unlike_json(answer):
@@ -105,7 +105,12 @@ def of_endpoint(*, engine_runs: bool) -> Judge:
         if answer.status < 400 or (is_head and answer.status < 500):
             return ""
         code, fault = _said(answer, "code")
-        if answer.status >= 500 and not (answer.status == 503 and not engine_runs and code in NO_ENGINE):
+        is_closed = answer.status == 501 and code == "not_supported"
+        if (
+            answer.status >= 500
+            and not is_closed
+            and not (answer.status == 503 and not engine_runs and code in NO_ENGINE)
+        ):
             return f"{answer.status} {code}: {answer.body[:200]!r}"
         return fault
 

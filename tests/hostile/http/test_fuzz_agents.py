@@ -1,4 +1,4 @@
-"""The same hostile requests in the forms that vLLM alone has: Responses, Messages, middles, usage."""
+"""The same hostile requests in the forms of agents, on either engine: Responses, Messages, middles, usage."""
 
 import asyncio
 import subprocess
@@ -26,9 +26,9 @@ ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 
 
 class Engines:
-    """A directory with one engine, which is taken for a vLLM."""
+    """A directory with one engine, which is taken for a vLLM or for a llama.cpp."""
 
-    def __init__(self, socket: str) -> None:
+    def __init__(self, socket: str, *, of_vllm: bool) -> None:
         self._target = Target(
             "e1",
             "fake",
@@ -36,8 +36,8 @@ class Engines:
             4096,
             1000.0,
             socket=socket,
-            usage_on_request=True,
-            native_infill=False,
+            usage_on_request=of_vllm,
+            native_infill=not of_vllm,
             fim_tokens=("<pre>", "<suf>", "<mid>"),
         )
 
@@ -66,7 +66,8 @@ def engine(home: Path) -> Iterator[str]:
     Path(socket).unlink()
 
 
-def test_no_request_of_an_agent_gets_more_than_an_error_object(engine: str) -> None:
+@pytest.mark.parametrize("of_vllm", [True, False])
+def test_no_request_of_an_agent_gets_more_than_an_error_object(engine: str, of_vllm: bool) -> None:
     tally, states = Tally(), dict[str, RequestState]()
 
     def publish(event: EventBase) -> None:
@@ -74,12 +75,12 @@ def test_no_request_of_an_agent_gets_more_than_an_error_object(engine: str) -> N
         states[event.request.id] = event.request.state
 
     async def go() -> None:
-        gateway = Gateway(Engines(engine), publish)
+        gateway = Gateway(Engines(engine, of_vllm=of_vllm), publish)
         bound = bind_endpoint("127.0.0.1", 0)
         endpoint = HttpServer(gateway.app, bound.socket, name="endpoint")
         await endpoint.started()
         question = Case((head("GET", "/v1/models", b"Connection: close"),), Owed.OK)
-        numbers = range(10**6, 10**6 + asked.fuzz_requests(1_600) // 4)
+        numbers = range(10**6, 10**6 + asked.fuzz_requests(1_600) // 8)
         await fuzz(bound.port, ENDPOINT, numbers, tally, of_endpoint(engine_runs=True), question)
         await gateway.aclose()
         await endpoint.close()
