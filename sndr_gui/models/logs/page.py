@@ -14,10 +14,13 @@ from engine_host.protocol.base import Severity
 from engine_host.protocol.logs import LogLine, LogQuery
 from engine_host.protocol.operations import table as ops
 from sndr_gui.host.session import Session
+from sndr_gui.kit.formats import shortened
 
 KEPT = 10_000
 KEPT_TEXT = 16 << 20
 """Characters of all lines together."""
+RECENT_SOURCES = 100
+_LABEL = 14
 _ORDER = {Severity.INFO: 0, Severity.WARNING: 1, Severity.ERROR: 2}
 
 
@@ -42,6 +45,7 @@ class LogsModel(QObject):
         self.lines: deque[LogLine] = deque()
         self._text = 0
         self.sources: tuple[str, ...] = ()
+        self._names: dict[str, str] = {}
         self.source = ""
         self.severity = Severity.INFO
         self.search = ""
@@ -107,14 +111,26 @@ class LogsModel(QObject):
             self.sources = known
             self.sources_changed.emit()
 
+    def _name(self, source: str) -> str:
+        """Return the public name of an engine, which its lines keep when it is gone; empty for no engine."""
+        engine = self.session.state.engines.get(source)
+        if engine is not None:
+            self._names.pop(source, None)
+            self._names[source] = engine.name
+            while len(self._names) > RECENT_SOURCES:
+                del self._names[next(iter(self._names))]
+        return self._names.get(source, "")
+
     def source_title(self, source: str) -> str:
         """Return the title of a source."""
-        engine = self.session.state.engines.get(source)
-        return (
-            f"{engine.name} ({source})"
-            if engine
-            else {"host": "Engine host", "build": "Build"}.get(source, source)
-        )
+        if name := self._name(source):
+            return f"{name} ({source})"
+        return {"host": "Engine host", "build": "Build"}.get(source, source)
+
+    def source_label(self, source: str) -> str:
+        """Return the word in front of a source's lines: an engine's name, as wide as every other."""
+        label = shortened(" ".join((self._name(source) or source).split()), _LABEL)
+        return f"{label:<{_LABEL}}"
 
     def _on_logged(self, lines: tuple[LogLine, ...]) -> None:
         if self._loading:
@@ -191,8 +207,7 @@ class LogsModel(QObject):
         return shlex.join(["sndr", "logs", *source, *level, "-f"])
 
 
-def line_text(line: LogLine, with_source: bool) -> str:
-    """Return a line as it is shown and copied."""
+def line_text(line: LogLine, label: str) -> str:
+    """Return a line as it is shown and copied; `label` says whose it is, where that is not plain."""
     clock = time.strftime("%H:%M:%S", time.localtime(line.at))
-    source = f"{line.source:<10.10} " if with_source else ""
-    return f"{clock} {source}{line.text}"
+    return f"{clock} {label} {line.text}" if label else f"{clock} {line.text}"

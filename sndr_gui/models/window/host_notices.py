@@ -1,7 +1,11 @@
-"""Turns what the host reports into notices: its own notices, findings, and jobs that ended."""
+"""Turns what the host reports into notices: its own, findings, jobs that ended, and engines that failed."""
+
+from collections.abc import Callable
+from functools import partial
 
 from PySide6.QtCore import QObject
 
+from engine_host.protocol.engines import EngineState
 from engine_host.protocol.events import NoticeEvent
 from engine_host.protocol.jobs import Job, JobKind, JobState
 from engine_host.protocol.plans import Finding
@@ -23,12 +27,29 @@ _NOTIFIED = (
 class HostNotices(QObject):
     """Shows what the host reports as notices, whichever page is in front."""
 
-    def __init__(self, state: HostState, notices: Notices) -> None:
+    def __init__(self, state: HostState, notices: Notices, show: Callable[[str], object]) -> None:
+        """`show` opens the page of an engine, by its id."""
         super().__init__()
-        self._notices = notices
+        self._state, self._notices, self._show = state, notices, show
+        self._ran: set[str] = set()
         state.noticed.connect(self._on_notice)
         state.found.connect(self._on_finding)
         state.job_ended.connect(self._on_job)
+        state.engines_changed.connect(self._on_engines)
+
+    def _on_engines(self) -> None:
+        """Say that an engine failed which no page shows; the chosen one says so where somebody looks."""
+        state = self._state
+        for engine in state.engines.values():
+            if engine.state is EngineState.FAILED and engine.id in self._ran and engine is not state.engine:
+                why = f" {engine.problem.message}" if engine.problem is not None else ""
+                self._notices.error(
+                    f"failed {engine.id}",
+                    f"{engine.name} failed.{why}",
+                    action_text="Show",
+                    action=partial(self._show, engine.id),
+                )
+        self._ran = {engine.id for engine in state.live}
 
     def _on_notice(self, event: NoticeEvent) -> None:
         sentence = event.problem.sentence() if event.problem else event.text

@@ -154,7 +154,7 @@ class LogsView(Page):
             if colours[line.severity] != colour:
                 self._insert(cursor, run, colour)
                 run, colour = [], colours[line.severity]
-            run.append(line_text(line, with_source))
+            run.append(line_text(line, self.model.source_label(line.source) if with_source else ""))
         self._insert(cursor, run, colour)
         cursor.endEditBlock()
         if self.follow.isChecked():

@@ -46,7 +46,7 @@ class PageContext(QObject):
         self.presets = PresetsModel(session, Drafts(file.folder / "preset-drafts.json"))
         self.settings = SettingsModel(session, file)
         self._patch_summaries = SummaryReader(session)
-        self._host_notices = HostNotices(session.state, session.notices)
+        self._host_notices = HostNotices(session.state, session.notices, self.show_engine)
 
     def open_launch(self) -> None:
         """Go to Launch."""

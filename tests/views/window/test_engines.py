@@ -14,6 +14,7 @@ from sndr_gui.views.chat.page import ChatView
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.engine.page import EngineView
 from sndr_gui.views.home.page import HomeView
+from sndr_gui.views.logs.page import LogsView
 from sndr_gui.views.monitor.page import MonitorView
 from sndr_gui.views.patches.page import PatchesView
 from sndr_gui.views.window.commands import commands
@@ -238,6 +239,30 @@ async def test_closing_names_every_engine_that_would_end(stage: Stage) -> None:
         "Close again to end first and second."
     ]
     stage.connection.owned = False
+
+
+async def test_an_engine_that_fails_behind_ones_back_is_told_of(stage: Stage) -> None:
+    await both(stage)
+    stage.host.set_engine(engine_samples.failed(id="engine-2", name="second"))
+    await stage.until(lambda: stage.window.toasts.shown)
+    notice = stage.window.toasts.shown[0]
+    assert notice.text == "second failed. vLLM ended: there is no memory left for the KV cache."
+    assert chosen(stage) == "first"
+    assert notice.action is not None
+    notice.action()
+    assert (stage.window.current, chosen(stage)) == ("engine", "second")
+
+
+async def test_lines_of_logs_say_whose_they_are(stage: Stage) -> None:
+    await both(stage)
+    stage.window.go("logs")
+    page = stage.window.page
+    assert isinstance(page, LogsView)
+    await stage.until(lambda: "out of memory" in page.lines.toPlainText())
+    assert "first          out of memory" in page.lines.toPlainText()
+    stage.host.set_engine(first(EngineState.UNLOADED))
+    await stage.until(lambda: "engine-1" not in stage.state.engines)
+    assert page.model.source_title("engine-1") == "first (engine-1)"
 
 
 async def test_requests_of_every_engine_are_there_after_connecting(stage: Stage) -> None:
