@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pydantic import ValidationError
 from PySide6.QtCore import QObject, QTimer, Signal
 
 from engine_host.client import HostError
@@ -72,6 +73,15 @@ class Form:
             overrides=Overrides.model_validate(self.given(subject.engine, build)),
             patches=PatchChoice(off=self.without, on=self.added) if vllm else PatchChoice(),
         )
+
+
+def refusal(name: str, value: Any) -> str:
+    """Return what is wrong with the value of a setting; empty where it can be taken."""
+    try:
+        Overrides.model_validate({name: value})
+    except ValidationError as error:
+        return str(error.errors()[0]["msg"]).removeprefix("Value error, ")
+    return ""
 
 
 def words_of(text: str) -> tuple[tuple[str, ...], str]:

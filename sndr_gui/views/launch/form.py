@@ -18,7 +18,7 @@ from engine_host.protocol.models import ModelOrigin
 from engine_host.protocol.plans import ServerChoice
 from sndr_gui.kit import formats
 from sndr_gui.kit.tooltip import plain_tooltip
-from sndr_gui.models.launch.form import words_of
+from sndr_gui.models.launch.form import refusal, words_of
 from sndr_gui.models.launch.page import LaunchModel
 from sndr_gui.models.launch.subject import ENGINE_NAMES, VLLM
 from sndr_gui.views.launch.memory import SIZES
@@ -204,8 +204,8 @@ class FormCard(Card):
         content = made.text().strip()
         if entry.kind == "words":
             words, error = words_of(content)
-            return words or None, error
-        return content or None, ""
+            return words or None, error or (refusal(entry.name, words) if words else "")
+        return content or None, refusal(entry.name, content) if content else ""
 
     # What is shown.
 

@@ -4,6 +4,7 @@ import time
 from typing import Any
 
 from PySide6.QtTest import QTest
+from PySide6.QtWidgets import QLineEdit
 
 from engine_host.core.findings.table import finding
 from engine_host.protocol.engines import EngineState
@@ -163,3 +164,18 @@ async def test_gpus_are_chosen_by_their_ids_or_left_to_the_host(stage: Stage) ->
     assert view.placement._gpu_note.text() == "as chosen"
     view.placement.gpus["GPU-1"].click()
     await stage.until(lambda: asked(stage, PLANS)["gpus"] == [])
+
+
+async def test_variables_of_a_start_are_typed_and_checked(stage: Stage) -> None:
+    view = await planned(stage)
+    view.form.more.click()
+    edit = view.form.inputs["variables"]
+    assert isinstance(edit, QLineEdit)
+    await stage.until(edit.isVisible)
+    QTest.keyClicks(edit, "LD_LIBRARY_PATH")
+    assert "a variable is NAME=VALUE" in view.model.form_error
+    assert not view.start.start.isEnabled()
+    QTest.keyClicks(edit, "='/opt/a b' OMP_NUM_THREADS=2")
+    assert not view.model.form_error
+    wanted = ["LD_LIBRARY_PATH=/opt/a b", "OMP_NUM_THREADS=2"]
+    await stage.until(lambda: asked(stage, PLANS)["overrides"]["variables"] == wanted)
