@@ -136,6 +136,45 @@ def test_a_chat_and_a_tool_call(served: Served) -> None:
     assert json.loads(call.function.arguments) == {"city": "Oslo"}
 
 
+def test_clients_of_ollama_and_llamacpp(served: Served) -> None:
+    root = f"http://127.0.0.1:{served.host.port}"
+    with httpx.Client(base_url=root, timeout=120, trust_env=False) as client:
+        chat: dict[str, Any] = {
+            "model": "sndr-demo:latest",
+            "messages": [{"role": "user", "content": "What is the weather in Oslo?"}],
+            "tools": [WEATHER],
+            "options": {"temperature": 0, "num_predict": 120},
+        }
+        told = [json.loads(line) for line in client.post("/api/chat", json=chat).text.splitlines()]
+        calls = [call for one in told for call in one["message"].get("tool_calls", ())]
+        assert [call["function"] for call in calls] == [
+            {"name": "get_weather", "arguments": {"city": "Oslo"}}
+        ]
+        assert told[-1]["done"] is True
+        assert told[-1]["eval_count"] > 0
+        text = {"model": "sndr-demo", "prompt": "def add", "raw": True, "stream": False}
+        raw = client.post("/api/generate", json={**text, "options": {"num_predict": 5}}).json()
+        assert raw["eval_count"] == 5
+
+        native = {"prompt": "def add", "n_predict": 4, "temperature": 0, "ignore_eos": True}
+        whole = client.post("/completion", json=native).json()
+        assert (whole["tokens_predicted"], whole["stop_type"]) == (4, "limit")
+        streamed = client.post("/completion", json={**native, "stream": True}).text
+        frames = [json.loads(one.removeprefix("data: ")) for one in streamed.split("\n\n") if one]
+        assert "".join(one["content"] for one in frames) == whole["content"]
+
+        pieces = client.post("/tokenize", json={"content": "def add", "with_pieces": True}).json()["tokens"]
+        assert "".join(one["piece"] for one in pieces).replace("Ġ", " ") == "def add"
+        numbers = [one["id"] for one in pieces]
+        assert client.post("/detokenize", json={"tokens": numbers}).json()["content"] == "def add"
+        prompt = client.post("/apply-template", json={"messages": chat["messages"]}).json()["prompt"]
+        assert "weather in Oslo" in prompt
+        assert client.post("/detokenize", json={"tokens": [10**9]}).status_code < 500
+        figures = client.get("/metrics").text
+        assert "vllm:generation_tokens_total{" in figures
+        assert f'engine="{served.engine.id}"' in figures
+
+
 def test_the_forms_of_agents(served: Served) -> None:
     answer = served.client.responses.create(
         model="sndr-demo", input=ADD, temperature=0, max_output_tokens=120

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import anthropic
 import openai
 import pytest
 
@@ -42,8 +43,10 @@ def test_codex_gets_every_field_of_each_model_that_can_talk() -> None:
     assert second["truncation_policy"]["limit"] == 512, "one tool's output does not fill a small context"
 
 
-def test_anthropics_list_has_its_fields() -> None:
+def test_anthropics_list_is_read_by_its_sdk() -> None:
     page = anthropic_form.model_list(ALL, {})
+    read = [anthropic.types.ModelInfo.model_validate(entry) for entry in page["data"]]
+    assert (read[0].type, read[0].created_at.year) == ("model", 2023)
     assert [entry["id"] for entry in page["data"]] == ["eyes", "bare", "embeds"]
     assert page["data"][0]["created_at"] == "2023-11-14T22:13:20Z"
     assert page["data"][0]["max_input_tokens"] == 32_768
