@@ -137,6 +137,22 @@ def test_a_second_run_is_refused_and_a_replacement_keeps_the_first_ones_host(tmp
         assert "No engine is left." in first.read_text(encoding="utf-8")
 
 
+def test_ctrl_c_ends_ones_own_engine_and_leaves_those_of_others(tmp_path: Path) -> None:
+    first, second = tmp_path / "first", tmp_path / "second"
+    with running(*SNDR, "run", "--demo", "--name", "one", out=first) as owner:
+        assert until(lambda: serves(owner, first), 60)
+        with running(*SNDR, "run", "--demo", "--name", "two", out=second) as other:
+            assert until(lambda: serves(other, second), 60)
+            assert (sndr("chat", "Hello!").code, sndr("stop").code) == (2, 2), "which of the two?"
+            owner.send_signal(signal.SIGINT)
+            assert owner.wait(30) == 0
+            assert "two still runs, and the host stays" in first.read_text(encoding="utf-8")
+            assert sndr("chat", "Hello!", "--max-tokens", "4").code == 0
+            other.send_signal(signal.SIGINT)
+            assert other.wait(30) == 0
+    assert sndr("quit").code == 0
+
+
 def test_kept_engine_outlives_its_host_and_is_taken_up_again() -> None:
     assert sndr("run", "--demo", "--detach", "--keep").code == 0
     before = json.loads(sndr("status", "--json").out)["engines"][0]

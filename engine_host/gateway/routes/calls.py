@@ -38,7 +38,8 @@ def embeddings(asked: Asked) -> Call:
             400,
             "embeddings_off",
             f"{asked.target.name} was not started for embeddings. Start it for them with: "
-            f"sndr run {shlex.quote(asked.target.name)} --set embeddings=true --replace",
+            f"sndr run {shlex.quote(asked.target.name)} --set embeddings=true "
+            f"--instead-of {shlex.quote(asked.target.name)}",
             Reason.UNSUPPORTED,
         )
     wanted = wanted_dimensions(asked.body) if asked.target.native_infill else None
@@ -128,7 +129,7 @@ def check_writes(asked: Asked) -> None:
             400,
             "embeddings_only",
             f"{target.name} was started for embeddings alone. Start it for text with: "
-            f"sndr run {shlex.quote(target.name)} --replace",
+            f"sndr run {shlex.quote(target.name)} --instead-of {shlex.quote(target.name)}",
             Reason.UNSUPPORTED,
         )
     numbers = asked.path == "/v1/completions" and _is_token_numbers(asked.body.get("prompt"))
