@@ -31,6 +31,7 @@ from engine_host.protocol.plans import LaunchPlan, LaunchRequest, StartRequest
 
 _UP = {EngineState.READY, EngineState.BUSY}
 _QUESTION = "What can you do?"
+_NO_ANSWERS = {"embeddings", "reranking"}
 _STOP = 30.0
 
 
@@ -283,6 +284,9 @@ def _ask_demo(out: Output, client: ControlClient, host: HostInfo, engine: Engine
     """One question through the public endpoint, as an editor would ask it, with a key where one is needed."""
     url = host.endpoint.local_url or host.endpoint.url
     if url is None:
+        return None
+    if any(setting.name in _NO_ANSWERS and setting.value for setting in engine.plan.settings):
+        out.note("It was started for vectors or ranks, and writes no answer to a question.")
         return None
     if url.startswith("https:"):
         # Its certificate is for the name by which others know this machine.

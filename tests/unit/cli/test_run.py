@@ -93,6 +93,17 @@ def test_engines_run_side_by_side(ready: FakeHost, sndr: Sndr) -> None:
     assert was_started(ready)
 
 
+@pytest.mark.parametrize("setting", ["embeddings", "reranking"])
+def test_a_demo_that_writes_no_answers_is_asked_nothing(ready: FakeHost, sndr: Sndr, setting: str) -> None:
+    settings = [{"name": setting, "value": True, "layer": "override", "why": ""}]
+    engine = {**ENGINE, "plan": {**PLAN, "settings": settings}}
+    ready.answers["GET /v1/events"] = [{"kind": "engine.state", "seq": 1, "engine": engine}]
+    code, out, err = sndr("run", "--demo", "--set", f"{setting}=true", "--detach")
+    assert code == 0, err
+    assert "writes no answer" in out + err
+    assert "> " not in out
+
+
 def test_a_start_of_the_same_name_is_refused_and_the_ways_on_are_named(ready: FakeHost, sndr: Sndr) -> None:
     ready.answers["GET /v1/engines"] = engines(OTHER)
     ready.answers["POST /v1/plans"] = (201, SAME_NAME)
