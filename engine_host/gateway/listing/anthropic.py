@@ -25,6 +25,7 @@ def model_entry(target: Target) -> dict[str, Any]:
         "id": target.name,
         "display_name": target.name,
         "created_at": timestamp(target.created_at),
+        "lifecycle": "active",
         "max_input_tokens": target.context,
         "max_tokens": target.context,
     }
