@@ -76,7 +76,8 @@ async def watch(host: WatchedHost, run: Run, seconds: float) -> None:
 
 async def crash(host: WatchedHost) -> None:
     """Have the engine end in the middle of everything, and wait until the host has seen it."""
-    before = host.client.call(ops.ENGINES).engines[0]
+    # In a thread: 500 clients live on this loop.
+    before = (await asyncio.to_thread(host.client.call, ops.ENGINES)).engines[0]
     message = {"messages": [{"role": "user", "content": "x"}], "fake": {"crash": True}}
     async with httpx.AsyncClient(trust_env=False, timeout=60) as client:
         with contextlib.suppress(httpx.HTTPError):
