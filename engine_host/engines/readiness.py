@@ -51,7 +51,8 @@ async def verify_ready(client: httpx.AsyncClient, probe: Probe, started_at: floa
     can say whether it ended, and why.
     """
     try:
-        listed = await answers.fetch(client, "/v1/models", most=_MOST_BYTES, seconds=READ_SECONDS)
+        # As patient as with its first token: a machine at work with much else is no reason to end a start.
+        listed = await answers.fetch(client, "/v1/models", most=_MOST_BYTES, seconds=probe.seconds)
         models = _models(listed.object())
         if probe.alias not in models:
             shown = [name[:_LONGEST_NAME] for name in list(models)[:_MOST_NAMES]]
@@ -107,7 +108,7 @@ def _models(listed: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
 
 
 async def _drafted(client: httpx.AsyncClient, probe: Probe) -> float | None:
-    answer = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=READ_SECONDS)
+    answer = await answers.fetch(client, "/metrics", most=MOST_BYTES, seconds=probe.seconds)
     if not answer.is_success:
         return None
     return Metrics(answer.text, probe.metrics_prefix).total("spec_decode_num_drafts_total")

@@ -107,7 +107,8 @@ def _gdn_prefill(s: AdviceInput) -> Iterator[Advice]:
 
 
 def _reprefill(s: AdviceInput) -> Iterator[Advice]:
-    if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.context > 20_000:
+    densely_kept = s.start.drafting and s.start.kv not in TURBOQUANT
+    if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.context > 20_000 and not densely_kept:
         yield _advice(
             "cliff.reprefill",
             Severity.INFO,
@@ -208,12 +209,13 @@ def _kv_coarse(s: AdviceInput) -> Iterator[Advice]:
 
 
 def _prefix_cache(s: AdviceInput) -> Iterator[Advice]:
-    if s.vllm and s.gated_delta and s.start.prefix_caching and (s.start.drafting or s.start.kv in TURBOQUANT):
+    # With drafts and a cache in 16 or 8 bits the overlay keeps states densely, or switches it off.
+    if s.vllm and s.gated_delta and s.start.prefix_caching and s.start.kv in TURBOQUANT:
         yield _advice(
             "prefix_cache_hybrid",
             Severity.WARNING,
-            "Prefix caching with drafting or TurboQuant slows a hybrid, and some versions answer wrongly.",
-            "Switch prefix caching off and compare.",
+            "Prefix caching with TurboQuant slows a hybrid, and with drafts it is switched off at the start.",
+            "Take an fp8 cache where conversations are long, or switch prefix caching off and compare.",
             "-28.8 % with TurboQuant (Genesis hardware notes); vLLM #53912, #47194, #45238",
         )
 

@@ -133,7 +133,8 @@ def vllm_pool(
 
     `mtp`: the model's drafting layers run and keep a cache of their own. `spared_layers`: TurboQuant leaves
     the layers at both ends of a dense model as they are. `hybrid_manager`: False is
-    --disable-hybrid-kv-cache-manager, None is vLLM's choice, which leaves it off for local chunks.
+    --disable-hybrid-kv-cache-manager, None is vLLM's choice, which leaves it off for local chunks with drafts
+    (VllmConfig.__post_init__).
     `batches` are in flight: with async scheduling, which is on, one is computed while the next is prepared
     (VllmConfig.max_in_flight_tokens), and blocks behind a window are freed after both.
     """
@@ -156,7 +157,7 @@ def vllm_pool(
         near=token_bytes(shape, kv_cache_dtype, tp),
     )
     if hybrid_manager is None:
-        hybrid_manager = Layer.CHUNKED not in counts
+        hybrid_manager = not (Layer.CHUNKED in counts and draft_tokens)
     if len(counts) == 1:
         return _alike(cut, *next(iter(counts.items())), spared_layers=spared_layers)
     if not hybrid_manager and Layer.FULL in counts and not RECURRENT & counts.keys():

@@ -132,12 +132,11 @@ class Case:
             if kind in reach:
                 layer[reach[kind]] = shape.window
             layers.append(layer)
-        local = Layer.CHUNKED in shape.layers
         return {
             "layers": layers,
             "context": self.context,
             "batched_tokens": self.batched_tokens,
-            "hybrid_manager": (not local) if self.hybrid_manager is None else self.hybrid_manager,
+            "hybrid_manager": self.hybrid_manager is not False,
             "mode": "align" if self.prefix_caching else "none",
             "size": SIZE,
         }
@@ -159,7 +158,7 @@ CASES = {
     ),
     "windows alone": Case({**DENSE, "sliding_window": 4096}),
     "Llama 4": Case(LLAMA_4, context=131_072),
-    "Llama 4 with the hybrid manager": Case(LLAMA_4, context=131_072, hybrid_manager=True),
+    "Llama 4 without the hybrid manager": Case(LLAMA_4, context=131_072, hybrid_manager=False),
     "Gemma 4": Case(GEMMA_4),
     "Gemma 4, tensor parallel 2": Case(GEMMA_4, tp=2),
     "Gemma 4 without the hybrid manager": Case(GEMMA_4, hybrid_manager=False),

@@ -48,7 +48,12 @@ QUIET: dict[str, Any] = {"prefix_caching": False}
             start(kv="turboquant_k8v4"),
             start(kv="turboquant_k8v4", devices=(replace(CARD, sm="9.0"),)),
         ),
-        ("prefix_cache_hybrid", model("hybrid"), start(drafting=True), start(drafting=True, **QUIET)),
+        (
+            "prefix_cache_hybrid",
+            model("hybrid"),
+            start(kv="turboquant_k8v4"),
+            start(kv="turboquant_k8v4", **QUIET),
+        ),
         ("eager", model("dense"), start(eager=True), start()),
         ("pcie_x4", model("dense"), start(**NARROW), start(**TWO)),
         ("power_cap", model("dense"), start(devices=(replace(CARD, power_share=0.6),)), start()),

@@ -70,5 +70,7 @@ def test_the_start_can_be_computed(one: dict[str, Any]) -> None:
     found = estimate(model, start)
     pool = vllm.pool(model, start)
     if one["measured"] is not None:
-        assert pool.blocks(found.kv_budget) == pytest.approx(one["measured"]["blocks"], rel=0.03)
+        assert pool.blocks(found.kv_budget) == pytest.approx(
+            one["measured"]["blocks"], rel=one.get("within", 0.03)
+        )
     assert pool.stream_blocks(start.context) > 0

@@ -1,8 +1,23 @@
-"""A hybrid's configuration, with prefix caching off before its Mamba cache mode is derived from it."""
+"""A hybrid that drafts: states kept densely where answers were compared, else no prefix cache."""
 
 
-def without_prefix_cache(original):
-    """As the original, for a configuration without prefix caching when something is drafted."""
+def is_measured(vllm_config, cuda):
+    """Return True where answers after a hit were compared: vLLM 0.32's V2 runner on CUDA, KV in 16 or 8 bits.
+
+    The V1 runner moves counts of accepted tokens while they are still being copied (vllm#53919, #51571), and
+    0.26 has neither of the two settings.
+    """
+    cache, speculation = vllm_config.cache_config, vllm_config.speculative_config
+    has_both = hasattr(cache, "prefix_cache_retention_interval") and hasattr(
+        speculation, "disable_eagle_block_drop"
+    )
+    if not (cuda and has_both) or str(cache.cache_dtype).startswith("turboquant"):
+        return False
+    return bool(vllm_config.use_v2_model_runner)
+
+
+def checkpoint_or_switch_off(original):
+    """As the original, for a configuration whose prefix cache is right, or off, when something is drafted."""
     from functools import wraps
 
     from sndr_overlay.hits import count
@@ -13,11 +28,18 @@ def without_prefix_cache(original):
         cache = vllm_config.cache_config
         if vllm_config.speculative_config is not None and cache.enable_prefix_caching:
             from vllm.logger import init_logger
+            from vllm.platforms import current_platform
 
-            cache.enable_prefix_caching = False
-            init_logger("vllm.sndr").warning(
-                "Prefix caching is off: with speculation on a hybrid model its hits are wrong."
-            )
+            log = init_logger("vllm.sndr")
+            if is_measured(vllm_config, current_platform.is_cuda()):
+                # A state at each block boundary; without them one boundary of a prompt can be found again.
+                cache.prefix_cache_retention_interval = None
+                # The draft layer's entry at a hit's end rests on another token: drafts, which are verified.
+                vllm_config.speculative_config.disable_eagle_block_drop = True
+                log.info("Prefix caching keeps the state of every block, and a hit takes all of them.")
+            else:
+                cache.enable_prefix_caching = False
+                log.warning("Prefix caching is off: a hybrid that speculates has wrong hits here.")
         return original(cls, vllm_config)
 
     return verify_and_update_config
