@@ -1,6 +1,5 @@
 """`sndr status|models|events|logs`: what is there, what runs, what happened."""
 
-import json
 import time
 from collections import deque
 from collections.abc import Collection, Sequence
@@ -16,6 +15,7 @@ from engine_host.client.exchange import event_of
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.did_you_mean import near_names
 from engine_host.core.errors import HostError
+from engine_host.core.outside import json_text
 from engine_host.core.paths import Folders
 from engine_host.core.sizes import duration
 from engine_host.protocol.base import Severity
@@ -189,14 +189,14 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
         earlier: deque[str] = deque(maxlen=_SHOWN if after is None else None)
         caught_up = first >= latest
         for line in client.event_lines(first):
-            if event_of(line) is None:
-                continue  # Of a newer host, or none at all; the next beat says how far it has come.
-            event = json.loads(line)
+            event = _read_event(line)
+            if event is None:
+                continue
             kind = event["kind"]
             selected = kind != "heartbeat" and (kind in kinds if kinds else every or kind not in _FREQUENT)
             if selected:
                 earlier.append(line if out.as_json else _event_line(event))
-            reached = event.get("latest", 0) if kind == "reset" else event["seq"]
+            reached = event.get("latest", 0) if kind == "reset" else event.get("seq", 0)
             caught_up = caught_up or reached >= latest
             if caught_up:
                 while earlier:
@@ -204,6 +204,19 @@ def events(out: Output, follow: bool, after: int | None, every: bool, kinds: tup
                 if not follow:
                     return None
     return None
+
+
+def _read_event(line: str) -> dict[str, Any] | None:
+    """Return an event as it came; None for what is none, or is not what its kind says."""
+    try:
+        event = json_text.parse_object(line)
+    except ValueError:
+        return None
+    kind, at = event.get("kind"), event.get("at")
+    if kind in _KINDS and kind not in _FREQUENT and event_of(line) is None:
+        return None
+    whole = isinstance(kind, str) and isinstance(event.get("seq", 0), int) and isinstance(at, int | float)
+    return event if whole else None
 
 
 def _event_line(event: dict[str, Any]) -> str:
