@@ -138,7 +138,9 @@ async def test_names_and_evidence_of_strangers_are_text(stage: Stage) -> None:
     view = await beside_one(stage, plan(lacking, beside=(EngineRef(id="e", name=name),)))
     await stage.until(lambda: view.placement.sentence.text())
     assert not view.placement.remedies
-    assert view.panel.widget().minimumSizeHint().width() < 400
+    inside = view.panel.widget()
+    assert inside is not None
+    assert inside.minimumSizeHint().width() < 400
 
 
 async def test_gpus_are_chosen_by_their_ids_or_left_to_the_host(stage: Stage) -> None:

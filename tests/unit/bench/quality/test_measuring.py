@@ -127,8 +127,8 @@ class FakeSubject:
         self._answers = answers
 
     async def predictions(self, tokens: Any, first: int) -> list[Position]:
-        listed = lambda token: {token: math.log(self._sure), token + 1: math.log(1 - self._sure)}  # noqa: E731
-        return [Position(token, listed(token)) for token in tokens[first:]]
+        sure, unsure = math.log(self._sure), math.log(1 - self._sure)
+        return [Position(token, {token: sure, token + 1: unsure}) for token in tokens[first:]]
 
     async def answer(self, _tokens: Any, _count: int) -> list[int]:
         return self._answers

@@ -52,14 +52,14 @@ def spoiled(chance: random.Random, body: Any) -> Any:
 
 def other_kinds(served: Any, kind: str) -> None:
     """Make the engine one of another kind."""
-    changes: dict[str, Any] = {
+    kinds: dict[str, dict[str, Any]] = {
         "llama.cpp": {"fill_in_the_middle": True},
         "vllm": {"native_infill": False, "usage_on_request": True, "fim_tokens": ("<P>", "<S>", "<M>")},
         "embeds": {"embeddings": True},
         "ranks": {"reranking": True},
         "bare": {"tokens_only": True, "native_infill": False},
-    }[kind]
-    served.running[0] = replace(served.running[0], **changes)
+    }
+    served.running[0] = replace(served.running[0], **kinds[kind])
 
 
 @pytest.mark.parametrize("kind", ["llama.cpp", "vllm", "embeds", "ranks", "bare"])

@@ -86,7 +86,7 @@ def running(name: str, size: int, device: str, state: EngineState = EngineState.
 def test_there_is_no_room_beside_a_vllm_that_has_it_all(cuda: PresetDesk) -> None:  # noqa: F811
     desk = cuda.desk
     cuda.gpus = (card(0, 139),)
-    desk.running = [running("large", 139, UUIDS[0])]  # type: ignore[union-attr]
+    desk.running = [running("large", 139, UUIDS[0])]
     cuda.state = cuda.state.__class__(holders=(Holder(0, 7, "large", 139 * GIB, "engine-large"),))
     made = plan(cuda)
     errors = [one for one in made.findings if one.severity == "error"]
@@ -105,7 +105,7 @@ def test_there_is_no_room_beside_a_vllm_that_has_it_all(cuda: PresetDesk) -> Non
 
 def test_the_share_beside_an_engine_that_loads_is_what_it_leaves(cuda: PresetDesk) -> None:  # noqa: F811
     cuda.gpus = (card(0, 2),)
-    cuda.desk.running = [running("half", 70, UUIDS[0], EngineState.STARTING)]  # type: ignore[union-attr]
+    cuda.desk.running = [running("half", 70, UUIDS[0], EngineState.STARTING)]
     made = plan(cuda)
     assert made.startable
     assert settings(made)["gpu_memory"].value == pytest.approx(0.46, abs=0.01)

@@ -4,7 +4,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
 
@@ -30,6 +30,8 @@ from tests.unit.launch.vllm_desk import Venv, gpu
 GOOD = SelfTest(passed=True, shapes=4, worst_error=1e-3)
 SPEED = DecodeSpeed(shape="128", ours=0.1, bf16=0.2, error=1e-3)
 READING = GpuReading((gpu(0, used=1 << 30), gpu(1)), driver="580.1")
+
+T = TypeVar("T")
 
 
 class Desk:
@@ -69,7 +71,7 @@ class Desk:
         monkeypatch.setattr(parts, "ask", ask)
         monkeypatch.setattr(module, "temporary_engine", engine)
 
-    def _answer(self, name: str, found: Any) -> Any:
+    def _answer(self, name: str, found: T | HostError) -> T:
         self.ran.append(name)
         if isinstance(found, HostError):
             raise found
