@@ -54,7 +54,7 @@ def show(out: Output) -> Exit | None:
     """Print the names of the keys, what each may do, and the plain file that some come from."""
     page = _asked(lambda client: client.call(ops.KEYS), KeyFile.page)
     rows = [(one.id, one.name, " ".join(one.permissions), _day(one), _remark(one)) for one in page.keys]
-    lines = table(("id", "name", "may", "made", ""), rows) if rows else ["No key: any is accepted here."]
+    lines = table(("id", "name", "may", "made", "note"), rows) if rows else ["No key: any is accepted here."]
     if page.plain_file:
         lines += [
             "",
