@@ -102,7 +102,8 @@ def of_endpoint(*, engine_runs: bool) -> Judge:
     def judge(answer: Answer, is_head: bool) -> str:
         if fault := _unlike_json(answer):
             return fault
-        if answer.status < 400 or (is_head and answer.status < 500):
+        # The answer to HEAD has no body that could say more; 501 is that of a path that stays closed.
+        if answer.status < 400 or (is_head and (answer.status < 500 or answer.status == 501)):
             return ""
         code, fault = _said(answer, "code")
         is_closed = answer.status == 501 and code == "not_supported"

@@ -36,6 +36,15 @@ _FLAGS = {
     "--spec-type": "one of\n  none,draft-mtp,ngram-simple",
 }
 HELP = "\n".join(f"{name}  N  {text or 'as the real one'}" for name, text in _FLAGS.items())
+_READ: dict[str, Any] = {
+    "/tokenize": {"tokens": [1, 2]},
+    "/detokenize": {"content": "x"},
+    "/apply-template": {"prompt": "x"},
+    "/v1/messages/count_tokens": {"input_tokens": 2},
+    "/v1/responses/input_tokens": {"object": "response.input_tokens", "input_tokens": 2},
+    "/v1/chat/completions/input_tokens": {"object": "response.input_tokens", "input_tokens": 2},
+}
+"""The answers of routes that only read a text."""
 
 
 @dataclass
@@ -114,7 +123,9 @@ class _Connection(asyncio.Protocol):
             flush=True,
         )
         try:
-            if path == "/v1/embeddings":
+            if path in _READ:
+                self._say(200, _READ[path])
+            elif path == "/v1/embeddings":
                 self._say(
                     200, {"object": "list", "data": [{"index": 0, "embedding": [0.5] * 8}], "usage": {}}
                 )
