@@ -47,6 +47,8 @@ class EngineOperations:
         Raises HostError: plan_stale, not_found, conflict while a bisection runs or, without `replace`, an
         engine; consent_needed for a preset from somebody else.
         """
+        # A bisection's own engine would make the plan stale, and hide why nothing can start.
+        self._refuse_others()
         plan = await self._plans.fresh(asked.plan)
         command = f"sndr launch {shlex.quote(plan.preset)}"
         self._consents.check(plan.consent, asked.consent, "its first start", command)

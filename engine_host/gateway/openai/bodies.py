@@ -10,6 +10,8 @@ from engine_host.gateway.error_answers import EndpointError, invalid
 
 _MOST_VALUES = 1_000_000
 """A body of 64 MiB of empty lists would hold up everybody for six seconds, and take 1.4 GB."""
+_DEEPEST = 200
+"""Levels of lists and objects; schemas of tools have a dozen."""
 _BEFORE_VALUES = (b",", b"[", b"{")
 _NUMBER = (int, float)
 _TYPES: dict[str, tuple[tuple[type, ...], str]] = {
@@ -81,8 +83,21 @@ def parse_body(raw: bytes) -> dict[str, Any]:
         raise invalid("The request holds a number with too many digits.", code="invalid_json") from error
     if not isinstance(value, dict):
         raise invalid("The request must be a JSON object.", code="invalid_json")
+    if raw.count(b"[") + raw.count(b"{") > _DEEPEST:
+        _check_depth(value)
     _check_types(value)
     return value
+
+
+def _check_depth(value: object) -> None:
+    """Refuse more levels than any request has: what walks through it calls itself once or twice a level."""
+    level: list[Any] = [value]
+    for _ in range(_DEEPEST):
+        inner = (one.values() if isinstance(one, dict) else one for one in level)
+        level = [part for parts in inner for part in parts if isinstance(part, dict | list)]
+        if not level:
+            return
+    raise invalid(f"The request is nested deeper than {_DEEPEST} levels.", code="invalid_json")
 
 
 def _refuse_constant(name: str) -> object:

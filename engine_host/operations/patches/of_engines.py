@@ -243,6 +243,7 @@ class EnginePatchOperations:
         # In its own place; what its start ended is not there any more.
         update = {"patches": choice, "instead_of": None}
         plan = await self._plans.plan(request.model_copy(update=update))
+        self._refuse_others()
         return self._engines.start(plan)
 
 

@@ -3,6 +3,7 @@
 import dataclasses
 import os
 import sys
+import types
 from functools import wraps
 
 
@@ -31,6 +32,9 @@ def layouts(original):
 
 def prepare():
     """Triton in the place of vLLM's stand-in, fp32 activations allowed, no self-test on a GPU."""
+    # vLLM asks its module for ROCm about the GPU, which loads a second library of kernels where this
+    # processor's is not the one of that name (AVX2).
+    sys.modules.setdefault("vllm._C", types.ModuleType("vllm._C"))
     sys.path.append(os.environ["KERNELS"])
     for name in [name for name in sys.modules if name.split(".")[0] == "triton"]:
         del sys.modules[name]

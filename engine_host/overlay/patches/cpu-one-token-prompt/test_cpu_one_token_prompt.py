@@ -8,7 +8,6 @@ from tests.overlay_engine import run_in_engine
 SCRIPT = """
 import json
 import torch
-import vllm._C
 import vllm._custom_ops as ops
 from vllm.model_executor.layers.mamba.ops.cpu import gdn_attention
 

@@ -15,7 +15,7 @@ PATCH = "cpu-speculation-sampling"
 SCRIPT = """
 import json
 import torch
-import vllm._C
+import vllm._custom_ops
 from vllm.utils import cpu_triton_utils
 
 found = {}

@@ -10,6 +10,7 @@ from engine_host.fit.shapes.quantization import read_quantization
 from engine_host.fit.shapes.read import model_of_config
 from engine_host.fit.shapes.weights import matrices, weights_of
 from engine_host.protocol.errors import Reason
+from tests.pace import slower
 
 GIB = 2**30
 LLAMA_70B: dict[str, Any] = {
@@ -250,6 +251,6 @@ def test_patterns_take_time_by_the_length_of_a_name() -> None:
     written = {"quantization_config": {**FP8, "ignored_layers": ["re:(a+)+$", "re:(.*)*x", r"re:(\w+\.?)+!"]}}
     found = read_quantization(written)
     assert found is not None
-    began = time.perf_counter()
+    began = time.thread_time()
     assert found.bits("layers.0." + "a" * 60 + ".q_proj") == 8
-    assert time.perf_counter() - began < 0.5, "Python's own patterns would take years"
+    assert time.thread_time() - began < 0.5 * slower(), "Python's own patterns would take years"
