@@ -12,13 +12,14 @@ from engine_host.core.jobs import JobRunner
 from engine_host.core.keys.file import KeyFile
 from engine_host.core.keys.ring import KeyRing
 from engine_host.core.log_buffer import LogBuffer
-from engine_host.core.outside import files
 from engine_host.core.package_data import presets, resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
 from engine_host.daemon.endpoint_target import target_of
 from engine_host.daemon.public_endpoint import PublicEndpoint
+from engine_host.daemon.sources.machine import MachineSource
+from engine_host.daemon.sources.models import ModelFolders, demo_model
 from engine_host.engines.llamacpp.choice import LlamaCppServers
 from engine_host.engines.llamacpp.status import LlamaCppAdapter
 from engine_host.engines.manager import EngineManager
@@ -29,13 +30,11 @@ from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
 from engine_host.launch.dependencies import Environment, PlannerDependencies
-from engine_host.launch.preflight.machine import Holder, MachineState
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
 from engine_host.launch.room import RoomCheck
 from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
-from engine_host.library.scan import FoundModel, Place, find_models, other_programs
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
 from engine_host.operations.engines import EngineOperations
@@ -76,18 +75,9 @@ from engine_host.protocol.events import (
     SettingsChangedEvent,
 )
 from engine_host.protocol.host import Reach
-from engine_host.protocol.models import ModelOrigin
 from engine_host.telemetry.gpus import Gpus
 from engine_host.telemetry.history import History
-from engine_host.telemetry.machine import (
-    MachineMonitor,
-    free_disk,
-    free_memory,
-    has_cuda_compat,
-    process_name,
-    process_tree,
-    shared_memory_size,
-)
+from engine_host.telemetry.machine import MachineMonitor, free_memory
 from engine_host.telemetry.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -138,7 +128,8 @@ class Host:
             self._reaper.remove_with_host(path)
         self._jobs = JobRunner(publish, self._store)
         self._jobs.restore()
-        self.model_index = ModelIndex(self._scan)
+        folders = ModelFolders(self._settings, self._folders.data, lambda: self._closed)
+        self.model_index = ModelIndex(folders.scan)
         self.models = ModelOperations(self.model_index, self._settings, self._events)
         self.servers = LlamaCppServers(self._folders.data, lambda: self._settings.current.engine.own_server)
         self._patch_tracker = EnginePatchTracker(self._events, self._folders.run)
@@ -166,6 +157,9 @@ class Host:
         )
         self._machine = MachineMonitor()
         self._gpus = Gpus()
+        machine = MachineSource(
+            self._machine, self._gpus, self.engines.alive, lambda: self.endpoint.findings, self._folders.cache
+        )
         self.installations = VllmInstallations(self._folders.cache / "vllm-environments", self._has_gpu)
         self._history = History()
         self._sampler = Sampler(self._machine, self._gpus, self._history, publish, self._readings)
@@ -178,7 +172,7 @@ class Host:
         )
         consents = PresetConsents(self._store)
         checks = PresetVerifyOperations(
-            self._jobs, self._store, catalogue, self.models.listed, self._downloads
+            self._jobs, self._store, catalogue, self.models.listed, folders.downloads
         )
         proofs = KernelProofs(self._store, lambda: patch_hash(BUILT_IN / PATCH))
         planner = PlannerDependencies(
@@ -195,10 +189,10 @@ class Host:
             running=self.engines.alive,
             run_folder=self._folders.run,
             cache_folder=self._folders.cache,
-            find_preset=PresetLaunches(catalogue, self.models.listed, checks, self._downloads, consents),
+            find_preset=PresetLaunches(catalogue, self.models.listed, checks, folders.downloads, consents),
             is_preset=catalogue.known,
-            machine=self._machine_state,
-            downloads=self._downloads,
+            machine=machine.state,
+            downloads=folders.downloads,
             proof=proofs.of,
             held=self.engines.memory,
         )
@@ -210,7 +204,7 @@ class Host:
             catalogue,
             lambda: self._gpus.read().gpus,
             lambda: (self._machine.facts.ram_total, free_memory()),
-            self._machine_state,
+            machine.state,
             self.engines.alive,
             self._store,
             hub.model,
@@ -245,7 +239,7 @@ class Host:
                 self._events,
                 self._log_buffer,
                 self.servers,
-                self._demo_model,
+                demo_model,
                 lambda: self._settings.current.engine.server,
                 lambda: self._gpus.read().gpus,
             ),
@@ -280,7 +274,7 @@ class Host:
                 self.model_index.find,
                 self._environment,
                 self.engines.alive,
-                self._machine_words,
+                machine.words,
                 lambda: resources() / "texts",
                 self._folders.run,
             ),
@@ -296,7 +290,7 @@ class Host:
                 self.model_index.models,
                 lambda: self.servers.find(self._settings.current.engine.server),
                 self._environment,
-                self._downloads,
+                folders.downloads,
             ),
             plans,
             EngineOperations(
@@ -402,50 +396,8 @@ class Host:
         except HostError as error:
             _log.warning("what %s needs was not compared: %s", engine.name, error.problem.sentence())
 
-    def _machine_words(self) -> str:
-        """The processor and the GPUs in words, for whoever reads a figure elsewhere."""
-        reading, facts = self._gpus.read(), self._machine.facts
-        cards = ", ".join(gpu.name for gpu in reading.gpus)
-        words = f"{facts.cpu_name}, {facts.cpu_threads} threads"
-        return f"{cards} (driver {reading.driver}), {words}" if cards else words
-
-    def _holders(self) -> tuple[Holder, ...]:
-        """Tell who holds memory of the GPUs, as far as the driver tells."""
-        own = {
-            pid: engine for engine in self.engines.alive() if engine.pid for pid in process_tree(engine.pid)
-        }
-        return tuple(
-            Holder(
-                gpu.index,
-                holder.pid,
-                own[holder.pid].name if holder.pid in own else holder.name,
-                holder.memory,
-                own[holder.pid].id if holder.pid in own else "",
-            )
-            for gpu in self._gpus.read_with_holders(process_name).gpus
-            for holder in gpu.holders
-            if holder.memory is not None
-        )
-
-    def _machine_state(self) -> MachineState:
-        reading = self._gpus.read()
-        return MachineState(
-            driver=reading.driver,
-            cuda=reading.cuda,
-            holders=self._holders(),
-            cache_free=free_disk(self._folders.cache),
-            shared=shared_memory_size(),
-            endpoint=self.endpoint.findings,
-            compat=has_cuda_compat(),
-        )
-
     async def _environment(self, wanted: str | None) -> Environment:
         return await asyncio.to_thread(self.installations.find, wanted)
-
-    def _downloads(self) -> Path:
-        """Return the folder where a person puts models that they fetch: always looked through."""
-        folders = self._settings.current.models.folders
-        return files.expanded(folders[0]) if folders else self._folders.data / "models"
 
     def _endpoint_address(self) -> EndpointAddress:
         key = self._keys.own if self._keys.needed else None
@@ -456,19 +408,6 @@ class Host:
 
     def _catalogue(self) -> PatchCatalog:
         return PatchCatalog.load((BUILT_IN, self._folders.config / "patches"))
-
-    def _scan(self) -> Sequence[FoundModel]:
-        models = self._settings.current.models
-        places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
-        places += [Place(files.expanded(name), ModelOrigin.FOLDER, name) for name in models.folders]
-        places.append(Place(self._folders.data / "models", ModelOrigin.FOLDER, "this program's own folder"))
-        if models.other_programs:
-            places += other_programs()
-        return find_models(places, stop=lambda: self._closed)
-
-    def _demo_model(self) -> Path | None:
-        bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
-        return next((one.path for one in bundled if one.path.suffix == ".gguf"), None)
 
     def _readings(self) -> Mapping[str, Readings]:
         """For the graphs: what the engines say, with the requests that wait at our own door."""

@@ -1,0 +1,41 @@
+"""The folders that models are looked for in, as the settings say now."""
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from engine_host.core.outside import files
+from engine_host.core.package_data import resources
+from engine_host.core.settings import SettingsFile
+from engine_host.library.scan import FoundModel, Place, find_models, other_programs
+from engine_host.protocol.models import ModelOrigin
+
+
+class ModelFolders:
+    """Looks through the folders of a person, of other programs and of this one."""
+
+    def __init__(self, settings: SettingsFile, data: Path, stop: Callable[[], bool]) -> None:
+        """`stop` ends a look that is under way."""
+        self._settings = settings
+        self._data = data
+        self._stop = stop
+
+    def downloads(self) -> Path:
+        """Return the folder where a person puts models that they fetch: always looked through."""
+        folders = self._settings.current.models.folders
+        return files.expanded(folders[0]) if folders else self._data / "models"
+
+    def scan(self) -> Sequence[FoundModel]:
+        """Return every model that is there."""
+        models = self._settings.current.models
+        places = [Place(resources() / "models", ModelOrigin.BUNDLED, "comes with the program")]
+        places += [Place(files.expanded(name), ModelOrigin.FOLDER, name) for name in models.folders]
+        places.append(Place(self._data / "models", ModelOrigin.FOLDER, "this program's own folder"))
+        if models.other_programs:
+            places += other_programs()
+        return find_models(places, stop=self._stop)
+
+
+def demo_model() -> Path | None:
+    """Return the GGUF file that comes with the program."""
+    bundled = find_models([Place(resources() / "models", ModelOrigin.BUNDLED, "")])
+    return next((one.path for one in bundled if one.path.suffix == ".gguf"), None)
