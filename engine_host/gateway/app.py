@@ -19,17 +19,20 @@ from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
-from engine_host.gateway.listing.ollama import named
 from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
 from engine_host.gateway.metrics.live import live
 from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_body
-from engine_host.gateway.openai.listing import find
 from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post
+from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.conversation import conversation_of
+from engine_host.gateway.routing.failures import check_provider_has
+from engine_host.gateway.routing.renaming import for_engine
+from engine_host.gateway.routing.resolution import Resolution
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
 
@@ -79,6 +82,7 @@ class Gateway:
         limits: Limits | None = None,
         on_activity: ActivityHook | None = None,
         base_path: Callable[[], str] = str,
+        routes: RouteBook | None = None,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
@@ -87,6 +91,7 @@ class Gateway:
         self._allowed_hosts = allowed_hosts
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
+        self._resolution = Resolution(directory, routes, self._load)
         self._bodies = BodyAllowance(self._limits.bodies)
         self._exchanges: set[Exchange] = set()
         self._closing = False
@@ -192,7 +197,7 @@ class Gateway:
             finally:
                 held.give_back()
         query = query_of(scope.get("query_string", b""))
-        targets, starting = self._directory.targets(), tuple(self._directory.starting())
+        targets, starting = self._resolution.listed(), tuple(self._directory.starting())
         looked = Looked(path, query, headers, targets, starting, body)
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
@@ -241,7 +246,11 @@ class Gateway:
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         route.check(body)
-        target = self._target(body.get("model"), faults.form_of(path))
+        form = faults.form_of(path)
+        meaning = self._resolution.resolve(body.get("model"), form)
+        target = self._resolution.available(meaning, conversation_of(headers, body), form)
+        check_provider_has(target, path)
+        raw, body = for_engine(raw, body, target)
         if isinstance(route, Ask):
             async with self._asking:
                 told = json.dumps(await route.answer(target, body)).encode()
@@ -291,20 +300,10 @@ class Gateway:
             if not self._exchanges:
                 self._none_left.set()
 
-    def _target(self, name: str | None, form: faults.Form) -> Target:
-        """The engine for a request; raises EndpointError for none, one that is starting, or an unknown id."""
-        targets = self._directory.targets()
-        starting = tuple(self._directory.starting())
-        if starting and (name in starting or not targets) and all(t.name != name for t in targets):
-            raise faults.engine_starting(starting)
-        if not targets:
-            raise faults.no_engine_runs()
-        if name is None:
-            # Some agents leave the model out; with one engine there is no doubt about it.
-            if len(targets) == 1:
-                return targets[0]
-            raise faults.invalid("model is missing and several models run.", param="model")
-        return named(targets, name) if form is faults.Form.OLLAMA else find(targets, name)
+    def _load(self, target: Target) -> float:
+        """Return how busy an engine is: requests at work and in its queue, as a share of its slots."""
+        engine = target.engine
+        return (self._admission.active(engine) + self._admission.waiting(engine)) / target.slots
 
 
 class _App:

@@ -21,6 +21,9 @@ class Target:
     request says so. `tokens_only`: it has no tokenizer and takes token numbers alone.
     `images`: a message may hold pictures.
     `reranking`: it scores texts and writes none.
+    `known_as` is the engine's own name where `name` is another one, a route's; `stands_for` are the other
+    names by which a route may mean it: its preset, its model. `route`: what the route leads to, in words.
+    `provider` is the host and port of who answers and is no engine of this program; None for an engine.
     """
 
     engine: str
@@ -47,6 +50,15 @@ class Target:
     tokens_only: bool = False
     images: bool = False
     reranking: bool = False
+    known_as: str = ""
+    stands_for: tuple[str, ...] = ()
+    route: tuple[str, ...] = ()
+    provider: str | None = None
+
+    @property
+    def engine_name(self) -> str:
+        """The name by which who answers knows the model: in requests to it, and in commands about it."""
+        return self.known_as or self.name
 
     def __post_init__(self) -> None:
         """Refuse a target that cannot be reached or can answer nothing; raises ValueError."""

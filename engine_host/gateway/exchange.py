@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable
 from enum import Enum
 from typing import Any
+from urllib.parse import quote
 
 from starlette.types import Receive, Send
 
@@ -24,6 +25,8 @@ from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Figures, Meter, figures_of_answer
 from engine_host.gateway.refusals import explain_crash, refusal
 from engine_host.gateway.request_log import Entry
+from engine_host.gateway.routing import failures
+from engine_host.gateway.routing.renaming import Renaming
 from engine_host.gateway.upstream import AnswerTooLargeError, Upstream, UpstreamLostError
 from engine_host.protocol.errors import Reason
 
@@ -32,6 +35,7 @@ _log = logging.getLogger(__name__)
 _STREAM_HEADERS = ((b"content-type", b"text/event-stream"), (b"cache-control", b"no-cache"))
 _LINE_HEADERS = ((b"content-type", b"application/x-ndjson"), (b"cache-control", b"no-cache"))
 _PING = b": ping" + FRAME_END
+_PLAIN = " !#$&()*+,/:;=?@[]"
 _LONGEST_COALESCE = 0.010
 _COALESCE_SHARE = 0.02
 """A stream faster than anybody reads is passed on in lumps: a lump may take 10 ms, and never more than this
@@ -87,6 +91,7 @@ class Exchange:
         self._sends = 0
         self._idle = False
         self._timer: asyncio.TimerHandle | None = None
+        self._renaming = Renaming(target.name) if target.route and not self._lines else None
         self._meter = Meter()
         self._crash: faults.EndpointError | None = None
         entry.stop = lambda: self.stop(Stop.CANCELLED)
@@ -168,7 +173,7 @@ class Exchange:
     def _stop_fault(self) -> faults.EndpointError:
         """Return the error for a client whose request was ended from outside."""
         if self._stopped is Stop.CLOSING:
-            return faults.engine_ended(self._target.name, stopped=True)
+            return faults.engine_ended(self._target.engine_name, stopped=True)
         return faults.cancelled()
 
     async def _watch_client(self) -> None:
@@ -198,7 +203,9 @@ class Exchange:
         try:
             upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body)
         except UpstreamLostError as error:
-            raise faults.engine_unreachable(self._target.name) from error
+            if self._target.provider is not None:
+                raise failures.provider_unreachable(self._target) from error
+            raise faults.engine_unreachable(self._target.engine_name) from error
         self._upstream = upstream
         if not self._call.tentative and self._call.otherwise is None:
             # The engine has done its work, and may do the next, however long a client takes to read.
@@ -215,9 +222,10 @@ class Exchange:
             raise AskAgainError(call.otherwise)
         return await refusal(self._target, call.path, call.body, status, body, call.reader)
 
-    @staticmethod
-    def _check_status(status: int) -> None:
+    def _check_status(self, status: int) -> None:
         """Raise EndpointError for a status that is neither an answer nor an error."""
+        if 300 <= status < 400 and self._target.provider is not None:
+            raise failures.provider_redirected(self._target, status)
         if not 200 <= status < 300 and status < 400:
             raise faults.odd_answer()
 
@@ -240,6 +248,8 @@ class Exchange:
             figures = figures_of_answer(body)
             if self._call.passage is not None:
                 body = self._call.passage.convert(body)
+        if self._renaming is not None:
+            body = self._renaming.convert(body)
         self._finish(figures)
         await self._answer(upstream.status, body)
 
@@ -272,7 +282,7 @@ class Exchange:
 
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
-        infill, passage = self._call.infill, self._call.passage
+        infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
         feed: Callable[[bytes], bool] = self._meter.feed
         clock = asyncio.get_running_loop().time
         began = last = clock()
@@ -295,6 +305,8 @@ class Exchange:
             if self._meter.over and not self._call.tentative:
                 # Clients leave, or ask again, as soon as they have read this piece.
                 self._finish(self._meter.figures())
+            if renaming is not None:
+                piece = renaming.feed(piece)
             if piece:
                 await self._send_piece(piece)
             now = clock()
@@ -304,6 +316,8 @@ class Exchange:
                 upstream.coalesce_reads(coalesce)
             last = now
         rest = passage.end() if passage is not None else b""
+        if renaming is not None:
+            rest = renaming.feed(rest) + renaming.end()
         self._finish(infill.figures() if infill is not None else self._meter.figures())
         if infill is not None:
             await self._send_piece(infill.end())
@@ -347,8 +361,11 @@ class Exchange:
         if self._stopped is not None:
             await self._refuse(self._stop_fault(), figures)
             return
+        if self._target.provider is not None:
+            await self._refuse(failures.provider_ended(self._target), figures)
+            return
         stopped = self._admission.draining(self._target.engine)
-        await self._refuse(faults.engine_ended(self._target.name, stopped=stopped), figures)
+        await self._refuse(faults.engine_ended(self._target.engine_name, stopped=stopped), figures)
 
     async def _refuse(self, fault: faults.EndpointError, figures: Figures | None = None) -> None:
         """Answer with an error, as a status or, when the stream has begun, as its last frame."""
@@ -382,7 +399,7 @@ class Exchange:
             return
         self._begun = self._responded = True
         kind = _LINE_HEADERS if self._lines else _STREAM_HEADERS
-        headers = [*kind, (b"x-request-id", self._entry.id.encode()), *more]
+        headers = [*kind, (b"x-request-id", self._entry.id.encode()), self._answerer(), *more]
         await self._send({"type": "http.response.start", "status": 200, "headers": headers})
 
     async def _comment(self, text: bytes) -> None:
@@ -401,7 +418,14 @@ class Exchange:
 
     async def _answer(self, status: int, body: bytes) -> None:
         self._responded = True
-        await send_json(self._send, status, body, self._entry.id)
+        name, value = self._answerer()
+        told = ((name.decode(), value.decode()),)
+        await send_json(self._send, status, body, self._entry.id, told)
+
+    def _answerer(self) -> tuple[bytes, bytes]:
+        """The header that says who answers: an engine by its name, or a provider's host."""
+        name = self._target.provider or self._target.engine_name
+        return b"x-sndr-engine", quote(name, safe=_PLAIN).encode()
 
 
 async def send_json(

@@ -10,6 +10,7 @@ from engine_host.core.outside import json_text
 from engine_host.engines.llamacpp.command import MAX_EMBEDDING_BATCH
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.failures import provider_refusal
 from engine_host.gateway.upstream import UpstreamLostError, fetch
 
 _PATIENCE = 5.0
@@ -30,6 +31,8 @@ async def refusal(
     computes nothing, fails too. vLLM's messages in Anthropic's form do not say what was too long, and its
     500 does not say whether it lives on.
     """
+    if target.provider is not None:
+        return provider_refusal(target, status, answer)
     fault = faults.engine_fault(status, answer)
     if status == 500 and reader is not None:
         read, _ = await _ask(target, "POST", reader, body)
@@ -37,7 +40,7 @@ async def refusal(
     if status == 500 and target.embeddings and target.native_infill:
         return await _too_long_to_embed(target, body, fault)
     if status >= 500 and target.usage_on_request and await is_dead(target):
-        return faults.engine_ended(target.name, stopped=False, message=fault.message)
+        return faults.engine_ended(target.engine_name, stopped=False, message=fault.message)
     # llama.cpp says itself what was too long.
     if status == 400 and faults.form_of(path) is faults.Form.ANTHROPIC and target.usage_on_request:
         return await _explained(target, body, fault)
@@ -63,8 +66,8 @@ async def explain_crash(target: Target, piece: bytes) -> tuple[bytes, faults.End
         if found is None:
             continue
         fault = faults.engine_fault(500, found[1])
-        if await is_dead(target):
-            return frame, faults.engine_ended(target.name, stopped=False, message=fault.message)
+        if target.provider is None and await is_dead(target):
+            return frame, faults.engine_ended(target.engine_name, stopped=False, message=fault.message)
     return None
 
 

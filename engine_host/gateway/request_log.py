@@ -78,6 +78,7 @@ class Entry:
             id=self.id,
             engine=self.target.engine,
             model=self.target.name,
+            provider=self.target.provider,
             route=self.route,
             client=self.client,
             key=self.key,

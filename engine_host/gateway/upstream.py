@@ -6,6 +6,8 @@ socket's bytes go through httptools' parser and on, with no buffering layer, tas
 """
 
 import asyncio
+import functools
+import ssl
 from collections.abc import Callable
 from types import TracebackType
 from typing import Self
@@ -13,10 +15,15 @@ from urllib.parse import urlsplit
 
 import httptools
 
+from engine_host import __version__
 from engine_host.gateway.directory import Target
 
+_AGENT = f"User-Agent: sndr/{__version__}"
 _HIGH_WATER = 1 << 20
 """Bytes that wait for a slow client before reading from the engine pauses."""
+
+_PATIENCE = 15.0
+"""Seconds for a connection to another machine; an engine on this one answers at once."""
 
 _MOST_HEADERS = 64 << 10
 _MOST_HEADER_LINES = 200
@@ -33,6 +40,12 @@ class AnswerTooLargeError(UpstreamLostError):
     def __init__(self, limit: int) -> None:
         super().__init__(f"the answer is larger than {limit} bytes")
         self.limit = limit
+
+
+@functools.cache
+def _trust() -> ssl.SSLContext:
+    """The certificates that this machine trusts; read once, which takes some milliseconds."""
+    return ssl.create_default_context()
 
 
 class Upstream(asyncio.Protocol):
@@ -70,8 +83,14 @@ class Upstream(asyncio.Protocol):
             else:
                 parts = urlsplit(target.url or "")
                 host = parts.netloc
+                if target.provider is not None:
+                    # SDKs, and so providers' documents, count it to the base URL.
+                    path = path.removeprefix("/v1")
                 path = parts.path.rstrip("/") + path
-                _, self = await loop.create_connection(cls, parts.hostname or "", parts.port or 80)
+                tls = _trust() if parts.scheme == "https" else None
+                port = parts.port or (80 if tls is None else 443)
+                async with asyncio.timeout(_PATIENCE):
+                    _, self = await loop.create_connection(cls, parts.hostname or "", port, ssl=tls)
         except OSError as error:
             raise UpstreamLostError(str(error)) from error
         self._send(method, path, host, body, target.key)
@@ -79,7 +98,7 @@ class Upstream(asyncio.Protocol):
 
     def _send(self, method: str, path: str, host: str, body: bytes, key: str | None) -> None:
         """Write the request; its headers are ours alone, nothing of the client's is passed on."""
-        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close"]
+        lines = [f"{method} {path} HTTP/1.1", f"Host: {host}", "Connection: close", _AGENT]
         if key:
             lines.append(f"Authorization: Bearer {key}")
         if body:

@@ -149,6 +149,9 @@ class Request(Wire):
     id: str
     engine: str
     model: str
+    provider: str | None = Field(
+        None, description="the host and port outside this program that it was sent to; null for an engine"
+    )
     route: str
     client: str = Field("", description="the client's User-Agent")
     key: str | None = Field(None, description="the name of its API key")

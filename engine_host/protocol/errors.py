@@ -55,13 +55,16 @@ class Reason(StrEnum):
     PRESET_CONFLICT = "preset_conflict"
     PRESET_INVALID = "preset_invalid"
     PROTOCOL_MISMATCH = "protocol_mismatch"
+    PROVIDER_FAILED = "provider_failed"
     QUEUE_FULL = "queue_full"
+    REMOTE_NOT_ALLOWED = "remote_not_allowed"
     RUN_FOLDER_UNSAFE = "run_folder_unsafe"
     SECOND_INSTANCE = "second_instance"
     SETTING_INVALID = "setting_invalid"
     SOURCE_PATCH_FAILED = "source_patch_failed"
     UNAUTHORIZED = "unauthorized"
     UNSUPPORTED = "unsupported"
+    VERIFICATION_FAILED = "verification_failed"
 
 
 class Action(Wire):

@@ -22,6 +22,7 @@ class JobKind(StrEnum):
     KV_QUALITY = "kv.quality"
     PATCH_BISECT = "patch.bisect"
     PRESET_VERIFY = "preset.verify"
+    ROUTE_CUTOVER = "route.cutover"
 
 
 class JobState(StrEnum):

@@ -9,7 +9,7 @@ from typing import Any
 from starlette.types import Send
 
 _METHODS = "GET, HEAD, POST"
-_READABLE = "retry-after, www-authenticate, x-request-id, x-sndr-waiting"
+_READABLE = "retry-after, www-authenticate, x-request-id, x-sndr-engine, x-sndr-waiting"
 _SECONDS = "600"
 
 

@@ -23,11 +23,18 @@ def model_list(targets: Sequence[Target]) -> dict[str, Any]:
     return {"models": [_entry(target, place) for place, target in enumerate(spoken)]}
 
 
+def described(target: Target) -> str:
+    """Say in a line where answers come from."""
+    if target.provider is not None:
+        return f"Answered by {target.provider}, through SNDR Control Center."
+    return "Runs on this machine in SNDR Control Center."
+
+
 def _entry(target: Target, place: int) -> dict[str, Any]:
     return {
         "slug": target.name,
         "display_name": target.name,
-        "description": "Runs on this machine in SNDR Control Center.",
+        "description": described(target),
         "default_reasoning_level": None,
         "supported_reasoning_levels": [],
         "shell_type": "shell_command",

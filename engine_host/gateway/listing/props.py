@@ -18,7 +18,7 @@ def props(targets: Sequence[Target], name: str | None) -> dict[str, Any]:
     """
     if name:
         return _of(find(targets, name))
-    if len(targets) == 1:
+    if len({target.engine for target in targets}) == 1:
         return _of(targets[0])
     # llama.cpp's own server answers so in front of several models; clients then ask for each.
     return {

@@ -69,7 +69,7 @@ def completion(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
 
 def embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     """Return the request for embeddings."""
-    made: dict[str, Any] = {"model": target.name, "input": body.get("input", body.get("prompt"))}
+    made: dict[str, Any] = {"model": target.engine_name, "input": body.get("input", body.get("prompt"))}
     if body.get("dimensions") is not None:
         made["dimensions"] = body["dimensions"]
     return made
@@ -77,7 +77,7 @@ def embeddings(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
 
 def _common(body: Mapping[str, Any], target: Target) -> dict[str, Any]:
     stream = wants_stream(body)
-    made: dict[str, Any] = {"model": target.name, "stream": stream}
+    made: dict[str, Any] = {"model": target.engine_name, "stream": stream}
     if stream:
         made["stream_options"] = {"include_usage": True}
     made |= _sampling(body.get("options") or {}, target)

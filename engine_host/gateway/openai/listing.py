@@ -38,6 +38,7 @@ def model_entry(target: Target) -> dict[str, Any]:
         },
         "supported_parameters": supported_parameters(target),
         "status": {"value": "loaded"},
+        **({"stands_for": list(target.route)} if target.route else {}),
         "meta": {name: value for name, value in meta.items() if value is not None},
     }
 

@@ -48,6 +48,8 @@ def messages(asked: Asked) -> Call:
     check_writes(asked)
     body = repaired_message(asked.body, for_llamacpp=asked.target.native_infill)
     raw = _written(asked, body)
+    if asked.target.provider is not None:
+        return _as_chat(asked)
     if not asked.target.native_infill:
         return Call(asked.path, raw, asked.stream)
     wanted = wanted_format(body)
@@ -60,6 +62,21 @@ def messages(asked: Asked) -> Call:
     raw = json.dumps(chat, ensure_ascii=False).encode()
     call = Call("/v1/chat/completions", raw, asked.stream, passage=passage, reader=READER)
     return both(chat, call)
+
+
+def _as_chat(asked: Asked) -> Call:
+    """Ask a provider, of which a chat is all that each of them knows; raises EndpointError."""
+    # What the repairs for llama.cpp mend is what a chat cannot say either.
+    body = repaired_message(asked.body, for_llamacpp=True)
+    chat = as_chat(body)
+    wanted = wanted_format(body)
+    if wanted is not None and chat.get("tool_choice") != "required":
+        chat["response_format"] = wanted
+    for name in ("top_k", "thinking_budget_tokens", "chat_template_kwargs"):
+        chat.pop(name, None)
+    passage = ChatAsMessage("msg_" + asked.request_id.removeprefix("req_"), asked.target.name)
+    raw = json.dumps(chat, ensure_ascii=False).encode()
+    return Call("/v1/chat/completions", raw, asked.stream, passage=passage)
 
 
 def count_messages(asked: Asked) -> Call:

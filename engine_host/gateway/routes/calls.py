@@ -38,8 +38,8 @@ def embeddings(asked: Asked) -> Call:
             400,
             "embeddings_off",
             f"{asked.target.name} was not started for embeddings. Start it for them with: "
-            f"sndr run {shlex.quote(asked.target.name)} --set embeddings=true "
-            f"--instead-of {shlex.quote(asked.target.name)}",
+            f"sndr run {shlex.quote(asked.target.engine_name)} --set embeddings=true "
+            f"--instead-of {shlex.quote(asked.target.engine_name)}",
             Reason.UNSUPPORTED,
         )
     wanted = wanted_dimensions(asked.body) if asked.target.native_infill else None
@@ -54,10 +54,10 @@ def rerank(asked: Asked) -> Call:
             400,
             "reranking_off",
             f"{target.name} was not started for reranking. Start it for that with: "
-            f"sndr run {shlex.quote(target.name)} --set reranking=true --replace",
+            f"sndr run {shlex.quote(target.engine_name)} --set reranking=true --replace",
             Reason.UNSUPPORTED,
         )
-    raw = json.dumps(reranking.request(asked.body, target.name), ensure_ascii=False).encode()
+    raw = json.dumps(reranking.request(asked.body, target.engine_name), ensure_ascii=False).encode()
     return Call("/v1/rerank", raw, False, passage=reranking.Ranked(asked.body, target.name))
 
 
@@ -129,7 +129,7 @@ def check_writes(asked: Asked) -> None:
             400,
             "embeddings_only",
             f"{target.name} was started for embeddings alone. Start it for text with: "
-            f"sndr run {shlex.quote(target.name)} --instead-of {shlex.quote(target.name)}",
+            f"sndr run {shlex.quote(target.engine_name)} --instead-of {shlex.quote(target.engine_name)}",
             Reason.UNSUPPORTED,
         )
     numbers = asked.path == "/v1/completions" and _is_token_numbers(asked.body.get("prompt"))

@@ -17,7 +17,7 @@ def completion(asked: Asked) -> Call:
     if asked.target.native_infill:
         calls.check_writes(asked)
         return Call("/completion", asked.raw, asked.stream)
-    body = request.completion(asked.body, asked.target.name)
+    body = request.completion(asked.body, asked.target.engine_name)
     inner = replace(asked, path=_COMPLETION, body=body, raw=json.dumps(body).encode())
     return calls.translated(calls.completion(inner), NativeCompletion(asked.target.name))
 
@@ -28,6 +28,6 @@ def infill(asked: Asked) -> Call:
     calls.check_fills(asked.target)
     if asked.target.native_infill:
         return Call("/infill", asked.raw, asked.stream)
-    body = request.gap(asked.body, asked.target.name)
+    body = request.gap(asked.body, asked.target.engine_name)
     inner = replace(asked, path=_COMPLETION, body=body, raw=json.dumps(body).encode())
     return calls.translated(calls.completion(inner), NativeCompletion(asked.target.name))

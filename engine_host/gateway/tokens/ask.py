@@ -26,9 +26,9 @@ async def ask(target: Target, path: str, body: Mapping[str, Any]) -> dict[str, A
     except AnswerTooLargeError as error:
         raise faults.answer_too_large(error.limit) from error
     except UpstreamLostError as error:
-        raise faults.engine_unreachable(target.name) from error
+        raise faults.engine_unreachable(target.engine_name) from error
     except TimeoutError as error:
-        raise faults.engine_busy(target.name) from error
+        raise faults.engine_busy(target.engine_name) from error
     if status >= 400:
         fault = await refusal(target, path, content, status, answer, None)
         # llama.cpp answers 500 to a token that its vocabulary does not have, and lives on.

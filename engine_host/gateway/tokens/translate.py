@@ -79,7 +79,7 @@ async def _of_llamacpp(target: Target, body: Mapping[str, Any], in_pieces: bool)
 
 
 async def _of_vllm(target: Target, body: Mapping[str, Any], in_pieces: bool) -> list[tuple[int, Any]]:
-    question: dict[str, Any] = {"model": target.name, "return_token_strs": in_pieces}
+    question: dict[str, Any] = {"model": target.engine_name, "return_token_strs": in_pieces}
     if "messages" in body:
         question |= _chat(target, body)
         question["add_special_tokens"] = bool(body.get("add_special_tokens"))
@@ -110,7 +110,9 @@ def _chat(target: Target, body: Mapping[str, Any]) -> dict[str, Any]:
 async def _written(target: Target, tokens: list[int]) -> str:
     if target.native_infill:
         return _string(await ask(target, "/detokenize", {"tokens": tokens}), "content")
-    return _string(await ask(target, "/detokenize", {"model": target.name, "tokens": tokens}), "prompt")
+    return _string(
+        await ask(target, "/detokenize", {"model": target.engine_name, "tokens": tokens}), "prompt"
+    )
 
 
 def _check_tokenizer(target: Target) -> None:

@@ -74,7 +74,11 @@ def test_what_nobody_foresaw_in_a_request_is_told_in_our_form(
         raise ValueError("not foreseen")
 
     answer = ask(
-        world, "POST", CHAT, lambda served: monkeypatch.setattr(served.gateway, "_target", breaks), json=HELLO
+        world,
+        "POST",
+        CHAT,
+        lambda served: monkeypatch.setattr(served.gateway._resolution, "resolve", breaks),
+        json=HELLO,
     )
     assert code_of(answer) == (500, "internal")
     assert "not foreseen" in caplog.text

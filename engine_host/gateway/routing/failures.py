@@ -1,0 +1,139 @@
+"""The errors of routes and providers: what a request meets that is meant for somebody who cannot answer."""
+
+import shlex
+
+from engine_host.core.bounds.cut_text import cut_text
+from engine_host.core.errors import HostError
+from engine_host.gateway.directory import Target
+from engine_host.gateway.error_answers import EndpointError, engine_fault
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.routes import Route
+
+_KEY_REFUSED = {401, 403}
+_LONGEST = 500
+_OF_PROVIDERS = {
+    "/v1/chat/completions", "/v1/completions", "/v1/embeddings", "/v1/responses", "/v1/messages",
+    "/completion",
+    "/api/chat", "/api/generate", "/api/embed", "/api/embeddings",
+}  # fmt: skip
+"""Paths whose requests a provider answers, as they are or as a chat."""
+
+
+def not_running(route: Route) -> EndpointError:
+    """None of a route's engines runs; nothing else is asked in their place."""
+    names = route.targets.engines
+    also = "" if route.targets.provider is None else " Its provider is asked only with: fallback."
+    return EndpointError(
+        503,
+        "route_target_not_running",
+        f"{route.id} stands for {', '.join(names)}, which does not run. Start it with: "
+        f"sndr run {shlex.quote(names[0])}{also}",
+        Reason.NO_ENGINE_RUNS,
+        "model",
+    )
+
+
+def not_allowed(route: Route) -> EndpointError:
+    """A route leads out of this program, and nobody has allowed that."""
+    return EndpointError(
+        403,
+        "remote_not_allowed",
+        f"{route.id} leads to a provider, and requests may not leave this machine for it. Allow it with: "
+        f"sndr routes set {shlex.quote(route.id)} --allow-remote",
+        Reason.REMOTE_NOT_ALLOWED,
+        "model",
+    )
+
+
+def no_key(route: Route, error: HostError) -> EndpointError:
+    """The key of a route's provider is not where the route says."""
+    return EndpointError(
+        503,
+        "provider_key_missing",
+        f"{route.id}: {error.problem.sentence()}",
+        Reason.UNAUTHORIZED,
+    )
+
+
+def provider_refusal(target: Target, status: int, body: bytes) -> EndpointError:
+    """A provider's refusal with its status, in the caller's form; its key stands in none of it.
+
+    A refused key is no fault of the client's own key, so it gets another status than the provider's.
+    """
+    body = hidden(target, body)
+    if status in _KEY_REFUSED:
+        return EndpointError(
+            502,
+            "provider_refused_key",
+            f"{target.provider} refused the key of {target.name} with status {status}. See: sndr routes list",
+            Reason.PROVIDER_FAILED,
+            source="provider",
+            extra={"provider_status": status},
+        )
+    fault = engine_fault(status, body)
+    fault.source = "provider"
+    fault.message = f"{target.provider} answered {status}: {cut_text(fault.message, _LONGEST)}"
+    fault.extra = {**fault.extra, "provider_status": status}
+    if fault.reason is Reason.ENGINE_CRASHED:
+        fault.reason = Reason.PROVIDER_FAILED
+    if status == 429:
+        fault.reason, fault.retry_after = Reason.QUEUE_FULL, 5
+    return fault
+
+
+def provider_redirected(target: Target, status: int) -> EndpointError:
+    """A provider sends requests elsewhere; they and the key go nowhere but where the route says."""
+    return EndpointError(
+        502,
+        "provider_redirected",
+        f"{target.provider} sends requests for {target.name} elsewhere (status {status}). That is not "
+        "followed: put the address that it means into the route.",
+        Reason.PROVIDER_FAILED,
+        source="provider",
+        extra={"provider_status": status},
+    )
+
+
+def provider_unreachable(target: Target) -> EndpointError:
+    """No connection to a provider, or none that can be trusted."""
+    return EndpointError(
+        502,
+        "provider_unreachable",
+        f"{target.provider}, which answers for {target.name}, takes no connection, or shows no certificate "
+        "that this machine trusts.",
+        Reason.PROVIDER_FAILED,
+        source="provider",
+    )
+
+
+def provider_ended(target: Target) -> EndpointError:
+    """A provider's connection broke before its answer was complete."""
+    return EndpointError(
+        502,
+        "provider_ended",
+        f"{target.provider} ended its answer for {target.name} before it was complete.",
+        Reason.PROVIDER_FAILED,
+        source="provider",
+    )
+
+
+def check_provider_has(target: Target, path: str) -> None:
+    """Refuse a path that no provider has; raises EndpointError 404."""
+    if target.provider is not None and path not in _OF_PROVIDERS:
+        raise not_there(target, path)
+
+
+def not_there(target: Target, path: str) -> EndpointError:
+    """A path that no provider has."""
+    return EndpointError(
+        404,
+        "route_unsupported",
+        f"{target.name} is answered by a provider, which has no {path}: an engine here counts tokens and "
+        "fills gaps.",
+        Reason.UNSUPPORTED,
+    )
+
+
+def hidden(target: Target, body: bytes) -> bytes:
+    """Return a provider's words without the key that it may repeat in them."""
+    return body.replace(target.key.encode(), b"***") if target.key else body

@@ -1,0 +1,116 @@
+"""The address and the key of a provider: checked when they are set, the key read when a request goes out."""
+
+import os
+import stat
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import SplitResult, urlsplit
+
+from engine_host.core.addresses import is_loopback
+from engine_host.core.errors import HostError
+from engine_host.core.outside import files
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.routes import Provider
+
+_UNIX = "unix:"
+_LARGEST_KEY = 16 << 10
+_OTHERS_MAY = stat.S_IRWXG | stat.S_IRWXO
+
+
+@dataclass(frozen=True)
+class Address:
+    """The place of a provider: the path of a socket, or a base URL; `name` is shown and never holds a key."""
+
+    name: str
+    socket: str | None = None
+    url: str | None = None
+
+
+def address_of(url: str) -> Address:
+    """Read a provider's base URL. Raises HostError(setting_invalid) for one that is not to be trusted."""
+    if url.startswith(_UNIX):
+        path = url.removeprefix(_UNIX)
+        if not path.startswith("/") or "\0" in path:
+            raise _wrong(url, "a socket is named by its whole path: unix:/run/user/1000/other.sock")
+        return Address(path, socket=path)
+    parts, port = _parts(url)
+    host = parts.hostname or ""
+    if parts.scheme not in ("https", "http") or not host:
+        raise _wrong(url, "it begins with https:// and a host, as SDKs take it: https://HOST/v1")
+    if parts.username is not None or parts.password is not None or parts.query or parts.fragment:
+        raise _wrong(
+            url, "it holds more than a host and a path; a key is named with its variable or its file"
+        )
+    if parts.scheme == "http" and not is_loopback(host):
+        raise _wrong(
+            url, "without TLS others could read requests and the key; http is for this machine alone"
+        )
+    shown = f"[{host}]" if ":" in host else host
+    return Address(f"{shown}:{port}" if port else shown, url=url.rstrip("/"))
+
+
+def leaves_machine(provider: Provider) -> bool:
+    """Return True for an address of another machine; a tunnel's end on this one is this machine's."""
+    if provider.url.startswith(_UNIX):
+        return False
+    return not is_loopback(_parts(provider.url)[0].hostname or "")
+
+
+def key_of(provider: Provider) -> str | None:
+    """Read a provider's key; None where it needs none.
+
+    Raises HostError(unauthorized) for a key that is not there, that others may read, or that is no key.
+    """
+    if provider.key_variable is not None:
+        found = os.environ.get(provider.key_variable, "")
+        where = f"the variable {provider.key_variable}"
+        if not found:
+            raise _no_key(
+                f"{where} is not set for the engine host",
+                f"Set it where the host is started (export {provider.key_variable}=…), and start the host "
+                "again; or name a file with mode 0600.",
+            )
+    elif provider.key_file is not None:
+        where = provider.key_file
+        found = _key_in(files.expanded(where))
+    else:
+        return None
+    key = found.strip()
+    if not key or not key.isascii() or not key.isprintable() or " " in key:
+        raise _no_key(f"{where} holds no key", "It is one line of letters, digits and signs.")
+    return key
+
+
+def _key_in(path: Path) -> str:
+    try:
+        with files.open_regular(path) as file:
+            mode = os.fstat(file.fileno())
+            content = file.read(_LARGEST_KEY)
+    except OSError as error:
+        raise _no_key(
+            f"{path} cannot be read: {error.strerror or error}", "Write the key into it, with mode 0600."
+        ) from error
+    if mode.st_mode & _OTHERS_MAY or mode.st_uid not in (os.getuid(), 0):
+        raise _no_key(f"others may read {path}", f"Keep it to yourself: chmod 600 {path}")
+    return content.decode("utf-8", "replace")
+
+
+def _no_key(what: str, fix: str) -> HostError:
+    return HostError(Reason.UNAUTHORIZED, f"There is no key for the provider: {what}.", fix=fix)
+
+
+def _parts(url: str) -> tuple[SplitResult, int | None]:
+    try:
+        parts = urlsplit(url)
+        return parts, parts.port
+    except ValueError as error:
+        raise _wrong(url, "it is no address") from error
+
+
+def _wrong(url: str, why: str) -> HostError:
+    shown = url.partition("?")[0].rpartition("@")[2]
+    return HostError(
+        Reason.SETTING_INVALID,
+        f"{shown[:200]!r} is no base URL of a provider: {why}.",
+        fix="Give the base URL that the provider's documents name for OpenAI's SDK.",
+    )

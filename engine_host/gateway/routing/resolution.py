@@ -1,0 +1,184 @@
+"""From a model id to who answers: first what the id means, then which of that can answer now."""
+
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from engine_host.core.errors import HostError
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.directory import Directory, Target
+from engine_host.gateway.openai.listing import find
+from engine_host.gateway.routing import failures
+from engine_host.gateway.routing.book import RouteBook
+from engine_host.gateway.routing.provider import address_of, key_of
+from engine_host.protocol.routes import Provider, Route
+
+_LATEST = ":latest"
+_MOST_CONVERSATIONS = 4096
+
+
+@dataclass(frozen=True)
+class Meaning:
+    """The wish of a request: `name` as it stands there, and the route of that name if there is one.
+
+    `name` is None where the request names no model.
+    """
+
+    name: str | None
+    route: Route | None = None
+
+
+class Resolution:
+    """Resolves model ids; `load` tells how busy an engine is, as a share of its slots."""
+
+    def __init__(
+        self, directory: Directory, routes: RouteBook | None, load: Callable[[Target], float]
+    ) -> None:
+        self._directory = directory
+        self._routes = routes
+        self._load = load
+        self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()
+
+    def resolve(self, name: str | None, form: faults.Form = faults.Form.OPENAI) -> Meaning:
+        """Return what a model id means, whether or not it can answer; a route goes before an engine."""
+        if name is None or self._routes is None:
+            return Meaning(name)
+        route = self._routes.find(name)
+        if route is None and form is faults.Form.OLLAMA and not self._is_engine(name):
+            route = self._routes.find(name.removesuffix(_LATEST))
+        return Meaning(name, route)
+
+    def available(
+        self, meaning: Meaning, conversation: str = "", form: faults.Form = faults.Form.OPENAI
+    ) -> Target:
+        """Return who answers now; raises EndpointError where nobody does, and says what would help."""
+        if meaning.route is not None:
+            return self._of_route(meaning.route, conversation)
+        return self._of_name(meaning.name, form)
+
+    def listed(self) -> list[Target]:
+        """Return what can be asked now, for the lists of models: routes first, each by its own id."""
+        engines = self._directory.targets()
+        if self._routes is None:
+            return list(engines)
+        found: list[Target] = []
+        for route in self._routes.saved.values():
+            running = engines_of(route, engines)
+            if running:
+                found.append(as_route(running[0], route))
+            elif asks_provider(route) and route.targets.provider is not None:
+                found.append(provider_target(route, route.targets.provider))
+        taken = {target.name for target in found}
+        return [*found, *(target for target in engines if target.name not in taken)]
+
+    def engine_count(self) -> int:
+        """Return how many engines there are to choose from, whatever ids lead to them."""
+        return len(self._directory.targets())
+
+    def _is_engine(self, name: str) -> bool:
+        return any(target.name == name for target in self._directory.targets())
+
+    def _of_route(self, route: Route, conversation: str) -> Target:
+        running = engines_of(route, self._directory.targets())
+        if running:
+            return as_route(self._least_busy(route, running, conversation), route)
+        targets = route.targets
+        starting = tuple(name for name in targets.engines if name in self._directory.starting())
+        if starting:
+            raise faults.engine_starting(starting)
+        provider = targets.provider
+        if provider is None or (targets.engines and not targets.fallback):
+            raise failures.not_running(route)
+        if not targets.allow_remote:
+            raise failures.not_allowed(route)
+        try:
+            return replace(provider_target(route, provider), key=key_of(provider))
+        except HostError as error:
+            raise failures.no_key(route, error) from error
+
+    def _least_busy(self, route: Route, running: Sequence[Target], conversation: str) -> Target:
+        """The engine that has the conversation's beginning in its cache, else the one with most room."""
+        if len(running) == 1:
+            return running[0]
+        key = (route.id, conversation)
+        kept = self._kept.get(key) if conversation else None
+        chosen = next((target for target in running if target.engine == kept), None)
+        if chosen is None:
+            chosen = min(running, key=self._load)
+        if conversation:
+            self._kept[key] = chosen.engine
+            self._kept.move_to_end(key)
+            if len(self._kept) > _MOST_CONVERSATIONS:
+                self._kept.popitem(last=False)
+        return chosen
+
+    def _of_name(self, name: str | None, form: faults.Form) -> Target:
+        """The engine of that name; raises EndpointError for none, one that is starting, or an unknown id."""
+        targets = self._directory.targets()
+        starting = tuple(self._directory.starting())
+        if starting and (name in starting or not targets) and all(t.name != name for t in targets):
+            raise faults.engine_starting(starting)
+        if name is None:
+            if not targets:
+                raise faults.no_engine_runs()
+            # Some agents leave the model out; with one engine there is no doubt about it.
+            if len(targets) == 1:
+                return targets[0]
+            raise faults.invalid("model is missing and several models run.", param="model")
+        if not targets and not self.listed():
+            raise faults.no_engine_runs()
+        if form is faults.Form.OLLAMA and not self._is_engine(name):
+            name = name.removesuffix(_LATEST)
+        return find(targets if self._is_engine(name) else self.listed(), name)
+
+
+def engines_of(route: Route, engines: Sequence[Target]) -> list[Target]:
+    """Return the running engines that a route names, by their own name, their preset or their model."""
+    found: dict[str, Target] = {}
+    for name in route.targets.engines:
+        own = [target for target in engines if target.name == name]
+        for target in own or [target for target in engines if name in target.stands_for]:
+            found.setdefault(target.engine, target)
+    return list(found.values())
+
+
+def asks_provider(route: Route) -> bool:
+    """Return True if a request of the route may go to its provider while none of its engines runs."""
+    targets = route.targets
+    return targets.provider is not None and targets.allow_remote and (targets.fallback or not targets.engines)
+
+
+def as_route(target: Target, route: Route) -> Target:
+    """Return an engine under the id of a route."""
+    return replace(target, name=route.id, known_as=target.name, route=led_to(route))
+
+
+def provider_target(route: Route, provider: Provider) -> Target:
+    """Return a route's provider as what answers, without its key."""
+    address = address_of(provider.url)
+    return Target(
+        engine=f"route:{route.id}",
+        name=route.id,
+        slots=provider.slots,
+        context=provider.context,
+        created_at=route.changed_at,
+        socket=address.socket,
+        url=address.url,
+        owned_by=address.name,
+        embeddings=provider.embeddings,
+        fill_in_the_middle=False,
+        tools=provider.tools,
+        images=provider.images,
+        native_infill=False,
+        usage_on_request=True,
+        known_as=provider.model,
+        provider=address.name,
+        route=led_to(route),
+    )
+
+
+def led_to(route: Route) -> tuple[str, ...]:
+    """Return what a route leads to, in words; of a provider its model and its host."""
+    provider = route.targets.provider
+    there = () if provider is None else (f"{provider.model} at {address_of(provider.url).name}",)
+    return (*route.targets.engines, *there)

@@ -1,0 +1,126 @@
+"""Routes: which engines or which provider a public model id stands for, and moving it to others."""
+
+from enum import StrEnum
+from typing import Annotated, Self
+
+from pydantic import Field, model_validator
+
+from engine_host.protocol.base import Command, Page, Seconds, Wire
+from engine_host.protocol.plans import Finding
+from engine_host.protocol.text import Line
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", max_length=200)]
+EngineName = Annotated[Line, Field(max_length=300)]
+
+
+class Provider(Command):
+    """A server that speaks OpenAI's API and is no engine of this program.
+
+    `url` is what SDKs call the base URL, most with `/v1` at its end: https, http on this machine alone, or
+    `unix:/path` for a socket. The key stays where it is, in a variable of the host's environment or in a file
+    with mode 0600, and is read when a request goes out. `context` is what one request may use, in tokens, and
+    `slots` how many go out at a time.
+    """
+
+    url: Line = Field(max_length=500)
+    model: Line = Field(max_length=300, description="its name there")
+    key_variable: Variable | None = Field(None, description="the variable of the environment with the key")
+    key_file: Line | None = Field(None, max_length=4096, description="the file with the key, mode 0600")
+    context: int = Field(ge=256, le=1 << 30)
+    slots: int = Field(8, ge=1, le=1024)
+    tools: bool = True
+    images: bool = False
+    embeddings: bool = False
+
+    @model_validator(mode="after")
+    def _one_key(self) -> Self:
+        if self.key_variable is not None and self.key_file is not None:
+            raise ValueError("key_variable and key_file: a provider has one key")
+        return self
+
+
+class RouteTargets(Command):
+    """The engines and the provider that a route leads to.
+
+    Each of `engines` is the public name of an engine here, a preset or a model; those that run share the
+    requests. The provider is asked where no engine is named, and with `fallback` where none of them runs; in
+    both cases only if `allow_remote` says that requests may leave this program.
+    """
+
+    engines: tuple[EngineName, ...] = Field((), max_length=16)
+    provider: Provider | None = None
+    allow_remote: bool = False
+    fallback: bool = False
+
+    @model_validator(mode="after")
+    def _somewhere(self) -> Self:
+        if not self.engines and self.provider is None:
+            raise ValueError("a route leads to engines, to a provider, or to both")
+        if len(set(self.engines)) < len(self.engines):
+            raise ValueError("engines: one is named twice")
+        if self.fallback and (self.provider is None or not self.engines):
+            raise ValueError("fallback: it is for a route with engines and a provider")
+        return self
+
+
+class Route(Wire):
+    """A public model id and what it stands for; `before` is what it led to before the last change."""
+
+    id: str
+    targets: RouteTargets
+    before: RouteTargets | None = None
+    changed_at: Seconds
+
+
+class TargetState(StrEnum):
+    """The state of one target of a route; the first two can be asked."""
+
+    RUNS = "runs"
+    ALLOWED = "allowed"
+    STARTING = "starting"
+    NOT_RUNNING = "not_running"
+    UNKNOWN = "unknown"
+    NOT_ALLOWED = "not_allowed"
+    KEY_MISSING = "key_missing"
+
+
+class TargetStatus(Wire):
+    """A target as it is now; `command` is what would make it answer, where there is such a command."""
+
+    name: str
+    provider: bool = False
+    state: TargetState
+    detail: str = ""
+    command: str = ""
+
+
+class RouteStatus(Wire):
+    """A route with the state of its targets; `answers` says whether a request would be taken now."""
+
+    route: Route
+    answers: bool
+    targets: tuple[TargetStatus, ...]
+    findings: tuple[Finding, ...] = ()
+
+
+class RoutePage(Page):
+    """All routes, by id."""
+
+    seq: int
+    routes: tuple[RouteStatus, ...]
+
+
+class RouteCheck(Wire):
+    """One of the requests with which a target is tried before a route leads to it."""
+
+    name: str
+    passed: bool
+    detail: str
+    seconds: float
+
+
+class CutOver(Wire):
+    """The outcome of moving a route: the checks in their order, and the route as it is now."""
+
+    route: Route
+    checks: tuple[RouteCheck, ...]
