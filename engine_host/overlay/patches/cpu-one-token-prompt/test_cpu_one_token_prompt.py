@@ -3,6 +3,8 @@
 The whole of it, a prompt of one token that is answered, is in tests/integration/host/test_vllm.py.
 """
 
+import pytest
+
 from tests.overlay_engine import run_in_engine
 
 SCRIPT = """
@@ -10,6 +12,10 @@ import json
 import torch
 import vllm._custom_ops as ops
 from vllm.model_executor.layers.mamba.ops.cpu import gdn_attention
+
+if not hasattr(torch.ops._C, "causal_conv1d_weight_pack"):
+    print(json.dumps("absent"))
+    raise SystemExit
 
 torch.manual_seed(0)
 channels, width = 128, 4
@@ -39,7 +45,10 @@ print(json.dumps(found))
 
 
 def test_one_row_of_a_projection_is_convolved() -> None:
-    assert run_in_engine(SCRIPT).answer == "refused", "vLLM has mended it: retire the patch"
+    found = run_in_engine(SCRIPT).answer
+    if found == "absent":
+        pytest.skip("vLLM has this kernel for processors with AVX-512 alone; without AMX it is never called")
+    assert found == "refused", "vLLM has mended it: retire the patch"
     patched = run_in_engine(SCRIPT, ["cpu-one-token-prompt"])
     assert patched.answer is True
     assert patched.outcome("cpu-one-token-prompt") == "applied"
