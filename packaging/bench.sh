@@ -7,5 +7,5 @@ echo "== 1 of 2: start-up times, about a minute" >&2
 missed=0
 .venv/bin/python packaging/bench/startup.py || missed=1
 echo "== 2 of 2: the endpoint against the bare server, about four minutes on two cores" >&2
-.venv/bin/python -m engine_host.bench.endpoint_overhead "$@" || missed=1
+.venv/bin/sndr bench endpoint "$@" || missed=1
 exit "$missed"

@@ -1,12 +1,14 @@
-"""Measure the endpoint's overhead: the same streams against the bare server and through the endpoint.
+"""Measure the endpoint's overhead: the same streams against an engine itself and through the endpoint.
 
 Both sides are measured in interleaved rounds of one run, because the speed of a machine drifts by more than
-the difference looked for. `python -m engine_host.bench.endpoint_overhead --model X.gguf` starts both sides.
+the difference looked for. `python -m engine_host.bench.endpoint_overhead` is a process of its own: in the host's
+it would take the time that it measures.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import sys
 import time
@@ -16,15 +18,17 @@ from pathlib import Path
 
 import psutil
 
+from engine_host.bench.random_model import QWEN3_06B, write_random_model
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Meter
-from engine_host.gateway.upstream import Upstream, UpstreamLostError, fetch
+from engine_host.gateway.upstream import Upstream, UpstreamLostError
 
 GOAL = 0.98
-"""The share of the bare server's speed that the endpoint has to reach."""
-TOKENS, REPEATS = 96, 3
-"""Tokens of a stream, and rounds of each side: some four minutes in all on two cores."""
-_SIDES = ("bare server", "endpoint")
+"""The share of the bare engine's speed that the endpoint has to reach."""
+MOST_ADDED = 0.003
+"""Seconds that the endpoint may add to the time to first token (TTFT), in the median."""
+_LEAST_TOKENS = 16
+_SIDES = ("bare engine", "endpoint")
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Side:
 class OverheadRow:
     """One number of streams; `ratio` is the median over the rounds of endpoint / bare, with its extremes.
 
-    `cpu_per_token` is the endpoint's processor time in seconds, where its process is known.
+    `tokens` of each stream; `cpu_per_token` is the host's processor time in seconds, where its process is
+    known.
     """
 
     streams: int
@@ -50,6 +55,7 @@ class OverheadRow:
     ratio: float
     ratio_low: float
     ratio_high: float
+    tokens: int
     cpu_per_token: float | None = None
 
     @property
@@ -59,12 +65,38 @@ class OverheadRow:
 
 
 @dataclass(frozen=True)
-class OverheadReport:
-    """The comparison, with its conditions: tokens of one stream, rounds of each side."""
+class AddedTtft:
+    """Seconds between a question and its first token: medians of both sides, and of the pairs' differences.
 
+    `low` and `high` are the quartiles of the differences; one question at a time, in turns.
+    """
+
+    bare: float
+    endpoint: float
+    added: float
+    low: float
+    high: float
+    pairs: int
+
+    @property
+    def reached(self) -> bool:
+        """True if the endpoint adds no more than the goal allows, in the median."""
+        return self.added <= MOST_ADDED
+
+
+@dataclass(frozen=True)
+class OverheadReport:
+    """The comparison, with its conditions: the engine's name, rounds of each side."""
+
+    model: str
+    ttft: AddedTtft
     rows: tuple[OverheadRow, ...]
-    tokens: int
     repeats: int
+
+    @property
+    def reached(self) -> bool:
+        """True if every goal is reached."""
+        return self.ttft.reached and all(row.reached for row in self.rows)
 
 
 @dataclass(frozen=True)
@@ -76,43 +108,86 @@ class _Round:
 async def run(
     bare: str,
     endpoint: str,
-    streams: Sequence[int] = (1, 4, 8),
-    tokens: int = TOKENS,
-    repeats: int = REPEATS,
+    model: str,
+    *,
+    streams: Sequence[int],
+    tokens: int,
+    repeats: int,
+    pairs: int,
+    key: str | None = None,
     endpoint_pid: int | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> OverheadReport:
     """Measure both sides in turns; `bare` and `endpoint` are each a URL or the path of a Unix socket.
 
-    `tell` hears each step in a sentence.
+    `tokens` are those of a stream where up to eight run; where more do, each has fewer, so that a round is no
+    longer. `key` is for the endpoint; `tell` hears each step in a sentence.
     Raises UpstreamLostError when a side cannot be reached and RuntimeError when it does not answer with
     all tokens.
     """
-    sides = (_target(bare), _target(endpoint))
+    sides = _Sides(_target(bare, model), _target(endpoint, model, key))
+    ttft = await _added_ttft(sides, pairs, tell)
     rows = []
     for count in streams:
-        tell(f"{count} streams at once, {repeats} rounds of each side")
-        for side in sides:
-            await _round(side, count, min(tokens, 16), salt=f"warm {count}")
+        each = max(min(tokens, _LEAST_TOKENS), min(tokens, tokens * 8 // count))
+        tell(f"{count} streams at once, {each} tokens each, {repeats} rounds of each side")
+        for side in sides.both:
+            await _round(side, count, min(each, _LEAST_TOKENS), salt=f"warm {count}")
         rounds: tuple[list[_Round], list[_Round]] = ([], [])
-        before = _processor_time(endpoint_pid)
+        spent = []
         for repeat in range(repeats):
-            # Each side goes first as often as the other, so that drift favours neither.
-            for place in (0, 1) if repeat % 2 == 0 else (1, 0):
+            for place in _order(repeat):
+                before = _processor_time(endpoint_pid)
                 salt = f"{time.monotonic_ns()} {repeat} {place}"
-                rounds[place].append(await _round(sides[place], count, tokens, salt=salt))
+                rounds[place].append(await _round(sides.both[place], count, each, salt=salt))
+                after = _processor_time(endpoint_pid)
+                if place and before is not None and after is not None:
+                    spent.append((after - before) / (count * each))
                 tell(f"  round {repeat + 1}, {_SIDES[place]}: {rounds[place][-1].rate:.1f} tokens/s")
-        after = _processor_time(endpoint_pid)
-        spent = (
-            (after - before) / (count * tokens * repeats)
-            if after is not None and before is not None
-            else None
-        )
         ratios = [through.rate / bare_.rate for bare_, through in zip(*rounds, strict=True)]
-        middle = statistics.median(ratios)
-        sides_measured = (_side(rounds[0]), _side(rounds[1]))
-        rows.append(OverheadRow(count, *sides_measured, middle, min(ratios), max(ratios), spent))
-    return OverheadReport(tuple(rows), tokens, repeats)
+        rows.append(
+            OverheadRow(
+                count,
+                _side(rounds[0]),
+                _side(rounds[1]),
+                statistics.median(ratios),
+                min(ratios),
+                max(ratios),
+                each,
+                statistics.median(spent) if spent else None,
+            )
+        )
+    return OverheadReport(model, ttft, tuple(rows), repeats)
+
+
+@dataclass(frozen=True)
+class _Sides:
+    bare: Target
+    endpoint: Target
+
+    @property
+    def both(self) -> tuple[Target, Target]:
+        return self.bare, self.endpoint
+
+
+def _order(turn: int) -> tuple[int, int]:
+    """Each side goes first as often as the other, so that drift favours neither."""
+    return (0, 1) if turn % 2 == 0 else (1, 0)
+
+
+async def _added_ttft(sides: _Sides, pairs: int, tell: Callable[[str], None]) -> AddedTtft:
+    """Ask one short question at a time, in turns."""
+    tell(f"time to first token, {pairs} pairs of questions")
+    waits: tuple[list[float], list[float]] = ([], [])
+    for turn in range(-2, pairs):
+        for place in _order(turn):
+            sent, first, _ = await _stream(sides.both[place], 2, f"{time.monotonic_ns()} {turn}")
+            if turn >= 0:
+                waits[place].append(first - sent)
+    differences = [through - bare for bare, through in zip(*waits, strict=True)]
+    low, middle, high = statistics.quantiles(differences, n=4)
+    medians = [statistics.median(side) for side in waits]
+    return AddedTtft(medians[0], medians[1], middle, low, high, pairs)
 
 
 def _processor_time(pid: int | None) -> float | None:
@@ -123,10 +198,10 @@ def _processor_time(pid: int | None) -> float | None:
     return float(times.user + times.system)
 
 
-def _target(address: str) -> Target:
+def _target(address: str, model: str, key: str | None = None) -> Target:
     if address.startswith("http"):
-        return Target("bench", "bench", 1, 0, 0.0, url=address)
-    return Target("bench", "bench", 1, 0, 0.0, socket=address)
+        return Target(model, model, 1, 0, 0.0, url=address, key=key)
+    return Target(model, model, 1, 0, 0.0, socket=address)
 
 
 def _side(rounds: Sequence[_Round]) -> Side:
@@ -146,7 +221,15 @@ async def _round(target: Target, streams: int, tokens: int, *, salt: str) -> _Ro
 
 async def _stream(target: Target, tokens: int, prompt: str) -> tuple[float, float, float]:
     """One stream: when it was asked for, when its first content came, when it ended."""
-    body = {"prompt": prompt, "max_tokens": tokens, "stream": True, "ignore_eos": True, "cache_prompt": False}
+    body = {
+        "model": target.name,
+        "prompt": prompt,
+        "max_tokens": tokens,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+        "ignore_eos": True,
+        "cache_prompt": False,
+    }
     sent_at = time.perf_counter()
     first = 0.0
     meter = Meter()
@@ -164,102 +247,72 @@ async def _stream(target: Target, tokens: int, prompt: str) -> tuple[float, floa
     return sent_at, first or ended, ended
 
 
-def table(report: OverheadReport) -> str:
-    """The report as text for people."""
-    lines = [f"{report.tokens} tokens a stream, {report.repeats} rounds a side; tokens/s, median (low-high)"]
+def told(report: OverheadReport) -> list[str]:
+    """The report as lines for people."""
+    one = report.ttft
+    lines = [
+        f"{report.model}; medians over {report.repeats} rounds a side in turns (lowest to highest), "
+        f"TTFT over {one.pairs} pairs (quartiles)",
+        f"TTFT: engine {one.bare * 1000:.1f} ms, endpoint {one.endpoint * 1000:.1f} ms, added "
+        f"{one.added * 1000:+.2f} ms ({one.low * 1000:+.2f} to {one.high * 1000:+.2f}), "
+        f"{_verdict(one.reached)} (at most {MOST_ADDED * 1000:g} ms)",
+    ]
     for row in report.rows:
         bare, through = row.bare, row.endpoint
+        spent = "" if row.cpu_per_token is None else f"{row.cpu_per_token * 1e6:.0f} us of the host a token, "
         lines.append(
-            f"{row.streams} streams: bare {bare.rate:.1f} ({bare.low:.1f}-{bare.high:.1f}), "
-            f"endpoint {through.rate:.1f} ({through.low:.1f}-{through.high:.1f}), "
-            f"ratio {row.ratio:.3f} ({row.ratio_low:.3f}-{row.ratio_high:.3f}), "
-            f"TTFT {bare.ttft * 1000:.1f} and {through.ttft * 1000:.1f} ms, "
-            + (f"{row.cpu_per_token * 1e6:.0f} us of CPU a token, " if row.cpu_per_token is not None else "")
-            + f"{'reached' if row.reached else 'NOT reached'}"
+            f"{row.streams} streams of {row.tokens} tokens: engine {bare.rate:.1f} tokens/s "
+            f"({bare.low:.1f} to {bare.high:.1f}), "
+            f"endpoint {through.rate:.1f} ({through.low:.1f} to {through.high:.1f}), "
+            f"ratio {row.ratio:.3f} ({row.ratio_low:.3f} to {row.ratio_high:.3f}), "
+            f"{spent}{_verdict(row.reached)} (at least {GOAL})"
         )
-    return "\n".join(lines)
+    return lines
 
 
-async def _serve_endpoint(socket: str, slots: int) -> None:
-    """The other process: an endpoint in front of one server; prints its port and runs until it is ended."""
-    import uvicorn
+def _verdict(reached: bool) -> str:
+    return "reached" if reached else "NOT reached"
 
-    from engine_host.gateway import Gateway, bind_endpoint
 
-    class One:
-        """A directory with one engine."""
+def main(words: Sequence[str]) -> int:
+    """Measure and print: 0 where every goal is reached, 1 where one is missed, 2 where nothing was measured.
 
-        def targets(self) -> Sequence[Target]:
-            """The engine under test."""
-            return (Target("bench", "bench", slots, 1024, time.time(), socket=socket),)
-
-        def starting(self) -> Sequence[str]:
-            """Nothing."""
-            return ()
-
-    bound = bind_endpoint("127.0.0.1", 0)
-    config = uvicorn.Config(
-        Gateway(One(), lambda event: None).app,
-        http="httptools",
-        loop="asyncio",
-        ws="none",
-        lifespan="off",
-        log_level="warning",
-        access_log=False,
-        proxy_headers=False,
+    The endpoint's key is read from SNDR_API_KEY. With --write FILE a random model is written instead.
+    """
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--write", type=Path, metavar="FILE")
+    parser.add_argument("--bare", metavar="SOCKET")
+    parser.add_argument("--endpoint", metavar="URL")
+    parser.add_argument("--model")
+    parser.add_argument("--pid", type=int, help="of the endpoint's process")
+    for name in ("tokens", "repeats", "pairs"):
+        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--streams", type=int, nargs="+")
+    parser.add_argument("--json", action="store_true")
+    asked = parser.parse_args(words)
+    if asked.write is not None:
+        write_random_model(asked.write, QWEN3_06B, quantization="Q4_0")
+        return 0
+    measured = run(
+        asked.bare,
+        asked.endpoint,
+        asked.model,
+        streams=asked.streams,
+        tokens=asked.tokens,
+        repeats=asked.repeats,
+        pairs=asked.pairs,
+        key=os.environ.get("SNDR_API_KEY"),
+        endpoint_pid=asked.pid,
+        tell=_tell,
     )
-    print(bound.port, flush=True)
-    await uvicorn.Server(config).serve(sockets=[bound.socket])
-
-
-async def _wait_ready(target: Target, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while True:
-        try:
-            status, _ = await fetch(target, "GET", "/health")
-        except UpstreamLostError:
-            status = 0
-        if status == 200:
-            return
-        if time.monotonic() > deadline:
-            raise TimeoutError(f"the server was not ready after {seconds:.0f} s")
-        await asyncio.sleep(0.2)
-
-
-async def _measure(options: argparse.Namespace) -> OverheadReport:
-    """Start what was not given, measure, and end what was started."""
-    from engine_host.engines.llamacpp.command import LlamaCppStart
-    from engine_host.engines.llamacpp.servers import ServerProber, own_command, prebuilt_command
-    from engine_host.engines.llamacpp.temporary_server import temporary_server
-
-    command = own_command(options.server.absolute()) if options.server else prebuilt_command()
-    if command is None:
-        raise SystemExit("The prebuilt server is not installed; name one with --server.")
-    sizes = {"context": options.tokens + 128, "streams": max(options.streams), "threads": options.threads}
-    start = LlamaCppStart(str(options.model), "bench", sizes)
-    _tell(f"starting llama-server with {options.model.name}")
-    async with temporary_server(await ServerProber().probe(command), start) as server:
-        process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            "-m",
-            "engine_host.bench.endpoint_overhead",
-            "--serve",
-            server.socket,
-            "--streams",
-            *map(str, options.streams),
-            stdout=asyncio.subprocess.PIPE,
-        )
-        try:
-            assert process.stdout is not None
-            port = int(await process.stdout.readline())
-            url = f"http://127.0.0.1:{port}"
-            await _wait_ready(_target(url), 20)
-            return await run(
-                server.socket, url, options.streams, options.tokens, options.repeats, process.pid, _tell
-            )
-        finally:
-            process.terminate()
-            await process.wait()
+    try:
+        report = asyncio.run(measured)
+    except (UpstreamLostError, RuntimeError) as error:
+        _tell(str(error))
+        return 2
+    whole = {**asdict(report), "reached": report.reached}
+    print(json.dumps(whole) if asked.json else "\n".join(told(report)))
+    return 0 if report.reached else 1
 
 
 def _tell(text: str) -> None:
@@ -267,40 +320,5 @@ def _tell(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Measure and print; 1 when the goal is not reached."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--model", type=Path, help="GGUF file; without it a random 0.6 B model is made")
-    parser.add_argument("--server", type=Path, help="a llama-server program; without it the prebuilt one")
-    parser.add_argument("--streams", type=int, nargs="+", default=[1, 4, 8])
-    parser.add_argument("--tokens", type=int, default=TOKENS)
-    parser.add_argument("--repeats", type=int, default=REPEATS)
-    parser.add_argument("--threads", type=int, help="of the engine; without it what a start takes")
-    parser.add_argument("--json", action="store_true")
-    parser.add_argument("--serve", metavar="SOCKET", help=argparse.SUPPRESS)
-    options = parser.parse_args(arguments)
-    if options.serve:
-        asyncio.run(_serve_endpoint(options.serve, max(options.streams)))
-        return 0
-    if options.model is None:
-        return _with_random_model(options)
-    report = asyncio.run(_measure(options))
-    print(json.dumps(asdict(report)) if options.json else table(report))
-    return 0 if all(row.reached for row in report.rows) else 1
-
-
-def _with_random_model(options: argparse.Namespace) -> int:
-    import tempfile
-
-    from engine_host.bench.random_model import QWEN3_06B, write_random_model
-
-    _tell("writing a random model of 0.6 B parameters")
-    with tempfile.TemporaryDirectory() as folder:
-        options.model = write_random_model(Path(folder) / "random.gguf", QWEN3_06B, quantization="Q4_0")
-        report = asyncio.run(_measure(options))
-    print(json.dumps(asdict(report)) if options.json else table(report))
-    return 0 if all(row.reached for row in report.rows) else 1
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.argv[1:]))

@@ -7,6 +7,7 @@ import click
 from click.shell_completion import shell_complete
 
 from engine_host import __version__
+from engine_host.cli.bench.endpoint import endpoint
 from engine_host.cli.bench.kernels import bench
 from engine_host.cli.bench.prove import prove
 from engine_host.cli.bench.quality import quality
@@ -87,6 +88,7 @@ for _command in (vary, set_values, verdicts, verify):
 
 
 bench.add_command(quality)
+bench.add_command(endpoint)
 
 
 def carry_out(words: Sequence[str]) -> int:

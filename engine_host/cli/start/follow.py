@@ -93,7 +93,7 @@ def start(
             )
             own.append(started.id)
             began = time.monotonic()
-            started = _until_ready(hold.client, started, out)
+            started = until_ready(hold.client, started, out)
             host = hold.client.call(ops.HOST)
             out.note(f"{started.name} is ready after {duration(time.monotonic() - began)}.")
             if started.context < plan.context:
@@ -239,7 +239,7 @@ def signals() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
+def until_ready(client: ControlClient, engine: Engine, out: Output) -> Engine:
     """Wait for the engine and say its stages. Raises HostError with the engine's problem; Ctrl+C stops it."""
     assert client.version is not None
     printed: set[str] = set()

@@ -6,6 +6,7 @@ import pytest
 
 from engine_host.cli import main
 from engine_host.cli.output import Exit
+from tests.integration.host.conftest import home_left_empty
 from tests.kernel_interpreter import interpreter_environment
 from tests.vllm_environment import vllm_python
 
@@ -17,3 +18,20 @@ def test_a_machine_without_a_gpu_is_told_so(
     assert main(["bench", "kernels", "--quick", "--json", "--python", str(vllm_python())]) == Exit.ENGINE
     problem = json.loads(capsys.readouterr().out)["error"]
     assert problem["cause"] == "There is no CUDA GPU that this Python's torch can use."
+
+
+@pytest.mark.llamacpp
+def test_the_endpoint_is_measured_beside_its_engine(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with home_left_empty("sndr-e-") as home:
+        monkeypatch.setenv("SNDR_HOME", str(home))
+        few = ["--streams", "2", "--streams", "16", "--tokens", "8", "--repeats", "1", "--pairs", "2"]
+        done = main(["bench", "endpoint", "sndr-demo", "--json", *few])
+    report = json.loads(capsys.readouterr().out.splitlines()[-1])
+    # The figures are a matter of the machine; that two streams of eight tokens were counted is not.
+    assert done == (Exit.OK if report["reached"] else Exit.ENGINE)
+    assert [(row["streams"], row["tokens"]) for row in report["rows"]] == [(2, 8), (16, 8)]
+    assert all(row["bare"]["rate"] > 0 and row["endpoint"]["rate"] > 0 for row in report["rows"])
+    assert report["ttft"]["pairs"] == 2
+    assert report["ttft"]["bare"] > 0

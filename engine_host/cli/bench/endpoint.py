@@ -1,0 +1,139 @@
+"""`sndr bench endpoint`: the endpoint's own share of what an editor or an agent waits for."""
+
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, echo
+from engine_host.cli.start.follow import signals, stop_engine, until_ready
+from engine_host.cli.start.host import HostHold, find_or_start
+from engine_host.cli.start.options import resolved
+from engine_host.cli.start.running import GONE, only_one
+from engine_host.client.sync import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.engines import Engine
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.plans import LaunchRequest, StartRequest
+
+_SCRIPT = "engine_host.bench.endpoint_overhead"
+_NAME = "sndr-bench"
+_STREAMS = (1, 8, 64)
+_ROOM = 512
+"""Tokens of a question, and what a model puts around it."""
+
+
+@click.command("endpoint")
+@click.argument("model", required=False)
+@click.option(
+    "--streams",
+    type=click.IntRange(1, 1_000),
+    multiple=True,
+    help="Streams at once; several times (default: 1, 8 and 64).",
+)
+@click.option(
+    "--tokens",
+    type=click.IntRange(2),
+    default=96,
+    show_default=True,
+    help="Of a stream; fewer where more than eight run at once.",
+)
+@click.option("--repeats", type=click.IntRange(1), default=3, show_default=True, help="Rounds a side.")
+@click.option("--pairs", type=click.IntRange(2), default=15, show_default=True, help="Questions for TTFT.")
+@click.option("--key", envvar="SNDR_API_KEY", help="A key of the endpoint, where it needs one.")
+@command
+def endpoint(
+    out: Output,
+    model: str | None,
+    streams: tuple[int, ...],
+    tokens: int,
+    repeats: int,
+    pairs: int,
+    key: str | None,
+) -> Exit | None:
+    """Measure an engine directly and through the endpoint, in turns.
+
+    The engine that runs, or MODEL (an id or a path), which is started for it; without either a model of 0.6 B
+    random weights, which is as fast as a trained one. Says what the endpoint adds to the time to first token,
+    and its share of the engine's speed; 5 when a goal is missed.
+    """
+    counts = streams or _STREAMS
+    with signals(), find_or_start() as hold, _engine(out, hold, model, max(counts), tokens) as engine:
+        host = hold.client.call(ops.HOST)
+        url = host.endpoint.local_url
+        if url is None or not url.startswith("http://"):
+            raise HostError(
+                Reason.UNSUPPORTED,
+                "The endpoint is not served." if url is None else "The endpoint is served with TLS.",
+                cause="What is measured is plain HTTP of this machine.",
+                fix="Take the certificate out of the settings for the measurement.",
+            )
+        socket = hold.client.folders.run / f"{engine.plan.id}.sock"
+        sizes = {"tokens": tokens, "repeats": repeats, "pairs": pairs, "pid": host.pid}
+        words = ["--bare", str(socket), "--endpoint", url.removesuffix("/v1"), "--model", engine.name]
+        words += [word for name, size in sizes.items() for word in (f"--{name}", str(size))]
+        words += ["--streams", *map(str, counts), *(["--json"] if out.as_json else [])]
+        done = subprocess.run(
+            [sys.executable, "-m", _SCRIPT, *words],
+            env=os.environ | ({"SNDR_API_KEY": key} if key else {}),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE if out.as_json else None,
+            text=True,
+            check=False,
+        )
+    if done.returncode not in (0, 1):
+        raise HostError(
+            Reason.ENGINE_CRASHED,
+            f"{engine.name} could not be measured.",
+            cause=done.stderr.strip().rpartition("\n")[2] if done.stderr else "It is said above.",
+            fix="`sndr status` says how engine and endpoint are; with keys, set SNDR_API_KEY.",
+        )
+    echo(done.stdout.rstrip("\n"))
+    return None if done.returncode == 0 else Exit.ENGINE
+
+
+@contextlib.contextmanager
+def _engine(out: Output, hold: HostHold, model: str | None, streams: int, tokens: int) -> Iterator[Engine]:
+    """The engine that runs, or one that is ended afterwards."""
+    client = hold.client
+    alive = [one for one in client.call(ops.ENGINES).engines if one.state not in GONE]
+    if model is None and alive:
+        engine = only_one(alive, "Name a MODEL, which is started for it, or stop the others.")
+        assert engine is not None
+        yield engine
+        return
+    with tempfile.TemporaryDirectory(prefix="sndr-") as scratch:
+        if model is None:
+            out.note("No engine runs: writing a random model of 0.6 B parameters.")
+            path = Path(scratch) / "random.gguf"
+            subprocess.run([sys.executable, "-m", _SCRIPT, "--write", str(path)], check=True)
+            model = str(path)
+        engine = _started(out, client, model, streams, tokens)
+        try:
+            yield engine
+        finally:
+            # An interrupted connection may have half an answer in it.
+            with ControlClient(client.folders) as fresh:
+                stop_engine(fresh, engine, now=True)
+
+
+def _started(out: Output, client: ControlClient, model: str, streams: int, tokens: int) -> Engine:
+    request = LaunchRequest(
+        model=resolved(model),
+        name=_NAME,
+        overrides=Overrides(context=tokens + _ROOM, streams=streams),
+    )
+    plan = client.call(ops.PLAN, request)
+    out.note(f"starting {plan.model} as {_NAME}")
+    began = time.monotonic()
+    engine = until_ready(client, client.call(ops.START, StartRequest(plan=plan.id)), out)
+    out.note(f"ready after {time.monotonic() - began:.1f} s")
+    return engine
