@@ -23,6 +23,7 @@ from engine_host.cli.presets.edit import set_values, vary
 from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
 from engine_host.cli.render import render
+from engine_host.cli.routes.commands import routes
 from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
 from engine_host.cli.settings import settings
@@ -79,6 +80,7 @@ for _command in (
     logs,
     settings,
     keys,
+    routes,
     quit_host,
     version,
 ):

@@ -39,6 +39,7 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         images=sees if of_vllm else any(word.partition("=")[0] in _PROJECTORS for word in engine.plan.argv),
         tokens_only="--skip-tokenizer-init" in engine.plan.argv,
         owned_by="vllm" if of_vllm else "llamacpp",
+        stands_for=tuple(filter(None, (engine.plan.preset, engine.plan.model))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
 

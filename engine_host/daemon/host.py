@@ -29,6 +29,7 @@ from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.engines.vllm.status import VllmAdapter
 from engine_host.gateway.app import Gateway, Limits
 from engine_host.gateway.directory import Target
+from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import Environment, PlannerDependencies
 from engine_host.launch.preflight.turboquant import PATCH
 from engine_host.launch.proofs import KernelProofs
@@ -62,6 +63,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.bundle import prune
@@ -146,9 +148,11 @@ class Host:
             gone=lambda engine: self.gateway.forget(engine),
             room=lambda plan: room(plan),
         )
+        routes = RouteBook(self._store)
         self.gateway = Gateway(
             self,
             publish,
+            routes=routes,
             keys=self._keys,
             allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
             limits=Limits(queue=endpoint.queue_limit),
@@ -229,6 +233,7 @@ class Host:
             KeyOperations(
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
+            RouteOperations(routes, self, self._events, catalogue, self.models.listed),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
             self.models,

@@ -95,6 +95,12 @@ class ServersChangedEvent(EventBase):
     kind: Literal["servers.changed"] = "servers.changed"
 
 
+class RoutesChangedEvent(EventBase):
+    """A route was made, moved or removed; read the list again."""
+
+    kind: Literal["routes.changed"] = "routes.changed"
+
+
 class PatchResultEvent(EventBase):
     """A patch reached an outcome in one process of an engine."""
 
@@ -190,6 +196,7 @@ Event = Annotated[
     | HostStateEvent
     | ModelsChangedEvent
     | ServersChangedEvent
+    | RoutesChangedEvent
     | PatchResultEvent
     | PatchSummaryEvent
     | PatchesChangedEvent

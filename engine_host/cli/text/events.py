@@ -46,7 +46,7 @@ def summary(event: dict[str, Any]) -> str:
             return f"{lines[0]['source']}: {lines[0]['text']}" + (
                 f" (+{len(lines) - 1})" if len(lines) > 1 else ""
             )
-        case "models.changed" | "servers.changed" | "patches.changed" | "presets.changed":
+        case "models.changed" | "servers.changed" | "routes.changed" | "patches.changed" | "presets.changed":
             return f"the {event['kind'].partition('.')[0]} changed"
         case "settings.changed":
             return ", ".join(event["names"])

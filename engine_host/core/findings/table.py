@@ -11,13 +11,14 @@ from typing import Any
 
 from engine_host.core.findings.deploy import DEPLOY
 from engine_host.core.findings.presets import PRESETS
+from engine_host.core.findings.routes import ROUTES
 from engine_host.core.findings.starts import STARTS
 from engine_host.core.findings.text import Text
 from engine_host.protocol.base import Severity
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import Finding
 
-TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY}
+TEXTS: Mapping[str, Text] = {**STARTS, **PRESETS, **DEPLOY, **ROUTES}
 
 
 def finding(

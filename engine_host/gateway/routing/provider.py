@@ -108,7 +108,7 @@ def _parts(url: str) -> tuple[SplitResult, int | None]:
 
 
 def _wrong(url: str, why: str) -> HostError:
-    shown = url.partition("?")[0].rpartition("@")[2]
+    shown = url.partition("?")[0].partition("#")[0].rpartition("@")[2]
     return HostError(
         Reason.SETTING_INVALID,
         f"{shown[:200]!r} is no base URL of a provider: {why}.",

@@ -55,6 +55,7 @@ from engine_host.protocol.presets import (
 )
 from engine_host.protocol.proofs import ProofPage, ProveKernels
 from engine_host.protocol.quality import MeasureQuality, QualityPage
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 
@@ -370,6 +371,30 @@ REVOKE_KEY = Operation(
 OWN_KEY = Operation(
     "keys.own", "GET", "/v1/keys/own", Nothing, OwnKey,
     "A key for the endpoint that ends with this run of the host; null where none is needed.")
+
+# Routes of public model ids
+
+_OF_ROUTES = (Reason.SETTING_INVALID, Reason.CONFLICT, Reason.NOT_WRITABLE, Reason.DISK_FULL)
+ROUTES = Operation(
+    "routes.list", "GET", "/v1/routes", Nothing, RoutePage,
+    "The public model ids that stand for engines by other names or for a provider, with the state of each.",
+    command="routes list")
+ROUTE = Operation(
+    "routes.show", "GET", "/v1/routes/{id}", Nothing, RouteStatus,
+    "One of them.",
+    reasons=(Reason.NOT_FOUND,), command="routes list")
+SET_ROUTE = Operation(
+    "routes.set", "PUT", "/v1/routes/{id}", RouteTargets, RouteStatus,
+    "Make a route, or lead it elsewhere at once; targets that are unknown are findings.",
+    reasons=_OF_ROUTES, command="routes set")
+REMOVE_ROUTE = Operation(
+    "routes.remove", "DELETE", "/v1/routes/{id}", Nothing, RoutePage,
+    "Forget a route.",
+    reasons=(Reason.NOT_FOUND,), command="routes remove")
+ROUTE_BACK = Operation(
+    "routes.back", "POST", "/v1/routes/{id}/back", Nothing, RouteStatus,
+    "Lead a route where it led before its last change; a second time takes that back.",
+    reasons=(Reason.NOT_FOUND, *_OF_ROUTES), command="routes back")
 
 # fmt: on
 

@@ -20,7 +20,9 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.gateway.directory import Target
 from engine_host.gateway.request_log import RequestLog
+from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.preflight.machine import MachineState
 from engine_host.launch.proofs import KernelProofs
@@ -48,6 +50,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
 from engine_host.overlay.selection import Switches
@@ -93,6 +96,18 @@ class FakeServers:
     @performs(ops.COMPARE_SERVERS)
     def compare(self) -> Job:
         raise KeyError("a defect")
+
+
+class NoEngines:
+    """A directory without engines."""
+
+    def targets(self) -> tuple[Target, ...]:
+        """None runs."""
+        return ()
+
+    def starting(self) -> tuple[str, ...]:
+        """None starts."""
+        return ()
 
 
 class NoGpus(Gpus):
@@ -203,6 +218,7 @@ async def door() -> AsyncIterator[Door]:
                 lambda: quits.append(True),
             ),
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
+            RouteOperations(RouteBook(built.store), NoEngines(), events, catalogue, _listed),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

@@ -62,6 +62,7 @@ EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "host.state": ({"state": "serving", "endpoint": HOST["endpoint"]}, "serving http://127.0.0.1:8020/v1"),
     "models.changed": ({}, "the models changed"),
     "servers.changed": ({}, "the servers changed"),
+    "routes.changed": ({}, "the routes changed"),
     "patch.result": (
         {"engine": "engine-1", "pid": 7, "role": "EngineCore", "result": RESULT},
         "engine-1 EngineCore 7: family.one failed",

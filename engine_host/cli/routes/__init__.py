@@ -1,0 +1,1 @@
+"""`sndr routes`: what public model ids stand for."""

@@ -1,0 +1,117 @@
+"""The commands of `sndr routes`."""
+
+from typing import Any
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.routes.options import targets_of, where_it_leads
+from engine_host.cli.start.host import find_or_start
+from engine_host.client.sync import ControlClient
+from engine_host.core.errors import HostError
+from engine_host.core.outside.model_ids import check_id
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, TargetState, TargetStatus
+
+_WORDS = {
+    TargetState.RUNS: "runs",
+    TargetState.ALLOWED: "asked when needed",
+    TargetState.STARTING: "starts",
+    TargetState.NOT_RUNNING: "does not run",
+    TargetState.UNKNOWN: "unknown here",
+    TargetState.NOT_ALLOWED: "not allowed",
+    TargetState.KEY_MISSING: "no key",
+}
+
+
+@click.group()
+def routes() -> None:
+    """Say what public model ids stand for: engines here by other names, or a provider elsewhere."""
+
+
+@routes.command("list")
+@command
+def show(out: Output) -> Exit | None:
+    """Print the routes, what each leads to, and the state of that."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.ROUTES)
+    out.result(page, _lines(page))
+    return None
+
+
+@routes.command("set")
+@click.argument("route")
+@where_it_leads
+@command
+def put(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
+    """Lead requests for ROUTE to ENGINE, the name of an engine, a preset or a model, or to a provider.
+
+    Several engines share the requests. What is not said stays as it was. A provider is asked only with
+    --allow-remote; where engines are named, only with --fallback and while none of them runs.
+    """
+    check_id(route)
+    with find_or_start() as hold:
+        wanted = targets_of(where, _old(hold.client, route))
+        status = hold.client.call(ops.SET_ROUTE, wanted, id=route)
+    out.result(status, _told(status))
+    return None
+
+
+@routes.command("remove")
+@click.argument("route")
+@command
+def remove(out: Output, route: str) -> Exit | None:
+    """Forget ROUTE; the next request for it is for an engine of that name."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.REMOVE_ROUTE, id=route)
+    out.result(page, [f"{route} is no route any more.", *_lines(page)])
+    return None
+
+
+@routes.command("back")
+@click.argument("route")
+@command
+def back(out: Output, route: str) -> Exit | None:
+    """Lead ROUTE where it led before its last change; once more takes that back."""
+    with find_or_start() as hold:
+        status = hold.client.call(ops.ROUTE_BACK, id=route)
+    out.result(status, _told(status))
+    return None
+
+
+def _old(client: ControlClient, route: str) -> RouteTargets | None:
+    try:
+        return client.call(ops.ROUTE, id=route).route.targets
+    except HostError as error:
+        if error.reason is not Reason.NOT_FOUND:
+            raise
+    return None
+
+
+def _lines(page: RoutePage) -> list[str]:
+    if not page.routes:
+        return ["No route: models are asked by their own names. Make one with: sndr routes set ID ENGINE"]
+    rows = [
+        (status.route.id if not number else "", target.name, _WORDS[target.state], _note(target))
+        for status in page.routes
+        for number, target in enumerate(status.targets)
+    ]
+    lines = table(("route", "leads to", "state", "note"), rows)
+    return lines + [f"{one.severity}: {one.message}" for status in page.routes for one in status.findings]
+
+
+def _told(status: RouteStatus) -> list[str]:
+    route = status.route
+    lines = [f"{route.id} leads to {' and '.join(target.name for target in status.targets)}."]
+    lines += [
+        f"  {target.name}: {_WORDS[target.state]}. {_note(target)}".rstrip() for target in status.targets
+    ]
+    lines += [f"{one.severity}: {one.message}" for one in status.findings]
+    if route.before is not None:
+        lines.append(f"Where it led before: sndr routes back {route.id}")
+    return lines
+
+
+def _note(target: TargetStatus) -> str:
+    return " ".join(part for part in (target.detail, f"$ {target.command}" if target.command else "") if part)

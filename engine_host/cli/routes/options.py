@@ -1,0 +1,100 @@
+"""Options that say where a route leads, for making one and for moving one."""
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import click
+
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.routes import Provider, RouteTargets
+
+_OPTIONS = (
+    click.argument("engines", nargs=-1, metavar="[ENGINE]..."),
+    click.option("--provider", "url", metavar="URL", help="The base URL of an OpenAI-compatible server."),
+    click.option("--model", metavar="NAME", help="The model's name at the provider."),
+    click.option("--key-env", "key_variable", metavar="NAME", help="The host's variable with its key."),
+    click.option("--key-file", metavar="PATH", help="The file with its key, mode 0600."),
+    click.option("--context", type=int, metavar="TOKENS", help="Tokens that one request there may use."),
+    click.option("--slots", type=int, metavar="N", help="Requests sent there at a time (8)."),
+    click.option("--tools/--no-tools", default=None, help="The model there calls tools (yes)."),
+    click.option("--images/--no-images", default=None, help="It takes pictures (no)."),
+    click.option("--embeddings/--no-embeddings", default=None, help="It makes embeddings, no texts (no)."),
+    click.option(
+        "--allow-remote/--no-allow-remote", default=None, help="Requests may go to the provider (no)."
+    ),
+    click.option(
+        "--fallback/--no-fallback", default=None, help="Ask the provider while no engine runs (no)."
+    ),
+    click.option("--no-provider", is_flag=True, help="Leave the provider out from now on."),
+)
+_OF_PROVIDER = (
+    "url",
+    "model",
+    "key_variable",
+    "key_file",
+    "context",
+    "slots",
+    "tools",
+    "images",
+    "embeddings",
+)
+
+
+def where_it_leads(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Give a command the options that say where a route leads, as one dictionary `where`."""
+
+    @functools.wraps(function)
+    def run(*args: Any, **given: Any) -> Any:
+        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_provider")
+        where = {name: given.pop(name) for name in names}
+        return function(*args, where=where, **given)
+
+    decorated: Callable[..., Any] = run
+    for option in reversed(_OPTIONS):
+        decorated = option(decorated)
+    return decorated
+
+
+def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
+    """Return what options say, over what a route led to. Raises HostError(bad_request) for half of it."""
+    given = {name: where[name] for name in _OF_PROVIDER if where[name] is not None}
+    before = old.provider if old is not None else None
+    if where["no_provider"]:
+        before, given = None, {}
+    provider = before
+    if given:
+        known = before.model_dump() if before is not None else {}
+        if "key_variable" in given:
+            known.pop("key_file", None)
+        if "key_file" in given:
+            known.pop("key_variable", None)
+        whole = {**known, **given}
+        missing = [
+            option
+            for name, option in (("url", "--provider"), ("model", "--model"), ("context", "--context"))
+            if whole.get(name) is None
+        ]
+        if missing:
+            raise HostError(
+                Reason.BAD_REQUEST,
+                f"A provider needs {' and '.join(missing)} too.",
+                cause="Its base URL, its name for the model and the tokens of one request are not guessed.",
+                fix=Fix(text="Give them all, as in:", command=_EXAMPLE),
+            )
+        provider = Provider(**whole)
+    engines = tuple(where["engines"]) or (old.engines if old is not None else ())
+    switches = {name: where[name] for name in ("allow_remote", "fallback")}
+    for name, value in switches.items():
+        if value is None:
+            switches[name] = bool(old is not None and getattr(old, name))
+    if switches["fallback"] and where["fallback"] is None and (provider is None or not engines):
+        switches["fallback"] = False
+    return RouteTargets(engines=engines, provider=provider, **switches)
+
+
+_EXAMPLE = (
+    "sndr routes set coder --provider https://HOST/v1 --model NAME --context 131072 --key-env NAME "
+    "--allow-remote"
+)

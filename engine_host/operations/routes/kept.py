@@ -1,0 +1,78 @@
+"""The routes: listed, made, removed, and taken back to where they led before."""
+
+from collections.abc import Awaitable, Callable, Sequence
+
+from engine_host.core.event_log import EventLog
+from engine_host.gateway.directory import Directory
+from engine_host.gateway.routing.book import RouteBook
+from engine_host.operations.performs import performs
+from engine_host.operations.presets.catalog import PresetOperations
+from engine_host.operations.routes.states import Known, status_of
+from engine_host.protocol.events import RoutesChangedEvent
+from engine_host.protocol.models import ModelFile
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.routes import Route, RoutePage, RouteStatus, RouteTargets
+
+
+class RouteOperations:
+    """The routes in the database, and what became of their targets."""
+
+    def __init__(
+        self,
+        book: RouteBook,
+        directory: Directory,
+        events: EventLog,
+        presets: PresetOperations,
+        list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
+    ) -> None:
+        self._book = book
+        self._directory = directory
+        self._events = events
+        self._presets = presets
+        self._list_models = list_models
+
+    @performs(ops.ROUTES)
+    async def page(self) -> RoutePage:
+        """Return all routes with the state of their targets."""
+        known = await self._known()
+        routes = sorted(self._book.saved.values(), key=lambda route: route.id)
+        return RoutePage(seq=self._events.seq, routes=tuple(status_of(route, known) for route in routes))
+
+    @performs(ops.ROUTE)
+    async def show(self, route_id: str) -> RouteStatus:
+        """Return one route. Raises HostError(not_found)."""
+        return await self._status(self._book.get(route_id))
+
+    @performs(ops.SET_ROUTE)
+    async def put(self, route_id: str, asked: RouteTargets) -> RouteStatus:
+        """Make a route or lead it elsewhere at once.
+
+        Raises HostError: setting_invalid for an id or an address, conflict for too many, what saving raises.
+        """
+        return await self._changed(self._book.put(route_id, asked))
+
+    @performs(ops.REMOVE_ROUTE)
+    async def remove(self, route_id: str) -> RoutePage:
+        """Forget a route. Raises HostError(not_found)."""
+        self._book.remove(route_id)
+        self._events.publish(RoutesChangedEvent())
+        return await self.page()
+
+    @performs(ops.ROUTE_BACK)
+    async def back(self, route_id: str) -> RouteStatus:
+        """Lead a route where it led before. Raises HostError(not_found), HostError(conflict)."""
+        return await self._changed(self._book.back(route_id))
+
+    async def _changed(self, route: Route) -> RouteStatus:
+        self._events.publish(RoutesChangedEvent())
+        return await self._status(route)
+
+    async def _status(self, route: Route) -> RouteStatus:
+        return status_of(route, await self._known())
+
+    async def _known(self) -> Known:
+        models = await self._list_models(False)
+        startable = {name for model in models for name in (model.id, model.name)}
+        catalog = await self._presets.catalog()
+        startable |= {*catalog.presets, *catalog.variations}
+        return Known(self._directory.targets(), self._directory.starting(), startable)
