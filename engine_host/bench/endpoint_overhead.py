@@ -1,8 +1,8 @@
 """Measure the endpoint's overhead: the same streams against an engine itself and through the endpoint.
 
 Both sides are measured in interleaved rounds of one run, because the speed of a machine drifts by more than
-the difference looked for. `python -m engine_host.bench.endpoint_overhead` is a process of its own: in the host's
-it would take the time that it measures.
+the difference looked for. `python -m engine_host.bench.endpoint_overhead` is a process of its own: in the
+host's it would take the time that it measures.
 """
 
 import argparse
