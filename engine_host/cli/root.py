@@ -12,6 +12,7 @@ from engine_host.cli.bench.kernels import bench
 from engine_host.cli.bench.prove import prove
 from engine_host.cli.bench.quality import quality
 from engine_host.cli.chat import chat
+from engine_host.cli.connect import connect
 from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
 from engine_host.cli.keys import keys
@@ -81,6 +82,7 @@ for _command in (
     settings,
     keys,
     routes,
+    connect,
     quit_host,
     version,
 ):

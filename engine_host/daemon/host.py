@@ -38,6 +38,7 @@ from engine_host.library.hub import Hub
 from engine_host.library.index import ModelIndex
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
+from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
@@ -234,6 +235,7 @@ class Host:
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
             RouteOperations(routes, self, self._events, catalogue, self.models.listed),
+            EndpointModelOperations(lambda: self.gateway.listed(), self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),
             self.models,

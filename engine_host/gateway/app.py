@@ -112,6 +112,10 @@ class Gateway:
         """Admit nothing new to this engine, wait for its requests; True if all ended within `timeout` s."""
         return await self._admission.drain(engine_id, timeout)
 
+    def listed(self) -> list[Target]:
+        """Return what can be asked now, as the lists of models show it."""
+        return self._resolution.listed()
+
     def set_queue_limit(self, requests: int) -> None:
         """Set the number of requests that may wait for an engine; those that wait already stay."""
         self._admission.queue_limit = requests

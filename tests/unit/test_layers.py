@@ -21,7 +21,7 @@ HOST = ("protocol", "core", "SUBJECTS", "operations", "api", "daemon")
 SUBJECTS = (
     "telemetry", "library", "engines", "overlay", "catalog", "gateway", "fit", "deploy", "launch", "bench",
 )  # fmt: skip
-CONTROL = ("protocol", "core", "client", "cli")
+CONTROL = ("protocol", "core", "client", "connect", "cli")
 WINDOW = ("host", "models", "views")
 
 # (importing file, imported package): why it may.
@@ -58,7 +58,7 @@ def allowed(name: str, module: str) -> bool:
         return True
     if own[0] == "sndr_gui":
         if target[0] == "engine_host":
-            return target[1] in ("protocol", "client")
+            return target[1] in ("protocol", "client", "connect")
         if own[1] == "app" or target[1] == "kit":
             return True
         return own[1] != "kit" and WINDOW.index(target[1]) <= WINDOW.index(own[1])

@@ -3,6 +3,7 @@
 from typing import Any
 
 from engine_host.protocol.base import Version
+from engine_host.protocol.connect import EndpointModelPage
 from engine_host.protocol.deploy import Rendering, RenderRequest
 from engine_host.protocol.engines import (
     Engine,
@@ -395,6 +396,13 @@ ROUTE_BACK = Operation(
     "routes.back", "POST", "/v1/routes/{id}/back", Nothing, RouteStatus,
     "Lead a route where it led before its last change; a second time takes that back.",
     reasons=(Reason.NOT_FOUND, *_OF_ROUTES), command="routes back")
+
+# Clients of the endpoint
+
+ENDPOINT_MODELS = Operation(
+    "endpoint.models", "GET", "/v1/endpoint/models", Nothing, EndpointModelPage,
+    "What can be asked now, with the facts that a client has to be told.",
+    command="connect")
 
 # fmt: on
 

@@ -30,6 +30,7 @@ from engine_host.library.hub import Hub
 from engine_host.library.index import IndexedModel, ModelIndex
 from engine_host.operations.deploy import DeployOperations
 from engine_host.operations.deploy_fit import DeployFit
+from engine_host.operations.endpoint.models import EndpointModelOperations
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.fit import FitOperations
 from engine_host.operations.host import HostOperations, Lifetime
@@ -219,6 +220,7 @@ async def door() -> AsyncIterator[Door]:
             ),
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
             RouteOperations(RouteBook(built.store), NoEngines(), events, catalogue, _listed),
+            EndpointModelOperations(NoEngines().targets, events),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

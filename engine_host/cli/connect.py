@@ -1,0 +1,210 @@
+"""`sndr connect`: editors and agents of this machine set to the endpoint."""
+
+import os
+import sys
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.client.sync import ControlClient, connected
+from engine_host.connect import change, found
+from engine_host.connect.clients.definition import Client
+from engine_host.connect.clients.programs import variables
+from engine_host.connect.clients.table import client_named
+from engine_host.connect.facts import Facts, address, facts_of
+from engine_host.connect.machine import Machine
+from engine_host.connect.records import Records
+from engine_host.connect.settings import check_possible, settings_of
+from engine_host.connect.shells import Shell, lines
+from engine_host.core.errors import HostError
+from engine_host.core.paths import Folders
+from engine_host.protocol.connect import (
+    ClientChange,
+    ClientEntry,
+    ClientList,
+    ClientSettings,
+    ConnectionState,
+)
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.operations import table as ops
+
+_STATES = {
+    ConnectionState.CONNECTED: "set to this endpoint",
+    ConnectionState.OUTDATED: "set to this endpoint, not to what runs now",
+    ConnectionState.OTHER: "set to another address",
+    ConnectionState.NOT_SET_UP: "not set up",
+    ConnectionState.UNREADABLE: "its file cannot be read",
+    ConnectionState.BY_HAND: "set by hand",
+    ConnectionState.IMPOSSIBLE: "cannot reach this machine",
+}
+
+
+@click.command("connect")
+@click.argument("client_name", metavar="[CLIENT]", required=False)
+@click.option("--write", is_flag=True, help="Show what would change in its files, ask, and write it.")
+@click.option("--undo", is_flag=True, help="Put back what was there before --write.")
+@click.option("--yes", is_flag=True, help="Write without asking.")
+@click.option("--model", help="Which running model (default: the one that was started first).")
+@click.option("--url", help="Another address of the endpoint: behind a proxy, or by a name of its own.")
+@click.option(
+    "--shell",
+    type=click.Choice([shell.value for shell in Shell]),
+    help="For env: the shell that the lines are for (default: yours).",
+)
+@command
+def connect(
+    out: Output,
+    client_name: str | None,
+    write: bool,
+    undo: bool,
+    yes: bool,
+    model: str | None,
+    url: str | None,
+    shell: str | None,
+) -> Exit | None:
+    """List the editors and agents of this machine, or say what CLIENT has to be told.
+
+    `sndr connect env` prints variables for a shell: eval "$(sndr connect env)".
+    """
+    if undo and write:
+        raise click.UsageError("--undo goes without --write.")
+    if (write or undo) and client_name is None:
+        raise click.UsageError("Name the client: `sndr connect` lists them.")
+    records = Records(Folders.resolve().data)
+    if client_name is None:
+        _list(out, records, model, url)
+        return None
+    client = client_named(client_name)
+    if undo:
+        _undone(out, change.undo(client, records))
+        return None
+    check_possible(client)
+    with connected() as control:
+        facts = _facts(control, model, url)
+    if client.name == "env":
+        _environment(out, facts, shell)
+        return None
+    if write:
+        return _write(out, client, facts, records, yes)
+    _settings(out, client, facts)
+    return None
+
+
+def _facts(control: ControlClient, model: str | None, url: str | None) -> Facts:
+    return facts_of(control.call(ops.HOST).endpoint, control.call(ops.ENDPOINT_MODELS), model, url)
+
+
+def _list(out: Output, records: Records, model: str | None, url: str | None) -> None:
+    where: str | None = None
+    facts: Facts | None = None
+    remark = ""
+    try:
+        with connected() as control:
+            where = address(control.call(ops.HOST).endpoint, url)
+            facts = _facts(control, model, url)
+    except HostError as error:
+        # Without a host or a model the list still says what is here.
+        if error.reason not in {Reason.HOST_UNREACHABLE, Reason.NO_ENGINE_RUNS, Reason.ENGINE_NOT_READY}:
+            raise
+        remark = error.problem.sentence()
+    page = found.client_list(Machine.here(), records, where, facts)
+    out.result(page, _list_lines(page))
+    if remark:
+        out.note(f"\n{remark}")
+    else:
+        out.note(f"\n{where} · {facts.model if facts else ''}. What to set: sndr connect CLIENT")
+
+
+def _list_lines(page: ClientList) -> list[str]:
+    here = [entry for entry in page.clients if entry.found]
+    others = [entry for entry in page.clients if not entry.found]
+    headings = ("client", "name", "settings", "address or file")
+    rows = [_row(entry) for entry in (*here, *others)]
+    shown = table(headings, rows)
+    result = ["On this machine:", shown[0], *shown[1 : len(here) + 1]] if here else ["None was found here."]
+    return [*result, "", "Others:", *shown[len(here) + 1 :]] if others else result
+
+
+def _row(entry: ClientEntry) -> tuple[str, str, str, str]:
+    place = entry.address or (entry.files[0] if entry.files else "")
+    return entry.name, entry.title, _STATES[entry.state] + (" (--undo)" if entry.undo else ""), place
+
+
+def _settings(out: Output, client: Client, facts: Facts) -> None:
+    settings = settings_of(client, Machine.here(), facts)
+    out.note(f"{client.title}: {facts.model} at {facts.url}, context {facts.context:,} tokens\n")
+    out.result(settings, _settings_lines(settings))
+    for warning in settings.warnings:
+        out.note(f"\nWarning: {warning}")
+    for note in settings.notes:
+        out.note(f"\n{note}")
+    if client.files:
+        out.note(f"\nWrite it: sndr connect {client.name} --write")
+
+
+def _settings_lines(settings: ClientSettings) -> list[str]:
+    width = max((len(field.caption) for field in settings.fields), default=0)
+    result = [f"{field.caption.ljust(width)}  {field.value}" for field in settings.fields]
+    for text in settings.texts:
+        result += [
+            *([""] if result else []),
+            *([f"{text.place}:"] if len(settings.texts) > 1 else []),
+            text.text,
+        ]
+    return result
+
+
+def _environment(out: Output, facts: Facts, shell: str | None) -> None:
+    chosen = Shell(shell) if shell else _own_shell()
+    found_here = variables(facts)
+    out.result({"shell": chosen.value, "variables": found_here}, lines(found_here, chosen))
+
+
+def _own_shell() -> Shell:
+    if sys.platform == "win32":
+        return Shell.POWERSHELL
+    return Shell.FISH if os.path.basename(os.environ.get("SHELL", "")) == "fish" else Shell.SH
+
+
+def _write(out: Output, client: Client, facts: Facts, records: Records, yes: bool) -> Exit | None:
+    proposed = change.propose(client, Machine.here(), facts)
+    if not proposed.files:
+        out.result(proposed.shown(), f"{client.title} is set to {facts.model} at {facts.url} already.")
+        return None
+    for warning in settings_of(client, Machine.here(), facts).warnings:
+        out.note(f"Warning: {warning}\n")
+    for file in proposed.shown().files:
+        for line in file.difference.splitlines():
+            out.note(line)
+    if not yes and not _agreed(out, client):
+        return Exit.INTERRUPTED
+    done = change.write(proposed, records)
+    out.result(done, _written_lines(done))
+    return None
+
+
+def _agreed(out: Output, client: Client) -> bool:
+    """Ask for a yes. Raises HostError(consent_needed) where nobody can be asked."""
+    if out.as_json or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        raise HostError(
+            Reason.CONSENT_NEEDED,
+            f"Nothing was written for {client.title}: nobody can be asked here.",
+            fix=Fix(text="Say yes beforehand.", command=f"sndr connect {client.name} --write --yes"),
+        )
+    if click.confirm("\nWrite this?", default=False, err=True):
+        return True
+    out.note("Nothing was written.")
+    return False
+
+
+def _written_lines(done: ClientChange) -> list[str]:
+    result = []
+    for file in done.files:
+        kept = f"; what was there is in {file.backup}" if file.backup else " (new)"
+        result.append(f"Written: {file.path}{kept}")
+    return [*result, f"Back: sndr connect {done.client} --undo"]
+
+
+def _undone(out: Output, done: ClientChange) -> None:
+    paths = [f"Put back: {file.path}" for file in done.files]
+    out.result(done, paths or [f"{done.title}: its files were as before already."])

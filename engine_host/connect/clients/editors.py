@@ -1,0 +1,224 @@
+"""Editors and their extensions: VS Code, Zed, Cline, Roo Code, Continue, Cursor."""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from engine_host.connect.clients.definition import PROVIDER, TITLE, Client, ConfigFile, key_or_variable
+from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts
+from engine_host.connect.formats.text import Format
+from engine_host.connect.machine import Machine
+from engine_host.protocol.connect import ClientKind
+
+_CODE = "Code"
+
+
+def _code_folder(machine: Machine) -> Path:
+    return machine.application / _CODE / "User"
+
+
+def _vscode(facts: Facts) -> list[dict[str, Any]]:
+    # VS Code keeps a key among its own secrets and refers to it; only one that is none may stand here.
+    key = {} if facts.key_needed else {"apiKey": ANY_KEY}
+    return [
+        {
+            "name": TITLE,
+            "vendor": "customendpoint",
+            **key,
+            "apiType": "chat-completions",
+            "models": [
+                {
+                    "id": facts.model,
+                    "name": f"{facts.model} (SNDR)",
+                    "url": f"{facts.url}/chat/completions",
+                    "toolCalling": facts.tools,
+                    "vision": facts.images,
+                    "maxInputTokens": facts.input,
+                    "maxOutputTokens": facts.output,
+                }
+            ],
+        }
+    ]
+
+
+def _vscode_notes(facts: Facts) -> tuple[str, ...]:
+    notes = [
+        "VS Code 1.122 or newer; restart it when the model does not show up in the list of models.",
+        "It completes no lines by a model of your own, only chats and edits.",
+    ]
+    if facts.key_needed:
+        notes.append("Give it the key in Chat: Manage Language Models; VS Code keeps it among its secrets.")
+    if not facts.tools:
+        notes.append("This model calls no tools, so VS Code does not offer it for its agent.")
+    return tuple(notes)
+
+
+def _zed_folder(machine: Machine) -> Path:
+    if machine.system == "win32":
+        return machine.application / "Zed"
+    # On macOS too, whatever the variable says there.
+    return machine.home / ".config" / "zed" if machine.system == "darwin" else machine.config / "zed"
+
+
+def _zed(facts: Facts) -> dict[str, Any]:
+    return {
+        "language_models": {
+            "openai_compatible": {
+                PROVIDER: {
+                    "api_url": facts.url,
+                    "available_models": [
+                        {
+                            "name": facts.model,
+                            "display_name": f"{facts.model} (SNDR)",
+                            "max_tokens": facts.context,
+                            "max_output_tokens": facts.output,
+                            "capabilities": {
+                                "tools": facts.tools,
+                                "images": facts.images,
+                                "parallel_tool_calls": False,
+                                "prompt_cache_key": False,
+                            },
+                        }
+                    ],
+                }
+            }
+        }
+    }
+
+
+def _zed_notes(facts: Facts) -> tuple[str, ...]:
+    key = "the key" if facts.key_needed else f"any key, {ANY_KEY} for one"
+    return (
+        f"Zed wants {key}: in {KEY_VARIABLE} where Zed is started, or once in its agent's settings.",
+        "Its own llama.cpp provider finds everything by itself from the address without /v1.",
+    )
+
+
+def _form(facts: Facts) -> Mapping[str, str]:
+    return {
+        "API Provider": "OpenAI Compatible",
+        "Base URL": facts.url,
+        "API Key": key_or_variable(facts),
+        "Model ID": facts.model,
+        "Context Window Size": str(facts.context),
+        "Max Output Tokens": str(facts.output),
+        "Supports Images": "yes" if facts.images else "no",
+    }
+
+
+def _by_form(_facts: Facts) -> tuple[str, ...]:
+    return (
+        "It keeps its settings in the editor's own database, so they are typed into its form.",
+        "Not the LM Studio provider: that one speaks another protocol.",
+    )
+
+
+def _continue(facts: Facts) -> dict[str, Any]:
+    capabilities = [*(["tool_use"] if facts.tools else []), *(["image_input"] if facts.images else [])]
+    return {
+        "name": TITLE,
+        "version": "1.0.0",
+        "schema": "v1",
+        "models": [
+            {
+                "name": TITLE,
+                "provider": "openai",
+                "model": facts.model,
+                "apiBase": facts.url,
+                "apiKey": f"${{{{ secrets.{KEY_VARIABLE} }}}}" if facts.key_needed else ANY_KEY,
+                "roles": ["chat", "edit", "apply"],
+                **({"capabilities": capabilities} if capabilities else {}),
+                "defaultCompletionOptions": {"contextLength": facts.context, "maxTokens": facts.output},
+            }
+        ],
+    }
+
+
+def _continue_notes(facts: Facts) -> tuple[str, ...]:
+    if not facts.key_needed:
+        return ()
+    return (f"Continue reads the key from ~/.continue/.env: a line {KEY_VARIABLE}=KEY.",)
+
+
+CURSOR = (
+    "Cursor sends each request from its own servers, which cannot reach an address of this machine or of "
+    "a private network. Use VS Code, Zed or an agent in its terminal."
+)
+
+EDITORS = (
+    Client(
+        "vscode",
+        "VS Code",
+        ClientKind.EDITOR,
+        programs=("code",),
+        folders=lambda machine: (machine.application / _CODE, machine.home / ".vscode"),
+        files=(
+            ConfigFile(
+                Format.JSON,
+                lambda machine: _code_folder(machine) / "chatLanguageModels.json",
+                _vscode,
+                ({"name": TITLE}, "models", {}, "url"),
+            ),
+        ),
+        notes=_vscode_notes,
+    ),
+    Client(
+        "zed",
+        "Zed",
+        ClientKind.EDITOR,
+        programs=("zed", "zeditor"),
+        folders=lambda machine: (_zed_folder(machine),),
+        files=(
+            ConfigFile(
+                Format.JSON,
+                lambda machine: _zed_folder(machine) / "settings.json",
+                _zed,
+                ("language_models", "openai_compatible", PROVIDER, "api_url"),
+            ),
+        ),
+        notes=_zed_notes,
+    ),
+    Client(
+        "cline",
+        "Cline",
+        ClientKind.EDITOR,
+        programs=("cline",),
+        patterns=(".vscode/extensions/saoudrizwan.claude-dev-*", ".cline"),
+        fields=_form,
+        notes=_by_form,
+    ),
+    Client(
+        "roo",
+        "Roo Code",
+        ClientKind.EDITOR,
+        patterns=(".vscode/extensions/rooveterinaryinc.roo-cline-*",),
+        fields=_form,
+        notes=_by_form,
+    ),
+    Client(
+        "continue",
+        "Continue",
+        ClientKind.EDITOR,
+        programs=("cn",),
+        folders=lambda machine: (machine.home / ".continue",),
+        patterns=(".vscode/extensions/continue.continue-*",),
+        files=(
+            ConfigFile(
+                Format.YAML,
+                lambda machine: machine.home / ".continue" / "config.yaml",
+                _continue,
+                ("models", {"name": TITLE}, "apiBase"),
+                frozenset({"name", "version", "schema"}),
+            ),
+        ),
+        notes=_continue_notes,
+    ),
+    Client(
+        "cursor",
+        "Cursor",
+        ClientKind.EDITOR,
+        programs=("cursor",),
+        folders=lambda machine: (machine.application / "Cursor", machine.home / ".cursor"),
+        impossible=CURSOR,
+    ),
+)

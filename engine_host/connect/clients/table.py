@@ -1,0 +1,32 @@
+"""All clients, in the order in which they are shown."""
+
+from engine_host.connect.clients.agents import AGENTS
+from engine_host.connect.clients.definition import Client
+from engine_host.connect.clients.editors import EDITORS
+from engine_host.connect.clients.programs import PROGRAMS
+from engine_host.core.did_you_mean import near_names
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Fix, Reason
+
+CLIENTS = (*EDITORS, *AGENTS, *PROGRAMS)
+_ALSO = {
+    "claude-code": "claude", "code": "vscode", "vs-code": "vscode", "roo-code": "roo",
+    "openwebui": "open-webui", "ts": "typescript", "node": "typescript", "py": "python",
+}  # fmt: skip
+
+
+def client_named(name: str) -> Client:
+    """Return the client of a name. Raises HostError(not_found) with the nearest names."""
+    wanted = name.lower()
+    wanted = _ALSO.get(wanted, wanted)
+    found = next((client for client in CLIENTS if client.name == wanted), None)
+    if found is not None:
+        return found
+    near = near_names(wanted, [client.name for client in CLIENTS])
+    cause = f"Near it: {', '.join(near)}." if near else ""
+    raise HostError(
+        Reason.NOT_FOUND,
+        f"There is no client {name[:100]!r}.",
+        cause=cause,
+        fix=Fix(text="See which are known.", command="sndr connect"),
+    )

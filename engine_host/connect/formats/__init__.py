@@ -1,0 +1,1 @@
+"""Files of settings in their formats, changed where needed and nowhere else."""

@@ -1,0 +1,1 @@
+"""The public endpoint as the control API tells of it."""

@@ -1,0 +1,57 @@
+"""The facts that a client is told: the engine's own, or a clear refusal."""
+
+import pytest
+
+from engine_host.connect.facts import address, checked_url, facts_of
+from engine_host.core.errors import HostError
+from engine_host.protocol.connect import EndpointModel, EndpointModelPage
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.host import Endpoint, Reach
+
+ENDPOINT = Endpoint(
+    url="http://10.0.0.2:8020/llm/v1", local_url="http://127.0.0.1:8020/llm/v1", host="0.0.0.0", port=8020,
+    wanted_port=8020, reach=Reach.NETWORK, key_required=True,
+)  # fmt: skip
+CHAT = EndpointModel(id="chat", context=4000, chat=True, tools=False, images=True)
+VECTORS = EndpointModel(id="vectors", context=512, chat=False)
+
+
+def page(*models: EndpointModel) -> EndpointModelPage:
+    """A list of models."""
+    return EndpointModelPage(seq=1, models=models)
+
+
+def test_facts_of_the_model_that_runs() -> None:
+    facts = facts_of(ENDPOINT, page(CHAT, VECTORS))
+    assert (facts.url, facts.root) == ("http://127.0.0.1:8020/llm/v1", "http://127.0.0.1:8020/llm")
+    assert (facts.context, facts.output, facts.input) == (4000, 1000, 3000)
+    assert (facts.key_needed, facts.tools, facts.images, facts.encrypted) == (True, False, True, False)
+    assert facts_of(ENDPOINT, page(CHAT, VECTORS), "vectors").context == 512
+    assert (
+        facts_of(ENDPOINT, page(CHAT), url="https://box.example.org/llm/").url
+        == "https://box.example.org/llm/v1"
+    )
+
+
+def test_nothing_is_guessed() -> None:
+    for models in (page(), page(VECTORS)):
+        with pytest.raises(HostError) as caught:
+            facts_of(ENDPOINT, models)
+        assert caught.value.reason is Reason.NO_ENGINE_RUNS
+    with pytest.raises(HostError) as unknown:
+        facts_of(ENDPOINT, page(CHAT), "other")
+    assert "chat" in unknown.value.problem.cause
+    with pytest.raises(HostError) as closed:
+        address(ENDPOINT.model_copy(update={"url": None, "local_url": None}))
+    assert closed.value.reason is Reason.ENGINE_NOT_READY
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "box", "ftp://box", "http://", "http://box:0", "http://box:x", "http://u:p@box", "http://box/?a=1",
+     "http://box/#x", "http://box/a b", "http://box/'", "http://box/\x1b[0m", "http://[::1"],
+)  # fmt: skip
+def test_an_address_that_is_none_is_refused(url: str) -> None:
+    with pytest.raises(HostError) as caught:
+        checked_url(url)
+    assert caught.value.reason is Reason.BAD_REQUEST
