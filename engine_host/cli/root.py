@@ -24,6 +24,7 @@ from engine_host.cli.presets.edit import set_values, vary
 from engine_host.cli.presets.verdicts import verdicts
 from engine_host.cli.presets.verify import verify
 from engine_host.cli.render import render
+from engine_host.cli.requests.commands import requests
 from engine_host.cli.routes.commands import routes
 from engine_host.cli.run import run, stop
 from engine_host.cli.serve import quit_host, serve
@@ -83,6 +84,7 @@ for _command in (
     keys,
     routes,
     connect,
+    requests,
     quit_host,
     version,
 ):

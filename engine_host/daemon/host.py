@@ -64,6 +64,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
@@ -304,9 +305,11 @@ class Host:
                 self.engines,
                 plans,
                 bisections.refuse_others,
-                self.gateway.request_log,
                 self._events,
                 consents,
+            ),
+            RequestOperations(
+                self.engines.get, self.gateway.request_log, self.gateway.prefixes, self._events
             ),
             DeployOperations(
                 catalogue,

@@ -19,6 +19,9 @@ from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
+from engine_host.gateway.inspection.client_name import client_name
+from engine_host.gateway.inspection.conversation import named_conversation
+from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
@@ -29,7 +32,6 @@ from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
 from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post
 from engine_host.gateway.routing.book import RouteBook
-from engine_host.gateway.routing.conversation import conversation_of
 from engine_host.gateway.routing.failures import check_provider_has
 from engine_host.gateway.routing.renaming import for_engine
 from engine_host.gateway.routing.resolution import Resolution
@@ -101,6 +103,7 @@ class Gateway:
         self.app: ASGIApp = _App(self._serve, trusted=False, base_path=base_path)
         self.trusted_app: ASGIApp = _App(self._serve, trusted=True, base_path=str)
         self._publish = publish
+        self.prefixes = PrefixLens()
         self.request_log = RequestLog(self._count, self._admission.active, self._admission.waiting)
 
     def _count(self, event: EventBase) -> None:
@@ -135,6 +138,7 @@ class Gateway:
                 await self._none_left.wait()
         except TimeoutError:
             _log.warning("%d requests did not end; the host ends without them.", len(self._exchanges))
+        await self.prefixes.aclose()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send, trusted: bool) -> None:
         if scope["type"] != "http":
@@ -252,7 +256,8 @@ class Gateway:
         route.check(body)
         form = faults.form_of(path)
         meaning = self._resolution.resolve(body.get("model"), form)
-        target = self._resolution.available(meaning, conversation_of(headers, body), form)
+        named = named_conversation(headers, body)
+        target = self._resolution.available(meaning, named.value if named is not None else "", form)
         check_provider_has(target, path)
         raw, body = for_engine(raw, body, target)
         if isinstance(route, Ask):
@@ -273,7 +278,9 @@ class Gateway:
             client=agent,
             stream=call.stream,
             key=key.name if key else None,
+            client_name=client_name(headers),
         )
+        self.prefixes.begin(entry, named, body, len(raw))
 
         async def answer(send: Send) -> None:
             exchange = Exchange(

@@ -185,12 +185,11 @@ class Exchange:
     async def _wait_for_slot(self) -> None:
         """Return with a slot; a waiting stream is told how many are ahead; raises EndpointError."""
         ticket = self._ticket
-        if not ticket.granted:
-            self._entry.wait()
         while not ticket.granted:
+            ahead = self._admission.ahead(ticket)
+            self._entry.placed(ahead + 1)
             if self._call.stream and not self._lines:
                 engine = ticket.engine
-                ahead = self._admission.ahead(ticket)
                 await self._begin((b"x-sndr-waiting", str(ahead + 1).encode()))
                 busy = f"{self._admission.active(engine)} of {self._admission.slots(engine)} busy"
                 await self._send_piece(f": waiting for a free slot, {ahead} ahead, {busy}\n\n".encode())

@@ -45,6 +45,7 @@ class Figures:
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     generated_tokens: int | None = None
+    prefill_seconds: float | None = None
     decode_rate: float | None = None
     draft_tokens: int | None = None
     draft_accepted: int | None = None
@@ -161,12 +162,16 @@ def figures_of(found: dict[str, Any]) -> Figures:
     # One token has no interval before it, so a rate of it is noise.
     timed = isinstance(rate, int | float) and not isinstance(rate, bool) and 0 <= rate < _LARGEST
     measured = timed and generated is not None and generated > 1
+    spent = timings.get("prompt_ms")
+    told = isinstance(spent, int | float) and not isinstance(spent, bool) and 0 <= spent < _LARGEST
+    prefill = spent / 1000 if told and spent is not None else None
     finish = found.get("finish")
     error = found.get("error")
     return Figures(
         prompt_tokens=prompt,
         cached_tokens=cached,
         generated_tokens=generated,
+        prefill_seconds=prefill,
         decode_rate=float(rate) if measured and rate is not None else None,
         draft_tokens=_whole(timings.get("draft_n")),
         draft_accepted=_whole(timings.get("draft_n_accepted")),

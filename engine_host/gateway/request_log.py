@@ -1,5 +1,6 @@
 """The requests of the endpoint, live and recent: numbers and states, never any text."""
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable
@@ -10,11 +11,14 @@ from engine_host.core.rates import decode_rate
 from engine_host.gateway.directory import Target
 from engine_host.gateway.meter import Figures
 from engine_host.protocol.engines import Request, RequestState
-from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.errors import Fix, Problem, Reason
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 
 _ENDED = {RequestState.DONE, RequestState.FAILED, RequestState.CANCELLED}
 _LONGEST_CLIENT = 200
+_NEAR = 8
+_PLACE_INTERVAL, _FAR_INTERVAL = 1.0, 10.0
+"""Seconds between two events about a place in the queue: near its head, and far from it."""
 
 Publish = Callable[[EventBase], None]
 
@@ -30,6 +34,7 @@ class Entry:
     stream: bool
     publish: Publish
     key: str | None = None
+    client_name: str = ""
     created_at: float = field(default_factory=time.time)
     started: float = field(default_factory=time.monotonic)
     state: RequestState = RequestState.WAITING
@@ -39,19 +44,31 @@ class Entry:
     figures: Figures = field(default_factory=Figures)
     problem: Problem | None = None
     stop: Callable[[], None] | None = None
+    place: int | None = None
+    conversation: str | None = None
+    on_end: Callable[["Entry"], None] | None = None
+    _told_at: float = -math.inf
+    _told_place: int | None = None
 
     @property
     def ended(self) -> bool:
         """True if the request is over."""
         return self.state in _ENDED
 
-    def wait(self) -> None:
-        """It has no slot yet."""
-        self._move(RequestState.WAITING)
+    def placed(self, place: int) -> None:
+        """It has no slot yet, and this place in the queue, from 1; not every move of many is told."""
+        self.place = place
+        if place == self._told_place:
+            return
+        now = time.monotonic()
+        if now - self._told_at >= (_PLACE_INTERVAL if place <= _NEAR else _FAR_INTERVAL):
+            self._told_at, self._told_place = now, place
+            self._move(RequestState.WAITING)
 
     def admitted(self) -> None:
         """It has a slot; the engine reads its prompt."""
         self.waited = time.monotonic() - self.started
+        self.place = None
         self._move(RequestState.PREFILL)
 
     def first_content(self) -> None:
@@ -81,9 +98,12 @@ class Entry:
             provider=self.target.provider,
             route=self.route,
             client=self.client,
+            client_name=self.client_name,
+            conversation=self.conversation,
             key=self.key,
             stream=self.stream,
             state=self.state,
+            place=self.place,
             created_at=self.created_at,
             waited=self.waited,
             ttft=self.ttft,
@@ -91,6 +111,7 @@ class Entry:
             prompt_tokens=figures.prompt_tokens,
             cached_tokens=figures.cached_tokens,
             generated_tokens=figures.generated_tokens,
+            prefill_seconds=figures.prefill_seconds,
             decode_rate=figures.decode_rate,
             draft_tokens=figures.draft_tokens,
             draft_accepted=figures.draft_accepted,
@@ -107,7 +128,10 @@ class Entry:
         self.figures = self._timed(figures) if figures else self.figures
         self.problem = problem
         self.stop = None
+        self.place = None
         self._move(state)
+        if self.on_end is not None:
+            self.on_end(self)
 
     def _timed(self, figures: Figures) -> Figures:
         """The figures, with the rate at which a stream passed here where the engine does not tell it."""
@@ -146,9 +170,11 @@ class RequestLog:
         client: str,
         stream: bool,
         key: str | None = None,
+        client_name: str = "",
     ) -> Entry:
         """Write down a new request; the oldest ended one goes when there are too many."""
-        entry = Entry(request_id, target, route, client[:_LONGEST_CLIENT], stream, self._publish, key)
+        client = client[:_LONGEST_CLIENT]
+        entry = Entry(request_id, target, route, client, stream, self._publish, key, client_name)
         self._entries[request_id] = entry
         if len(self._entries) > self._limit:
             self._shrink()
@@ -162,20 +188,33 @@ class RequestLog:
             if engine is None or entry.target.engine == engine
         )
 
+    def request(self, request_id: str) -> Request:
+        """Return one request. Raises HostError(not_found)."""
+        return self._entry(request_id).snapshot()
+
     def live(self) -> tuple[Entry, ...]:
         """The requests that have not ended, oldest first."""
         return tuple(entry for entry in self._entries.values() if not entry.ended)
 
     def cancel(self, request_id: str) -> Request:
         """Cancel a request and return it; one that has ended stays as it is; raises HostError not_found."""
-        entry = self._entries.get(request_id)
-        if entry is None:
-            raise HostError(Reason.NOT_FOUND, f"There is no request {request_id}.")
+        entry = self._entry(request_id)
         if entry.stop is not None:
             entry.stop()
         if not entry.ended:
             entry.cancelled()
         return entry.snapshot()
+
+    def _entry(self, request_id: str) -> Entry:
+        entry = self._entries.get(request_id)
+        if entry is None:
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no request {request_id}.",
+                cause="The newest 500 requests of this run of the host are known.",
+                fix=Fix(text="See which there are.", command="sndr requests list"),
+            )
+        return entry
 
     def active(self, engine: str) -> int:
         """Requests that the engine works on."""

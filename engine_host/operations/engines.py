@@ -1,16 +1,15 @@
-"""Engines: started from plans, watched, stopped; and the requests they answer."""
+"""Engines: started from plans, watched, stopped."""
 
 import shlex
 from collections.abc import Callable
 
 from engine_host.core.event_log import EventLog
 from engine_host.engines.manager import EngineManager
-from engine_host.gateway.request_log import RequestLog
 from engine_host.launch.replacing import refuse_replacing
 from engine_host.operations.performs import performs
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
-from engine_host.protocol.engines import Engine, EnginePage, Request, RequestPage, StopEngine
+from engine_host.protocol.engines import Engine, EnginePage, StopEngine
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import StartRequest
 
@@ -23,7 +22,6 @@ class EngineOperations:
         engines: EngineManager,
         plans: PlanOperations,
         refuse_others: Callable[[], None],
-        requests: RequestLog,
         events: EventLog,
         consents: PresetConsents,
     ) -> None:
@@ -32,7 +30,6 @@ class EngineOperations:
         self._engines = engines
         self._plans = plans
         self._refuse_others = refuse_others
-        self._requests = requests
         self._events = events
 
     @performs(ops.ENGINES)
@@ -68,14 +65,3 @@ class EngineOperations:
     def stop(self, engine_id: str, asked: StopEngine) -> Engine:
         """Drain and stop an engine, or end it at once. Raises HostError(not_found)."""
         return self._engines.stop(engine_id, now=asked.now)
-
-    @performs(ops.REQUESTS)
-    def requests(self, engine_id: str) -> RequestPage:
-        """Return the requests of an engine. Raises HostError(not_found)."""
-        engine = self._engines.get(engine_id)
-        return RequestPage(seq=self._events.seq, requests=self._requests.requests(engine.id))
-
-    @performs(ops.CANCEL_REQUEST)
-    def cancel_request(self, engine_id: str, request_id: str) -> Request:
-        """Cancel a request, whichever engine answers it. Raises HostError(not_found)."""
-        return self._requests.cancel(request_id)

@@ -154,9 +154,12 @@ class Request(Wire):
     )
     route: str
     client: str = Field("", description="the client's User-Agent")
+    client_name: str = Field("", description="the program by its headers, with its version")
     key: str | None = Field(None, description="the name of its API key")
+    conversation: str | None = Field(None, description="the conversation's id, a salted hash")
     stream: bool = False
     state: RequestState
+    place: int | None = Field(None, description="its place among those that wait, from 1")
     created_at: Seconds
     waited: float | None = None
     ttft: float | None = None
@@ -164,6 +167,7 @@ class Request(Wire):
     prompt_tokens: int | None = None
     cached_tokens: int | None = None
     generated_tokens: int | None = None
+    prefill_seconds: float | None = Field(None, description="the engine's own time for the prompt")
     decode_rate: float | None = None
     draft_tokens: int | None = None
     draft_accepted: int | None = None

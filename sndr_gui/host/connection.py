@@ -10,10 +10,9 @@ from PySide6.QtCore import QObject, Signal
 
 from engine_host.client import HostError
 from engine_host.client.asynchronous import AsyncControlClient
-from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
-from sndr_gui.host.choice import LIVE_STATES
+from engine_host.protocol.requests import RequestQuery
 from sndr_gui.host.process import HostProcess, HostStartFailed
 from sndr_gui.host.state import HostState, Snapshot
 
@@ -128,16 +127,11 @@ class HostConnection(QObject):
             client.call(ops.SERVERS),
             client.call(ops.SETTINGS),
         )
-        live = [engine for engine in engines.engines if engine.state in LIVE_STATES]
-        requests: list[Request] = []
-        for engine in live or engines.engines[:1]:
-            # One that ends meanwhile is no longer known.
-            with contextlib.suppress(HostError):
-                requests += (await client.call(ops.REQUESTS, id=engine.id)).requests
+        requests = await client.call(ops.REQUESTS, RequestQuery())
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
-        pages = (host, engines, jobs, models, servers, settings)
+        pages = (host, engines, jobs, models, servers, settings, requests)
         seq = min(page.seq for page in pages)
-        return Snapshot(run_id, seq, host, engines, jobs, models, servers, settings, tuple(requests))
+        return Snapshot(run_id, seq, host, engines, jobs, models, servers, settings, requests.requests)
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()

@@ -4,6 +4,7 @@ import pytest
 
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.requests import RequestQuery
 from tests.e2e.desktop import RUNNING, Gui, host_client, wait_until
 
 pytestmark = pytest.mark.timeout(240)
@@ -19,7 +20,7 @@ def answering() -> dict[str, Engine]:
 def asked(engine: Engine) -> int:
     """How many requests an engine had through the endpoint."""
     with host_client() as client:
-        return len(client.call(ops.REQUESTS, id=engine.id).requests)
+        return len(client.call(ops.REQUESTS, RequestQuery(engine=engine.id)).requests)
 
 
 def test_a_second_engine_runs_beside_the_first(gui: Gui) -> None:

@@ -56,6 +56,7 @@ from engine_host.protocol.presets import (
 )
 from engine_host.protocol.proofs import ProofPage, ProveKernels
 from engine_host.protocol.quality import MeasureQuality, QualityPage
+from engine_host.protocol.requests import ConversationPage, RequestDetail, RequestQuery
 from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
@@ -300,14 +301,6 @@ STOP = Operation(
     "engines.stop", "DELETE", "/v1/engines/{id}", StopEngine, Engine,
     "Drain and stop it; `now=true` kills.",
     status=202, reasons=(Reason.NOT_FOUND,), job=JobKind.ENGINE_STOP, command="stop")
-REQUESTS = Operation(
-    "engines.requests", "GET", "/v1/engines/{id}/requests", Nothing, RequestPage,
-    "Live and recent requests of one engine, newest first.",
-    reasons=(Reason.NOT_FOUND,))
-CANCEL_REQUEST = Operation(
-    "engines.cancel_request", "DELETE", "/v1/engines/{id}/requests/{request}", Nothing, Request,
-    "Cancel one request.",
-    reasons=(Reason.NOT_FOUND,))
 ENGINE_PATCHES = Operation(
     "engines.patches", "GET", "/v1/engines/{id}/patches", Nothing, EnginePatches,
     "What took effect in each of its processes.",
@@ -321,6 +314,25 @@ START_WITHOUT = Operation(
     "The same start without one patch.",
     status=202, reasons=(Reason.NOT_FOUND, Reason.CONFLICT),
     job=JobKind.ENGINE_START, command="patches without")
+
+# Requests to the endpoint
+
+REQUESTS = Operation(
+    "requests.list", "GET", "/v1/requests", RequestQuery, RequestPage,
+    "Live and recent requests of all engines or of one, newest first.",
+    reasons=(Reason.NOT_FOUND,), command="requests list")
+REQUEST = Operation(
+    "requests.show", "GET", "/v1/requests/{id}", Nothing, RequestDetail,
+    "One request, and how it reused the prompt before it.",
+    reasons=(Reason.NOT_FOUND,), command="requests show")
+CANCEL_REQUEST = Operation(
+    "requests.cancel", "DELETE", "/v1/requests/{id}", Nothing, Request,
+    "Cancel one request; the engine's work on it ends.",
+    reasons=(Reason.NOT_FOUND,), command="requests cancel")
+CONVERSATIONS = Operation(
+    "requests.conversations", "GET", "/v1/conversations", Nothing, ConversationPage,
+    "The prefix lens: how each turn of a conversation reused the prompt before it.",
+    command="requests prefix")
 
 # Telemetry, jobs, logs, settings
 

@@ -283,6 +283,6 @@ class MonitorModel(LiveModel):
         """Cancel one request."""
 
         async def work(client: AsyncControlClient) -> None:
-            await client.call(ops.CANCEL_REQUEST, id=request.engine, request=request.id)
+            await client.call(ops.CANCEL_REQUEST, id=request.id)
 
         self.session.command("cancel request", work)

@@ -27,7 +27,7 @@ def test_an_engine_is_listed_read_by_name_and_stopped() -> None:
         assert [one.id for one in page.engines] == [engine.id]
         one = Engine.model_validate_json((await door.client.get("/v1/engines/one")).content)
         assert one.state is EngineState.READY
-        assert (await door.client.get("/v1/engines/one/requests")).json()["requests"] == []
+        assert (await door.client.get("/v1/requests?engine=one")).json()["requests"] == []
         answer = await door.client.delete("/v1/engines/one?now=1")
         assert answer.status_code == 202
         await door.rig.reached(engine, EngineState.UNLOADED)

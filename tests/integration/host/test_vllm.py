@@ -16,6 +16,7 @@ from engine_host.protocol.engines import EngineState, RequestPage, RequestState,
 from engine_host.protocol.fit import Measured
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.plans import EngineKind, LaunchRequest
+from engine_host.protocol.requests import RequestQuery
 from tests.integration.host.conftest import RunningHost, alive, files_below, home_left_empty, wait_for
 from tests.integration.host.test_demo_model import WEATHER
 from tests.integration.privacy.canary import WORD, ask_everything, found_below
@@ -57,7 +58,7 @@ class Served:
 
     def requests(self) -> RequestPage:
         """The requests so far, newest first."""
-        return self.host.client.call(ops.REQUESTS, id=self.engine.id)
+        return self.host.client.call(ops.REQUESTS, RequestQuery(engine=self.engine.id))
 
     def metric(self, name: str) -> float:
         """The sum of one of vLLM's own counters."""

@@ -21,6 +21,7 @@ from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.directory import Target
+from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.launch.dependencies import PlannerDependencies
@@ -51,6 +52,7 @@ from engine_host.operations.presets.own import OwnPresetOperations
 from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
+from engine_host.operations.requests.log import RequestOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -280,9 +282,14 @@ async def door() -> AsyncIterator[Door]:
                 built.manager,
                 plans,
                 bisections.refuse_others,
-                RequestLog(events.publish, lambda _: 0, lambda _: 0),
                 events,
                 consents,
+            ),
+            RequestOperations(
+                built.manager.get,
+                RequestLog(events.publish, lambda _: 0, lambda _: 0),
+                PrefixLens(),
+                events,
             ),
             DeployOperations(
                 catalogue,

@@ -60,7 +60,7 @@ def test_nothing_is_told_without_the_token() -> None:
         ("PUT", "/v1/engines", 405, Reason.BAD_REQUEST),
         ("GET", "/v1/engines/engine-x", 404, Reason.NOT_FOUND),
         ("DELETE", "/v1/engines/engine-x", 404, Reason.NOT_FOUND),
-        ("DELETE", "/v1/engines/engine-x/requests/r", 404, Reason.NOT_FOUND),
+        ("DELETE", "/v1/requests/r", 404, Reason.NOT_FOUND),
         ("GET", "/v1/jobs/job-x", 404, Reason.NOT_FOUND),
         ("DELETE", "/v1/jobs/job-x", 404, Reason.NOT_FOUND),
         ("GET", "/v1/plans/plan-x", 404, Reason.NOT_FOUND),

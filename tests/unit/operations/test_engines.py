@@ -10,7 +10,6 @@ from engine_host.core.errors import HostError
 from engine_host.core.event_log import EventLog
 from engine_host.core.store import Store
 from engine_host.engines.manager import EngineManager
-from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.engines import EngineOperations
 from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents, sha256
@@ -55,7 +54,6 @@ def operations(consents: PresetConsents, started: list[LaunchPlan]) -> EngineOpe
         cast(EngineManager, manager),
         cast(PlanOperations, SimpleNamespace(fresh=fresh)),
         lambda: None,
-        RequestLog(events.publish, lambda _: 0, lambda _: 0),
         events,
         consents,
     )

@@ -64,6 +64,7 @@ from engine_host.protocol.presets import (
     PresetVerdicts,
     ResolvePreset,
 )
+from engine_host.protocol.requests import RequestQuery
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.samples import fit as fit_samples
@@ -312,11 +313,11 @@ class FakeHost:
         return stopping
 
     @performs(ops.REQUESTS)
-    def _requests(self, _engine: str) -> RequestPage:
+    def _requests(self, _asked: RequestQuery) -> RequestPage:
         return RequestPage(seq=self.seq, requests=tuple(self.requests))
 
     @performs(ops.CANCEL_REQUEST)
-    def _cancel_request(self, _engine: str, _request: str) -> EngineRequest:
+    def _cancel_request(self, _request: str) -> EngineRequest:
         return self.requests[0]
 
     @performs(ops.PATCHES)

@@ -41,11 +41,11 @@ async def test_the_chosen_request_can_be_cancelled_while_others_come(stage: Stag
     assert page.model.requests.place_of("req-30") == page.table.chosen == 2
     assert page.cancel.isEnabled()
     page.cancel.click()
-    await stage.until(lambda: stage.host.sent("DELETE", "/v1/engines/engine-1/requests/req-30"))
+    await stage.until(lambda: stage.host.sent("DELETE", "/v1/requests/req-30"))
     done = samples.request(RequestState.DONE, 30)
     stage.host.publish(EngineRequestEvent(request=done))
     await stage.until(lambda: not page.cancel.isEnabled())
-    assert not stage.host.sent("DELETE", "/v1/engines/engine-1/requests/req-20")
+    assert not stage.host.sent("DELETE", "/v1/requests/req-20")
 
 
 async def test_a_request_that_is_no_longer_listed_leaves_none_chosen(stage: Stage) -> None:
@@ -118,7 +118,7 @@ async def test_monitor_lists_requests_and_cancels(stage: Stage) -> None:
     page.table.selectRow(0)
     assert page.cancel.isEnabled()
     QTest.mouseClick(page.cancel, Qt.MouseButton.LeftButton)
-    await stage.until(lambda: ("DELETE", "/v1/engines/engine-1/requests/req-1", None) in stage.host.received)
+    await stage.until(lambda: ("DELETE", "/v1/requests/req-1", None) in stage.host.received)
 
 
 async def test_monitor_disconnected_says_how_old_it_is(stage: Stage) -> None:

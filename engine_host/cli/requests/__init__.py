@@ -1,0 +1,1 @@
+"""`sndr requests`: what the endpoint is asked, and how it answers."""

@@ -1,0 +1,145 @@
+"""`sndr requests`: list, show, cancel and follow the requests to the endpoint, and see what they reuse."""
+
+import click
+
+from engine_host.cli.output import Exit, Output, command, echo
+from engine_host.cli.requests.lines import (
+    conversation_lines,
+    request_line,
+    request_lines,
+    request_table,
+)
+from engine_host.client.sync import ControlClient, connected
+from engine_host.core.errors import HostError
+from engine_host.protocol.engines import Request
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.events import EngineRequestEvent
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.requests import RequestQuery
+
+_NONE = "No requests yet. Every request to the endpoint appears here: from an editor, an agent, curl or Chat."
+_NO_CONVERSATION = (
+    "No conversations yet. Each chat through the endpoint is a turn of one. From the second turn on, this\n"
+    "says how much of the prompt was reused, and where it parts from the turn before."
+)
+_FOLLOW = click.option("-f", "--follow", is_flag=True, help="Print requests as they come and change.")
+_ENGINE = click.option("--engine", metavar="ENGINE", help="Of one engine, by its id or public name.")
+_LIMIT = click.option("-n", "--last", type=click.IntRange(1, 500), default=20, show_default=True)
+
+
+@click.group(invoke_without_command=True)
+@_FOLLOW
+@_ENGINE
+@_LIMIT
+@command
+def requests(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
+    """Say what the endpoint is asked: by whom, how fast it answers, and what was reused."""
+    if click.get_current_context().invoked_subcommand is None:
+        _list(out, follow, engine, last)
+    return None
+
+
+@requests.command("list")
+@_FOLLOW
+@_ENGINE
+@_LIMIT
+@command
+def show_list(out: Output, follow: bool, engine: str | None, last: int) -> Exit | None:
+    """List live and recent requests, the newest last."""
+    _list(out, follow, engine, last)
+    return None
+
+
+@requests.command("show")
+@click.argument("request")
+@command
+def show(out: Output, request: str) -> Exit | None:
+    """Print all that is known of REQUEST, an id or the beginning of one."""
+    with connected() as client:
+        detail = client.call(ops.REQUEST, id=_whole_id(client, request))
+    out.result(detail, request_lines(detail.request, detail.turn))
+    return None
+
+
+@requests.command("cancel")
+@click.argument("request")
+@command
+def cancel(out: Output, request: str) -> Exit | None:
+    """Cancel REQUEST; the engine stops working on it."""
+    with connected() as client:
+        ended = client.call(ops.CANCEL_REQUEST, id=_whole_id(client, request))
+    out.result(ended, f"{ended.id}: {ended.state.value}.")
+    return None
+
+
+@requests.command("prefix")
+@click.argument("conversation", required=False)
+@click.option(
+    "-n", "--last", type=click.IntRange(1, 200), default=10, show_default=True, help="Turns of each."
+)
+@command
+def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
+    """Say how much of each conversation's prompt was reused, where it was not, and what that cost.
+
+    CONVERSATION is an id, or the beginning of one or of a session's own name. Hashes of a prompt's parts are
+    kept for this, never their text.
+    """
+    with connected() as client:
+        page = client.call(ops.CONVERSATIONS)
+    if conversation is not None:
+        chosen = tuple(
+            one
+            for one in page.conversations
+            if one.id.startswith(conversation) or (one.label and conversation.lower().startswith(one.label))
+        )
+        if not chosen:
+            raise HostError(
+                Reason.NOT_FOUND,
+                f"There is no conversation {conversation}.",
+                fix=Fix(text="See which there are.", command="sndr requests prefix"),
+            )
+        page = page.model_copy(update={"conversations": chosen})
+    lines: list[str] = []
+    for one in reversed(page.conversations):
+        lines += [*([""] if lines else []), *conversation_lines(one, last)]
+    out.result(page, lines or _NO_CONVERSATION)
+    return None
+
+
+def _list(out: Output, follow: bool, engine: str | None, last: int) -> None:
+    with connected() as client:
+        page = client.call(ops.REQUESTS, RequestQuery(engine=engine))
+        newest = page.requests[:last]
+        if not follow:
+            shown = page.model_copy(update={"requests": newest})
+            out.result(shown, request_table(newest[::-1]) if newest else _NONE)
+            return
+        wanted = client.call(ops.ENGINE, id=engine).id if engine is not None else None
+        for one in newest[::-1]:
+            _print(out, one)
+        for event in client.events(page.seq):
+            if isinstance(event, EngineRequestEvent) and wanted in (None, event.request.engine):
+                _print(out, event.request)
+
+
+def _print(out: Output, request: Request) -> None:
+    if out.as_json:
+        out.record(request)
+    else:
+        echo(request_line(request))
+
+
+def _whole_id(client: ControlClient, beginning: str) -> str:
+    """Return the id that begins so. Raises HostError(not_found), HostError(conflict) for several."""
+    known = [one.id for one in client.call(ops.REQUESTS, RequestQuery()).requests]
+    if beginning in known:
+        return beginning
+    found = [one for one in known if beginning and one.startswith(beginning)]
+    if len(found) > 1:
+        raise HostError(
+            Reason.CONFLICT,
+            f"{len(found)} requests begin with {beginning}.",
+            fix=Fix(text="Give more of the id.", command="sndr requests list"),
+        )
+    # The host says what there is instead.
+    return found[0] if found else beginning

@@ -1,0 +1,181 @@
+"""Requests and conversations as lines of text; what was not measured is said, and never 0."""
+
+import time
+from collections.abc import Sequence
+
+from engine_host.cli.output import table
+from engine_host.core.sizes import duration
+from engine_host.protocol.engines import Request, RequestState
+from engine_host.protocol.requests import Conversation, Divergence, PrefixReason, PrefixTurn, PromptPart
+
+_NOT = "not measured"
+_HEADINGS = (
+    "id", "time", "state", "client", "model", "first", "tok/s", "in", "cached", "out", "accepted", "key",
+)  # fmt: skip
+_SHORT = 12
+REASONS = {
+    PrefixReason.FIRST_TURN: "first turn",
+    PrefixReason.REUSED: "reused",
+    PrefixReason.TOOLS_CHANGED: "tools changed",
+    PrefixReason.SYSTEM_CHANGED: "system text changed",
+    PrefixReason.MESSAGE_CHANGED: "a message was edited",
+    PrefixReason.MESSAGE_INSERTED: "a message was put in between",
+    PrefixReason.MESSAGES_REMOVED: "messages were removed",
+    PrefixReason.OTHER_ENGINE: "another engine answered",
+    PrefixReason.CACHE_COLD: "same prompt, cold cache: another slot, or evicted",
+    PrefixReason.NOT_MEASURED: "the engine did not tell",
+}
+
+
+def short_id(request: str) -> str:
+    """Return the beginning of an id, which commands take too."""
+    return request[:_SHORT]
+
+
+def request_table(requests: Sequence[Request]) -> list[str]:
+    """Return the list of requests."""
+    return table(_HEADINGS, [_cells(one) for one in requests])
+
+
+def request_line(request: Request) -> str:
+    """Return a request as one line, for who follows them."""
+    figures = (
+        ("first", _seconds(request.ttft)),
+        ("tok/s", _rate(request.decode_rate)),
+        ("in", _count(request.prompt_tokens)),
+        ("cached", _count(request.cached_tokens)),
+        ("out", _count(request.generated_tokens)),
+    )
+    told = "  ".join(f"{name} {value}" for name, value in figures if value != "-")
+    failure = request.problem.message if request.problem is not None else ""
+    who = request.client_name or "-"
+    parts = (
+        _clock(request.created_at),
+        short_id(request.id),
+        _state(request),
+        who,
+        request.model,
+        told,
+        failure,
+    )
+    return "  ".join(filter(None, parts))
+
+
+def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
+    """Return all that is known of a request."""
+    rows = [
+        ("request", request.id),
+        ("client", request.client_name or "it does not say"),
+        ("user agent", request.client or "none"),
+        ("key", request.key or "none"),
+        ("route", request.route),
+        ("model", f"{request.model} ({request.engine})"),
+        ("state", _state(request)),
+        ("began", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(request.created_at))),
+        ("waited", _seconds(request.waited, _NOT)),
+        ("first token", _seconds(request.ttft, _NOT)),
+        ("prefill", _seconds(request.prefill_seconds, _NOT)),
+        ("decode", _rate(request.decode_rate, _NOT, " tokens/s")),
+        ("tokens in", _count(request.prompt_tokens, _NOT)),
+        ("of them cached", _count(request.cached_tokens, _NOT)),
+        ("tokens out", _count(request.generated_tokens, _NOT)),
+        ("drafts accepted", _accepted(request, _NOT)),
+        ("ended with", request.finish or "-"),
+    ]
+    if request.problem is not None:
+        rows.append(("problem", request.problem.sentence()))
+    if turn is not None:
+        rows += [
+            ("conversation", request.conversation or "-"),
+            ("prefix", turn_text(turn)),
+            ("read again", _count(turn.read_again, _NOT)),
+            ("lost by that", _seconds(turn.lost_seconds, _NOT)),
+        ]
+    return [f"{name:<16} {value}" for name, value in rows]
+
+
+def conversation_lines(one: Conversation, last: int) -> list[str]:
+    """Return a conversation with its last turns."""
+    name = f"{one.label}… ({one.source})" if one.label else f"{one.id} ({one.source})"
+    share = (
+        f"{one.cached_tokens:,} of {one.prompt_tokens:,} tokens reused" if one.measured else f"reuse {_NOT}"
+    )
+    lost = f", {_seconds(one.lost_seconds)} lost" if one.lost_seconds is not None else ""
+    turns = "1 turn" if one.count == 1 else f"{one.count} turns"
+    rows = [
+        (
+            str(one.count - len(one.turns) + number),
+            short_id(turn.request),
+            _clock(turn.at),
+            _count(turn.prompt_tokens),
+            _count(turn.cached_tokens),
+            _count(turn.read_again),
+            _seconds(turn.lost_seconds),
+            turn_text(turn),
+        )
+        for number, turn in enumerate(one.turns, 1)
+    ][-last:]
+    head = ("turn", "request", "time", "in", "cached", "again", "lost", "prefix")
+    return [f"{name}, {one.client or 'a client without a name'}: {turns}, {share}{lost}", *table(head, rows)]
+
+
+def turn_text(turn: PrefixTurn) -> str:
+    """Return what became of a turn's prefix, and where it parts from the turn before."""
+    if turn.side:
+        return "beside the conversation"
+    where = f" at {place_text(turn.diverged)}" if turn.diverged is not None else ""
+    return f"{REASONS[turn.reason]}{where}"
+
+
+def place_text(found: Divergence) -> str:
+    """Return the place at which two prompts part."""
+    if found.part is PromptPart.TOOLS:
+        return "the tools"
+    if found.part is PromptPart.SYSTEM:
+        return f"part {found.number} of the system's text" if found.of > 1 else "the system's text"
+    return f"message {found.number} ({found.role})"
+
+
+def _cells(request: Request) -> tuple[str, ...]:
+    return (
+        short_id(request.id),
+        _clock(request.created_at),
+        _state(request),
+        request.client_name or "-",
+        request.model,
+        _seconds(request.ttft),
+        _rate(request.decode_rate),
+        _count(request.prompt_tokens),
+        _count(request.cached_tokens),
+        _count(request.generated_tokens),
+        _accepted(request),
+        request.key or "-",
+    )
+
+
+def _state(request: Request) -> str:
+    if request.state is RequestState.WAITING:
+        return f"queued, {request.place}." if request.place is not None else "queued"
+    return request.state.value
+
+
+def _accepted(request: Request, unknown: str = "-") -> str:
+    if request.draft_tokens is None or request.draft_accepted is None:
+        return unknown
+    return f"{request.draft_accepted} of {request.draft_tokens}"
+
+
+def _clock(at: float) -> str:
+    return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def _seconds(value: float | None, unknown: str = "-") -> str:
+    return unknown if value is None else duration(value)
+
+
+def _rate(value: float | None, unknown: str = "-", unit: str = "") -> str:
+    return unknown if value is None else f"{value:.1f}{unit}"
+
+
+def _count(value: int | None, unknown: str = "-") -> str:
+    return unknown if value is None else f"{value:,}"

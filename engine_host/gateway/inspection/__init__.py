@@ -1,0 +1,1 @@
+"""The sight of the requests: who asks, how much of a prompt was reused, and texts while captured."""

@@ -1,0 +1,124 @@
+"""Compare a turn of a conversation with the one before it: where the prompts part, and what that cost."""
+
+from dataclasses import dataclass
+
+from engine_host.gateway.inspection.marks import Mark, first_words
+from engine_host.protocol.requests import Divergence, PrefixReason, PrefixTurn, PromptPart
+
+_MOST_AHEAD = 64
+"""Parts among which a part that moved is looked for."""
+_FEW_TOKENS = 64
+_FEW_SHARE = 0.05
+"""Tokens that are read again in any case: the end of a template, the rest of a block, a dropped thought."""
+
+
+@dataclass(frozen=True)
+class Turn:
+    """One request as it is compared; times in seconds, `prefill` from its slot to the first content."""
+
+    request: str
+    at: float
+    engine: str
+    model: str
+    marks: tuple[Mark, ...]
+    prompt_tokens: int | None
+    cached_tokens: int | None
+    prefill: float | None
+
+
+def shared_parts(before: tuple[Mark, ...], now: tuple[Mark, ...]) -> int:
+    """Return how many parts from the beginning are the same."""
+    count = 0
+    for old, new in zip(before, now, strict=False):
+        if (old.digest, old.kind) != (new.digest, new.kind):
+            break
+        count += 1
+    return count
+
+
+def same_conversation(before: tuple[Mark, ...], now: tuple[Mark, ...]) -> bool:
+    """Return False for a request beside a conversation: it begins with other words in every part."""
+    return shared_parts(before, now) > 0 or first_words(before) == first_words(now) is not None
+
+
+def diverged(before: tuple[Mark, ...], now: tuple[Mark, ...]) -> tuple[PrefixReason, Divergence] | None:
+    """Return where a prompt leaves the one before it, and how; None where it only goes on."""
+    shared = shared_parts(before, now)
+    if shared == len(before):
+        return None
+    old = before[shared]
+    new = now[shared] if shared < len(now) else None
+    place = new if new is not None and new.kind is old.kind else old
+    of = sum(mark.kind is old.kind for mark in before)
+    kept = sum(mark.size for mark in before[:shared])
+    whole = sum(mark.size for mark in before)
+    found = Divergence(
+        part=old.kind, role=place.role, number=place.number, of=of, bytes_kept=kept, bytes_before=whole
+    )
+    return _how(before, now, shared), found
+
+
+def _how(before: tuple[Mark, ...], now: tuple[Mark, ...], shared: int) -> PrefixReason:
+    old = before[shared]
+    new = now[shared] if shared < len(now) else None
+    kinds = {old.kind} if new is None else {old.kind, new.kind}
+    if PromptPart.TOOLS in kinds:
+        return PrefixReason.TOOLS_CHANGED
+    if PromptPart.SYSTEM in kinds:
+        return PrefixReason.SYSTEM_CHANGED
+    if new is None or _among(new, before[shared + 1 :]):
+        return PrefixReason.MESSAGES_REMOVED
+    if _among(old, now[shared + 1 :]):
+        return PrefixReason.MESSAGE_INSERTED
+    return PrefixReason.MESSAGE_CHANGED
+
+
+def _among(mark: Mark, others: tuple[Mark, ...]) -> bool:
+    return any(mark.digest == other.digest for other in others[:_MOST_AHEAD])
+
+
+def compared(before: Turn | None, now: Turn, *, side: bool = False) -> PrefixTurn:
+    """Return what became of a turn's prompt beside the turn before; None stays for what was not measured."""
+    again = _read_again(before, now)
+    found = diverged(before.marks, now.marks) if before is not None else None
+    return PrefixTurn(
+        request=now.request,
+        at=now.at,
+        engine=now.engine,
+        model=now.model,
+        parts=len(now.marks),
+        prompt_tokens=now.prompt_tokens,
+        cached_tokens=now.cached_tokens,
+        read_again=again,
+        prefill_seconds=now.prefill,
+        lost_seconds=_lost(now, again),
+        reason=found[0] if found is not None else _reason(before, now, again),
+        diverged=found[1] if found is not None else None,
+        side=side,
+    )
+
+
+def _read_again(before: Turn | None, now: Turn) -> int | None:
+    if before is None or before.prompt_tokens is None:
+        return None
+    if now.prompt_tokens is None or now.cached_tokens is None:
+        return None
+    return max(0, min(before.prompt_tokens, now.prompt_tokens) - now.cached_tokens)
+
+
+def _lost(now: Turn, again: int | None) -> float | None:
+    """Return the share of the prompt's time that went into tokens of the turn before, in seconds."""
+    if again is None or now.prefill is None or now.prompt_tokens is None or now.cached_tokens is None:
+        return None
+    read = now.prompt_tokens - now.cached_tokens
+    return now.prefill * min(1.0, again / read) if read > 0 else 0.0
+
+
+def _reason(before: Turn | None, now: Turn, again: int | None) -> PrefixReason:
+    if before is None:
+        return PrefixReason.FIRST_TURN
+    if again is not None and before.prompt_tokens is not None:
+        if again <= max(_FEW_TOKENS, before.prompt_tokens * _FEW_SHARE):
+            return PrefixReason.REUSED
+        return PrefixReason.OTHER_ENGINE if before.engine != now.engine else PrefixReason.CACHE_COLD
+    return PrefixReason.OTHER_ENGINE if before.engine != now.engine else PrefixReason.NOT_MEASURED

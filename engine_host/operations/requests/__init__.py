@@ -1,0 +1,1 @@
+"""The requests to the endpoint, as they are listed, looked at and ended."""

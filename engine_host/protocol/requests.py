@@ -1,0 +1,111 @@
+"""Requests to the endpoint as they are looked at: one of them, and how conversations reuse prompts."""
+
+from enum import StrEnum
+
+from pydantic import Field
+
+from engine_host.protocol.base import Page, Query, Seconds, Wire
+from engine_host.protocol.engines import Request
+
+
+class RequestQuery(Query):
+    """The requests of one engine, by its id or public name; of all without one."""
+
+    engine: str | None = None
+
+
+class PromptPart(StrEnum):
+    """A kind of part of a prompt."""
+
+    TOOLS = "tools"
+    SYSTEM = "system"
+    MESSAGE = "message"
+
+
+class PrefixReason(StrEnum):
+    """Why so much of a prompt was reused, or so little."""
+
+    FIRST_TURN = "first_turn"
+    REUSED = "reused"
+    TOOLS_CHANGED = "tools_changed"
+    SYSTEM_CHANGED = "system_changed"
+    MESSAGE_CHANGED = "message_changed"
+    MESSAGE_INSERTED = "message_inserted"
+    MESSAGES_REMOVED = "messages_removed"
+    OTHER_ENGINE = "other_engine"
+    CACHE_COLD = "cache_cold"
+    NOT_MEASURED = "not_measured"
+
+
+class Divergence(Wire):
+    """The first part of a prompt that is not as it was in the turn before.
+
+    `number` counts the client's own: of its messages, or of the parts of the system's text; `of` is how many
+    the turn before had. `bytes_kept` of `bytes_before` came before it.
+    """
+
+    part: PromptPart
+    role: str
+    number: int
+    of: int
+    bytes_kept: int
+    bytes_before: int
+
+
+class PrefixTurn(Wire):
+    """One request of a conversation. Tokens as the engine counts them; None is "not measured".
+
+    `read_again` are tokens that the turn before had in its prompt too and that were not reused;
+    `prefill_seconds` is how long the prompt took, and `lost_seconds` their share of it.
+    """
+
+    request: str
+    at: Seconds
+    engine: str
+    model: str
+    parts: int
+    prompt_tokens: int | None = None
+    cached_tokens: int | None = None
+    read_again: int | None = None
+    prefill_seconds: float | None = None
+    lost_seconds: float | None = None
+    reason: PrefixReason
+    diverged: Divergence | None = None
+    side: bool = Field(False, description="a request beside the conversation: another system text and start")
+
+
+class Conversation(Wire):
+    """A conversation and its newest turns, oldest first.
+
+    `source` is the header or field that names it, or `first message`; `label` the beginning of a random name.
+    The sums are of the turns that were measured.
+    """
+
+    id: str
+    label: str = ""
+    source: str
+    client: str = ""
+    key: str | None = None
+    started_at: Seconds
+    last_at: Seconds
+    count: int
+    prompt_tokens: int = 0
+    cached_tokens: int = 0
+    measured: int = Field(0, description="turns of which prompt and cached tokens are known")
+    read_again: int | None = None
+    lost_seconds: float | None = None
+    turns: tuple[PrefixTurn, ...]
+
+
+class ConversationPage(Page):
+    """Conversations, the one of the newest turn first."""
+
+    seq: int
+    conversations: tuple[Conversation, ...]
+
+
+class RequestDetail(Wire):
+    """One request, with its turn in a conversation where it has one."""
+
+    request: Request
+    turn: PrefixTurn | None = None

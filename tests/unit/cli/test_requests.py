@@ -1,0 +1,107 @@
+"""`sndr requests` with a host of canned answers."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from tests.unit.cli.fake_host import FakeHost
+
+Sndr = Callable[..., tuple[int, str, str]]
+DONE: dict[str, Any] = {
+    "id": "req_aaaaaaaaaaaaaaaaaaaaaaaa",
+    "engine": "engine-1",
+    "model": "demo",
+    "route": "/v1/messages",
+    "client": "claude-cli/2.1",
+    "client_name": "Claude Code 2.1",
+    "conversation": "c0ffee",
+    "state": "done",
+    "created_at": 1000.0,
+    "ttft": 0.25,
+    "prompt_tokens": 1200,
+    "cached_tokens": 0,
+}
+WAITING: dict[str, Any] = {
+    **DONE,
+    "id": "req_abbbbbbbbbbbbbbbbbbbbbbb",
+    "client_name": "\x1b[2Jevil",
+    "state": "waiting",
+    "place": 3,
+    "ttft": None,
+    "prompt_tokens": None,
+    "cached_tokens": None,
+}
+TURN: dict[str, Any] = {
+    "request": DONE["id"],
+    "at": 1000.0,
+    "engine": "engine-1",
+    "model": "demo",
+    "parts": 3,
+    "prompt_tokens": 1200,
+    "cached_tokens": 0,
+    "read_again": 1000,
+    "lost_seconds": 1.5,
+    "reason": "message_changed",
+    "diverged": {
+        "part": "message", "role": "user", "number": 2, "of": 3, "bytes_kept": 5, "bytes_before": 50,
+    },
+}  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def listed(host: FakeHost) -> None:
+    host.answers["GET /v1/requests"] = (200, {"seq": 1, "requests": [WAITING, DONE]})
+
+
+@pytest.mark.parametrize("words", [["requests"], ["requests", "list"]])
+def test_requests_are_listed_with_the_newest_last(host: FakeHost, sndr: Sndr, words: list[str]) -> None:
+    code, out, _ = sndr(*words)
+    heading, first, second = out.splitlines()
+    assert code == 0
+    assert heading.startswith("id ")
+    assert "Claude Code 2.1" in first
+    assert "1,200  0  " in first
+    assert "queued, 3." in second
+    assert "\x1b" not in out
+    assert " - " in second, "what was not measured is no 0"
+
+
+def test_one_is_shown_and_cancelled_by_the_beginning_of_its_id(host: FakeHost, sndr: Sndr) -> None:
+    host.answers[f"GET /v1/requests/{DONE['id']}"] = (200, {"request": DONE, "turn": TURN})
+    host.answers[f"DELETE /v1/requests/{WAITING['id']}"] = (200, {**WAITING, "state": "cancelled"})
+    code, out, _ = sndr("requests", "show", "req_aa")
+    assert code == 0
+    assert "a message was edited at message 2 (user)" in out
+    assert "decode           not measured" in out
+    assert "of them cached   0" in out
+    code, out, _ = sndr("requests", "cancel", "req_ab")
+    assert (code, out) == (0, f"{WAITING['id']}: cancelled.\n")
+    code, out, err = sndr("requests", "show", "req_")
+    assert (code, out) == (6, "")
+    assert "2 requests begin with req_" in err
+
+
+def test_the_prefix_lens_says_where_prompts_part(host: FakeHost, sndr: Sndr) -> None:
+    conversation = {
+        "id": "c0ffee1234", "label": "0f3a9c1e", "source": "x-session-id", "client": "Claude Code 2.1",
+        "started_at": 1.0, "last_at": 2.0, "count": 7, "measured": 1, "prompt_tokens": 1200,
+        "lost_seconds": 1.5, "turns": [TURN],
+    }  # fmt: skip
+    host.answers["GET /v1/conversations"] = (200, {"seq": 1, "conversations": [conversation]})
+    for words in (["requests", "prefix"], ["requests", "prefix", "0f3a9c1e-1111"]):
+        code, out, _ = sndr(*words)
+        assert code == 0
+        assert "7 turns, 0 of 1,200 tokens reused, 1.5 s lost" in out
+        assert "a message was edited at message 2 (user)" in out
+    code, out, _ = sndr("requests", "prefix", "--json")
+    assert json.loads(out)["conversations"][0]["turns"][0]["reason"] == "message_changed"
+    assert sndr("requests", "prefix", "nothing")[0] == 4
+
+
+def test_empty_lists_teach(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/requests"] = (200, {"seq": 1, "requests": []})
+    host.answers["GET /v1/conversations"] = (200, {"seq": 1, "conversations": []})
+    assert "appears here" in sndr("requests")[1]
+    assert "turn of one" in sndr("requests", "prefix")[1]

@@ -1,0 +1,40 @@
+"""The names of clients, from the headers that they send."""
+
+import pytest
+
+from engine_host.gateway.inspection.client_name import client_name
+
+
+@pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({"user-agent": "claude-cli/2.1.329 (external, cli)", "x-app": "cli"}, "Claude Code 2.1.329"),
+        (
+            {"user-agent": "codex_cli_rs/0.169.0 (Linux; x86_64)", "originator": "codex_cli_rs"},
+            "Codex 0.169.0",
+        ),
+        ({"user-agent": "codex_exec/0.169.0", "originator": "codex_exec"}, "Codex 0.169.0"),
+        ({"user-agent": "opencode/1.18.33 ai-sdk/provider-utils/4.0.1"}, "opencode 1.18.33"),
+        ({"user-agent": "OpenAI/Python 3.52.0", "x-stainless-lang": "python"}, "OpenAI SDK 3.52.0 (python)"),
+        ({"user-agent": "AsyncAnthropic/Python 2.11.0"}, "Anthropic SDK 2.11.0 (Python)"),
+        ({"user-agent": "OpenAI/JS 6.49.0", "x-title": "Roo Code"}, "Roo Code"),
+        ({"user-agent": "curl/8.5.0"}, "curl 8.5.0"),
+        ({"user-agent": "Mozilla/5.0 (X11)"}, "a browser"),
+        ({"user-agent": "ai/6.0.1 ai-sdk/openai-compatible/1.0.2"}, "AI SDK 1.0.2"),
+        ({"user-agent": "editor/1"}, "editor 1"),
+        ({}, ""),
+    ],
+)
+def test_a_client_is_named(headers: dict[str, str], name: str) -> None:
+    assert client_name(headers) == name
+
+
+@pytest.mark.parametrize(
+    "text", ["\x1b[2Jx", "\u202ekcab", "a" * 10_000, "<b>bold</b>", "/" * 500, "OpenAI/\x1b[1m"]
+)
+@pytest.mark.parametrize("header", ["user-agent", "x-title", "originator", "x-stainless-lang"])
+def test_a_hostile_name_is_short_and_steers_no_terminal(text: str, header: str) -> None:
+    name = client_name({"user-agent": "OpenAI/Python 1", header: text})
+    assert len(name) <= 60
+    assert "\x1b" not in name
+    assert "\u202e" not in name
