@@ -18,6 +18,9 @@ compile packaging/locks/test.lock pyproject.toml --extra engines --extra test "$
 compile packaging/locks/run.lock pyproject.toml --extra engines \
     --constraint packaging/locks/test.lock "$@"
 
+# Clients in tests, in an environment of their own.
+compile packaging/locks/clients.lock packaging/locks/clients.in "$@"
+
 # What drives a build of llama.cpp: cmake and ninja only where the system has none, so each has a lock of its own.
 build_locks=engine_host/engines/llamacpp/build/locks
 for tool in "scikit-build-core>=0.10,<2" "cmake>=3.21,<5" "ninja>=1.11"; do

@@ -33,5 +33,8 @@ note "vLLM's CPU build (installed once a machine)"
 note "Triton's interpreter for the kernels' tests (installed once a machine)"
 packaging/kernels.sh
 
+note "clients that speak to the endpoint in tests (installed once a machine)"
+packaging/clients.sh
+
 note "hostile input, and tests with hosts, engines and the window on a display"
 exec "${tests[@]}" --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"

@@ -10,11 +10,11 @@ _SAME = (
     "temperature", "top_k", "top_p", "min_p", "presence_penalty", "frequency_penalty", "stop", "ignore_eos",
     "response_format",
 )  # fmt: skip
-_NUMBERS = (
+NUMBERS = (
     "n_predict", "temperature", "top_k", "top_p", "min_p", "presence_penalty", "frequency_penalty", "seed",
     "repeat_penalty",
 )  # fmt: skip
-_WHOLE = ("n_predict", "top_k", "seed")
+WHOLE = ("n_predict", "top_k", "seed")
 _LARGEST = 1 << 53
 _TEXTS = ("input_prefix", "input_suffix", "grammar")
 
@@ -52,7 +52,7 @@ def completion(body: Mapping[str, Any], model: str) -> dict[str, Any]:
     """Return OpenAI's completion; raises EndpointError 400 for what vLLM cannot do."""
     made: dict[str, Any] = {"model": model, "stream": bool(body.get("stream")), "prompt": _prompt(body)}
     made |= {name: body[name] for name in _SAME if body.get(name) is not None}
-    for name in _WHOLE:
+    for name in WHOLE:
         if name in made:
             made[name] = int(made[name])
     length = body.get("n_predict")
@@ -106,7 +106,7 @@ def is_number(value: object) -> bool:
 
 
 def _check_kinds(body: Mapping[str, Any]) -> None:
-    for name in _NUMBERS:
+    for name in NUMBERS:
         value = body.get(name)
         if value is not None and not is_number(value):
             raise invalid(f"{name} must be a number.", param=name, code="invalid_type")

@@ -4,7 +4,7 @@ from typing import Any
 
 from engine_host.gateway.error_answers import invalid
 
-_KINDS: dict[str, tuple[type, ...]] = {
+KINDS: dict[str, tuple[type, ...]] = {
     "options": (dict,),
     "system": (str,),
     "raw": (bool,),
@@ -78,7 +78,7 @@ def _check_images(place: str, images: object) -> None:
 
 
 def _check_kinds(body: dict[str, Any]) -> None:
-    for name, kinds in _KINDS.items():
+    for name, kinds in KINDS.items():
         value = body.get(name)
         if value is None:
             continue

@@ -14,7 +14,7 @@ _DEEPEST = 200
 """Levels of lists and objects; schemas of tools have a dozen."""
 _BEFORE_VALUES = (b",", b"[", b"{")
 _NUMBER = (int, float)
-_TYPES: dict[str, tuple[tuple[type, ...], str]] = {
+TYPES: dict[str, tuple[tuple[type, ...], str]] = {
     "model": ((str,), "a text"),
     "stream": ((bool,), "true or false"),
     "stream_options": ((dict,), "an object"),
@@ -121,7 +121,7 @@ def _check_characters(value: object) -> None:
 
 def _check_types(body: dict[str, Any]) -> None:
     """Refuse wrong types of the fields this endpoint knows; others are the engine's business."""
-    for name, (kinds, expected) in _TYPES.items():
+    for name, (kinds, expected) in TYPES.items():
         value = body.get(name)
         # In Python true is a number; in JSON it is not.
         wrong_bool = isinstance(value, bool) and bool not in kinds

@@ -1,12 +1,14 @@
 """The routes of the endpoint, a row each, and the errors for what is none."""
 
+from typing import Any
+
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway import reranking
 from engine_host.gateway.llamacpp import request as of_llamacpp
 from engine_host.gateway.ollama import fields as of_ollama
 from engine_host.gateway.openai import bodies
-from engine_host.gateway.routes import agents, calls, listed, native, ollama
-from engine_host.gateway.routes.rows import Ask, Look, Post
+from engine_host.gateway.routes import agents, calls, listed, native, ollama, openapi
+from engine_host.gateway.routes.rows import Ask, Look, Looked, Post
 from engine_host.gateway.tokens import fields, translate
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.keys import Permission
@@ -39,7 +41,16 @@ ASKS = {
     "/detokenize": Ask(fields.check_detokenize, translate.detokenize),
     "/apply-template": Ask(fields.check_template, translate.apply_template),
 }
+
+
+def _document(looked: Looked) -> dict[str, Any]:
+    """Describe the endpoint for programs."""
+    models = [target.name for target in looked.targets]
+    return openapi.document({**POSTS, **ASKS}, GETS, _GET_PREFIXES, POSTED_GETS, models)
+
+
 GETS: dict[str, Look] = {
+    "/openapi.json": _document,
     "/health": listed.health,
     "/v1/health": listed.health,
     "/v1/models": listed.models,
