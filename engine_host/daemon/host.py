@@ -65,6 +65,7 @@ from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.requests.log import RequestOperations
+from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.servers import ServerOperations
 from engine_host.operations.settings import SettingOperations
@@ -75,6 +76,7 @@ from engine_host.protocol.engines import Engine, EngineState, Readings
 from engine_host.protocol.events import (
     EngineReadingsEvent,
     EventBase,
+    RoutesChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
 )
@@ -235,6 +237,7 @@ class Host:
             KeyOperations(
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
+            CutOverOperations(routes, self.gateway, self._jobs, lambda: publish(RoutesChangedEvent())),
             RouteOperations(routes, self, self._events, catalogue, self.models.listed),
             EndpointModelOperations(lambda: self.gateway.listed(), self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),

@@ -119,6 +119,10 @@ class Gateway:
         """Return what can be asked now, as the lists of models show it."""
         return self._resolution.listed()
 
+    def target_of(self, model: str) -> Target:
+        """Return who would answer a request for a model now; raises EndpointError where nobody would."""
+        return self._resolution.available(self._resolution.resolve(model))
+
     def set_queue_limit(self, requests: int) -> None:
         """Set the number of requests that may wait for an engine; those that wait already stay."""
         self._admission.queue_limit = requests

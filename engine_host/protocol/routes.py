@@ -113,6 +113,7 @@ class RoutePage(Page):
 class RouteCheck(Wire):
     """One of the requests with which a target is tried before a route leads to it."""
 
+    target: str
     name: str
     passed: bool
     detail: str

@@ -7,12 +7,20 @@ import click
 from engine_host.cli.output import Exit, Output, command, table
 from engine_host.cli.routes.options import targets_of, where_it_leads
 from engine_host.cli.start.host import find_or_start
+from engine_host.cli.text.job_progress import follow
 from engine_host.client.sync import ControlClient
 from engine_host.core.errors import HostError
 from engine_host.core.outside.model_ids import check_id
 from engine_host.protocol.errors import Reason
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, TargetState, TargetStatus
+from engine_host.protocol.routes import (
+    CutOver,
+    RoutePage,
+    RouteStatus,
+    RouteTargets,
+    TargetState,
+    TargetStatus,
+)
 
 _WORDS = {
     TargetState.RUNS: "runs",
@@ -66,6 +74,28 @@ def remove(out: Output, route: str) -> Exit | None:
     with find_or_start() as hold:
         page = hold.client.call(ops.REMOVE_ROUTE, id=route)
     out.result(page, [f"{route} is no route any more.", *_lines(page)])
+    return None
+
+
+@routes.command("cutover")
+@click.argument("route")
+@where_it_leads
+@command
+def cut_over(out: Output, route: str, where: dict[str, Any]) -> Exit | None:
+    """Lead ROUTE to ENGINE after real requests were answered there; else nothing is changed.
+
+    The requests are a list of models, a chat, a stream, a call of a tool, a long prompt, and three at once,
+    as far as the model can.
+    """
+    check_id(route)
+    with find_or_start() as hold:
+        old = hold.client.call(ops.ROUTE, id=route).route.targets
+        wanted = targets_of(where, old)
+        ended = follow(hold.client, hold.client.call(ops.CUT_OVER, wanted, id=route), out)
+    moved = CutOver.model_validate(ended.result)
+    rows = [(one.target, one.name, f"{one.seconds:.1f} s", one.detail) for one in moved.checks]
+    lines = [*table(("target", "request", "took", "evidence"), rows), "", f"{route} leads there now."]
+    out.result(moved, [*lines, f"Back with one command: sndr routes back {route}"])
     return None
 
 

@@ -404,6 +404,11 @@ REMOVE_ROUTE = Operation(
     "routes.remove", "DELETE", "/v1/routes/{id}", Nothing, RoutePage,
     "Forget a route.",
     reasons=(Reason.NOT_FOUND,), command="routes remove")
+CUT_OVER = Operation(
+    "routes.cutover", "POST", "/v1/routes/{id}/cutover", RouteTargets, Job,
+    "Lead a route elsewhere after real requests were answered there; the job's result is a `CutOver`.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.SETTING_INVALID, Reason.CONFLICT),
+    job=JobKind.ROUTE_CUTOVER, command="routes cutover")
 ROUTE_BACK = Operation(
     "routes.back", "POST", "/v1/routes/{id}/back", Nothing, RouteStatus,
     "Lead a route where it led before its last change; a second time takes that back.",

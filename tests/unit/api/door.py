@@ -20,6 +20,7 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.settings import SettingsFile
 from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
+from engine_host.gateway.app import Gateway
 from engine_host.gateway.directory import Target
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
@@ -53,6 +54,7 @@ from engine_host.operations.presets.verdicts import PresetVerdictOperations
 from engine_host.operations.presets.verify import PresetVerifyOperations
 from engine_host.operations.records import RecordOperations
 from engine_host.operations.requests.log import RequestOperations
+from engine_host.operations.routes.cutover import CutOverOperations
 from engine_host.operations.routes.kept import RouteOperations
 from engine_host.operations.settings import SettingOperations
 from engine_host.overlay.patch_catalog import PatchCatalog
@@ -184,7 +186,8 @@ async def door() -> AsyncIterator[Door]:
                 cache_folder=built.folders.cache,
             )
         )
-        consents = PresetConsents(built.store)
+        consents, routes = PresetConsents(built.store), RouteBook(built.store)
+        gateway = Gateway(NoEngines(), events.publish, routes=routes)
         hub = HubOperations(Hub(built.folders.cache / "hub", os.environ))
         catalogue = PresetOperations(presets, built.folders.config / "presets", settings, events, lambda: ())
         fits = FitOperations(
@@ -221,8 +224,9 @@ async def door() -> AsyncIterator[Door]:
                 lambda: quits.append(True),
             ),
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
-            RouteOperations(RouteBook(built.store), NoEngines(), events, catalogue, _listed),
             EndpointModelOperations(NoEngines().targets, events),
+            CutOverOperations(routes, gateway, built.jobs, lambda: None),
+            RouteOperations(routes, NoEngines(), events, catalogue, _listed),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

@@ -14,9 +14,11 @@ from typing import Any
 import pytest
 
 from engine_host.core.keys.ring import Key, KeyRing, digest_of
+from engine_host.core.store import Store
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
+from engine_host.gateway.routing.book import RouteBook
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
@@ -84,6 +86,18 @@ class World:
     activity: list[tuple[str, int]] = field(default_factory=list)
 
     gateway: Gateway = field(init=False)
+    routes: RouteBook = field(init=False)
+    store: Store = field(init=False)
+
+    def book(self, home: Path) -> RouteBook:
+        """Make the gateway's routes, none yet."""
+        self.store = Store(home / "routes.db")
+        self.routes = RouteBook(self.store)
+        return self.routes
+
+    def close_book(self) -> None:
+        """Close their database."""
+        self.store.close()
 
     @property
     def keys(self) -> frozenset[str]:
@@ -211,6 +225,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
         served.gateway = Gateway(
             served,
             served.publish,
+            routes=served.book(home),
             keys=served.ring,
             allowed_hosts=lambda: served.hosts,
             limits=limits,
@@ -226,6 +241,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
         try:
             yield served
         finally:
+            served.close_book()
             await served.gateway.aclose()
             await endpoint.close()
             server.close()

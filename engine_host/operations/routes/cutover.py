@@ -1,0 +1,129 @@
+"""The job that moves a route: the new target is named, tried with real requests, and only then led to."""
+
+import secrets
+import shlex
+from collections.abc import Callable
+from typing import Any
+
+from engine_host.core.errors import HostError
+from engine_host.core.jobs import JobControl, JobRunner
+from engine_host.gateway.app import Gateway
+from engine_host.gateway.directory import Target
+from engine_host.gateway.error_answers import EndpointError
+from engine_host.gateway.routing.book import RouteBook, check_route
+from engine_host.gateway.routing.resolution import led_to
+from engine_host.operations.performs import performs
+from engine_host.operations.routes.trial import Trial, carry_out
+from engine_host.protocol.errors import Fix, Reason
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.routes import CutOver, Route, RouteCheck, RouteTargets
+
+
+class CutOverOperations:
+    """Moves routes, one change of a route at a time."""
+
+    def __init__(
+        self, book: RouteBook, gateway: Gateway, jobs: JobRunner, changed: Callable[[], None]
+    ) -> None:
+        """`changed` is told when a route leads elsewhere."""
+        self._book = book
+        self._gateway = gateway
+        self._jobs = jobs
+        self._changed = changed
+
+    @performs(ops.CUT_OVER)
+    async def start(self, route_id: str, asked: RouteTargets) -> Job:
+        """Move a route as a job whose result is a CutOver.
+
+        Raises HostError: not_found, setting_invalid for an address, conflict where it leads there already.
+        """
+        route = self._book.get(route_id)
+        check_route(route_id, asked)
+        if asked == route.targets:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{route_id} leads there already.",
+                fix=Fix(text="Name where it is to lead.", command=f"sndr routes cutover {route_id} ENGINE"),
+            )
+        words = " ".join(map(shlex.quote, asked.engines))
+        return self._jobs.start(
+            JobKind.ROUTE_CUTOVER,
+            f"Lead {route_id} to {' and '.join(led_to(_with(route, asked)))}",
+            f"route {route_id}",
+            f"sndr routes cutover {shlex.quote(route_id)} {words}".rstrip(),
+            lambda control: self._move(control, route, asked),
+        )
+
+    async def _move(self, control: JobControl, route: Route, asked: RouteTargets) -> dict[str, Any]:
+        """The work of the job. Raises HostError; the route then leads where it led."""
+        control.undone = f"{route.id} leads where it led."
+        checks: list[RouteCheck] = []
+        parts = _parts(asked)
+        for number, part in enumerate(parts):
+            trial_id = f"{route.id}.trial-{secrets.token_hex(4)}"
+            self._book.attempt(trial_id, part)
+            try:
+                control.step(2 * number + 1, 2 * len(parts) + 1, "stage", led_to(_with(route, part))[0])
+                target = self._staged(route, trial_id)
+                trial = Trial(self._gateway.trusted_app, target, trial_id)
+                for place, (name, check) in enumerate(wanted := trial.checks()):
+                    at, of = 2 * number + 2, 2 * len(parts) + 1
+                    control.step(at, of, "verify", f"{target.engine_name}: {name}", place / len(wanted))
+                    checks.append(await carry_out(target.engine_name, name, check))
+                    if not checks[-1].passed:
+                        raise _failed(route, target, trial_id, checks)
+            finally:
+                self._book.end_attempt(trial_id)
+        control.step(2 * len(parts) + 1, 2 * len(parts) + 1, "flip")
+        if self._book.get(route.id) != route:
+            raise HostError(
+                Reason.CONFLICT,
+                f"{route.id} was changed while the new target was tried.",
+                fix=Fix(text="Look at it, and begin again.", command="sndr routes list"),
+            )
+        moved = self._book.put(route.id, asked)
+        self._changed()
+        return CutOver(route=moved, checks=tuple(checks)).model_dump(mode="json")
+
+    def _staged(self, route: Route, trial_id: str) -> Target:
+        try:
+            return self._gateway.target_of(trial_id)
+        except EndpointError as error:
+            message = error.message.replace(trial_id, route.id)
+            raise HostError(
+                error.reason,
+                f"The new target of {route.id} cannot be asked.",
+                cause=message,
+                fix="Make it answer first; the route leads where it led.",
+                evidence={"code": error.code},
+            ) from error
+
+
+def _parts(asked: RouteTargets) -> list[RouteTargets]:
+    """Each target of a route by itself: all that may be asked later is tried now."""
+    parts = [RouteTargets(engines=(name,)) for name in asked.engines]
+    if asked.provider is not None and (asked.fallback or not parts):
+        parts.append(RouteTargets(provider=asked.provider, allow_remote=asked.allow_remote))
+    return parts
+
+
+def _failed(route: Route, target: Target, trial_id: str, checks: list[RouteCheck]) -> HostError:
+    """The error of a target that did not answer the last of these requests."""
+    last = checks[-1]
+    look = Fix(
+        text="See the target's log, mend it, and begin again.",
+        command=f"sndr logs {shlex.quote(target.engine_name)}",
+    )
+    return HostError(
+        Reason.VERIFICATION_FAILED,
+        f"{target.engine_name} did not answer the request “{last.name}”: "
+        f"{last.detail.replace(trial_id, route.id)}",
+        cause=f"{route.id} leads where it led; nothing was changed.",
+        fix=look if target.provider is None else "See what the provider says, mend it, and begin again.",
+        evidence={"failed": last.name, "checks": [one.model_dump(mode="json") for one in checks]},
+    )
+
+
+def _with(route: Route, targets: RouteTargets) -> Route:
+    return route.model_copy(update={"targets": targets})

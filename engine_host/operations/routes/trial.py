@@ -1,0 +1,194 @@
+"""The requests with which a target is tried before a route leads to it."""
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from starlette.types import ASGIApp
+
+from engine_host.core.outside import json_text
+from engine_host.gateway.directory import Target
+from engine_host.gateway.upstream import UpstreamLostError, fetch
+from engine_host.operations.routes.requests import Answer, post
+from engine_host.protocol.routes import RouteCheck
+
+_CHAT, _EMBEDDINGS, _RERANK = "/v1/chat/completions", "/v1/embeddings", "/v1/rerank"
+_WORDS = "The quick brown fox jumps over the lazy dog. "
+_MOST_TOKENS = 8192
+"""Tokens of the long prompt, at most half of the context: a slow machine reads them in a minute."""
+_AT_ONCE = 3
+_ANSWER = 16
+_NONE = {404, 405, 501}
+_NEEDS_TOOL = "What is the weather in Berlin?"
+_TOOL = {
+    "type": "function",
+    "function": {
+        "name": "get_weather",
+        "description": "Tell the weather of a place.",
+        "parameters": {
+            "type": "object",
+            "properties": {"place": {"type": "string"}},
+            "required": ["place"],
+        },
+    },
+}
+
+Check = Callable[[], Awaitable[str]]
+
+
+class CheckFailedError(Exception):
+    """A request was not answered as it has to be; its message says in what way."""
+
+
+class Trial:
+    """Tries one target, which requests reach by the id `name`; each check says what it saw."""
+
+    def __init__(self, app: ASGIApp, target: Target, name: str) -> None:
+        self._app = app
+        self._target = target
+        self._name = name
+
+    def checks(self) -> list[tuple[str, Check]]:
+        """Return the checks for what the target can do, in their order."""
+        target = self._target
+        found: list[tuple[str, Check]] = [("models", self._models)]
+        if target.embeddings:
+            found.append(("embeddings", self._embed))
+        elif target.reranking:
+            found.append(("rerank", self._rerank))
+        elif target.tokens_only:
+            found.append(("completion", self._complete))
+        else:
+            found += [("chat", self._chat), ("stream", self._stream)]
+            found += [("tool call", self._tool_call)] if target.tools else []
+            found.append(("long prompt", self._long))
+        return [*found, ("three at once", self._at_once)]
+
+    async def _models(self) -> str:
+        """It lists the model by its own name."""
+        try:
+            status, body = await fetch(self._target, "GET", "/v1/models")
+        except UpstreamLostError as error:
+            raise CheckFailedError(f"no connection: {error}") from error
+        if self._target.provider is not None and status in _NONE:
+            return "it has no list of models"
+        try:
+            entries = json_text.parse_object(body)["data"]
+            names = [str(entry["id"]) for entry in entries]
+        except (ValueError, KeyError, TypeError) as error:
+            raise CheckFailedError(f"status {status}, and no list of models") from error
+        if self._target.engine_name not in names:
+            listed = ", ".join(names[:5])[:200] or "none"
+            raise CheckFailedError(f"it does not list {self._target.engine_name}; it lists {listed}")
+        return f"{self._target.engine_name} is listed"
+
+    async def _chat(self) -> str:
+        """It answers a chat."""
+        return _said(await self._ask(_CHAT, _hello()))
+
+    async def _stream(self) -> str:
+        """It streams one to its end."""
+        answer = await self._ask(_CHAT, {**_hello(), "stream": True})
+        if not answer.is_whole_stream:
+            raise CheckFailedError("the stream broke off before its end")
+        deltas = [
+            frame
+            for frame in answer.frames
+            if any((choice.get("delta") or {}) for choice in frame.get("choices") or ())
+        ]
+        if not deltas:
+            raise CheckFailedError("the stream carried nothing")
+        return f"{len(deltas)} pieces"
+
+    async def _tool_call(self) -> str:
+        """It calls a tool that it has to call."""
+        body = {**_hello(_NEEDS_TOOL), "tools": [_TOOL], "tool_choice": "required", "max_tokens": 256}
+        answer = await self._ask(_CHAT, body)
+        try:
+            call = answer.value["choices"][0]["message"]["tool_calls"][0]["function"]
+            json_text.parse_object(call["arguments"] or "{}")
+        except (ValueError, KeyError, TypeError, IndexError) as error:
+            raise CheckFailedError("it called no tool, or not in JSON") from error
+        return f"it called {call['name']}"
+
+    async def _long(self) -> str:
+        """It reads a prompt of half its context."""
+        first = await self._ask(_CHAT, _hello(_WORDS * 4))
+        few = _prompt_tokens(first)
+        wanted = min(_MOST_TOKENS, self._target.context // 2)
+        # The template's own tokens are in the count too, so the prompt comes out shorter and never longer.
+        times = max(4, 4 * wanted // few) if few else max(4, wanted // len(_WORDS))
+        answer = await self._ask(_CHAT, _hello(_WORDS * times))
+        tokens = _prompt_tokens(answer)
+        return f"{tokens:,} tokens read" if tokens else f"{times * len(_WORDS):,} characters read"
+
+    async def _complete(self) -> str:
+        """It goes on from token numbers."""
+        body = {"prompt": [1, 2, 3], "max_tokens": _ANSWER}
+        await self._ask("/v1/completions", body)
+        return "a completion of token numbers"
+
+    async def _embed(self) -> str:
+        """It makes a vector."""
+        answer = await self._ask(_EMBEDDINGS, {"input": "Hello"})
+        try:
+            vector = answer.value["data"][0]["embedding"]
+            return f"a vector of {len(vector)}"
+        except (KeyError, TypeError, IndexError) as error:
+            raise CheckFailedError("the answer holds no vector") from error
+
+    async def _rerank(self) -> str:
+        """It scores texts."""
+        answer = await self._ask(_RERANK, {"query": "Hello", "documents": ["Hello", "Goodbye"]})
+        if not answer.value.get("results"):
+            raise CheckFailedError("the answer holds no score")
+        return "two texts scored"
+
+    async def _at_once(self) -> str:
+        """It answers three requests that come at the same time."""
+        again = self.checks()[1][1]
+        ended = await asyncio.gather(*(again() for _ in range(_AT_ONCE)), return_exceptions=True)
+        for one in ended:
+            if isinstance(one, BaseException):
+                raise one
+        return f"{_AT_ONCE} answered"
+
+    async def _ask(self, path: str, body: dict[str, Any]) -> Answer:
+        answer = await post(self._app, path, {"model": self._name, **body})
+        if told := answer.error():
+            raise CheckFailedError(told)
+        return answer
+
+
+async def carry_out(target: str, name: str, check: Check) -> RouteCheck:
+    """Carry out one check of a target; a failure is its result."""
+    began = time.monotonic()
+    try:
+        passed, detail = True, await check()
+    except CheckFailedError as error:
+        passed, detail = False, str(error)
+    seconds = time.monotonic() - began
+    return RouteCheck(target=target, name=name, passed=passed, detail=detail, seconds=seconds)
+
+
+def _hello(text: str = "Say hello.") -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": text}], "max_tokens": _ANSWER}
+
+
+def _said(answer: Answer) -> str:
+    try:
+        message = answer.value["choices"][0]["message"]
+        tokens = answer.value.get("usage") or {}
+    except (KeyError, TypeError, IndexError) as error:
+        raise CheckFailedError("the answer holds no message") from error
+    if not any(message.get(part) for part in ("content", "reasoning_content", "reasoning")):
+        raise CheckFailedError("the answer is empty")
+    count = tokens.get("completion_tokens")
+    return f"{count} tokens written" if isinstance(count, int) else "a text written"
+
+
+def _prompt_tokens(answer: Answer) -> int:
+    usage = answer.value.get("usage")
+    count = usage.get("prompt_tokens") if isinstance(usage, dict) else None
+    return count if isinstance(count, int) and count > 0 else 0

@@ -1,0 +1,138 @@
+"""Requests to a provider: what it gets, what comes back in each form, and what becomes of its failures."""
+
+import asyncio
+import json
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+from engine_host.protocol.routes import Provider, RouteTargets
+from tests.unit.asynchronous import until
+from tests.unit.gateway.asking import CHAT, ask
+
+KEY = "sk-secret-of-a-person"
+HELLO = {"model": "out", "messages": [{"role": "user", "content": "hi"}], "max_tokens": 5}
+REDIRECT = b"HTTP/1.1 307 X\r\nLocation: http://127.0.0.1:1/v1\r\nContent-Length: 0\r\n\r\n"
+
+
+@pytest.fixture(autouse=True)
+def key(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The provider's key in the environment."""
+    monkeypatch.setenv("SNDR_TEST_KEY", KEY)
+
+
+def lead_out(script: Any = None) -> Callable[[Any], None]:
+    """Lead the id `out` to the FAKE engine as a provider."""
+
+    def prepare(served: Any) -> None:
+        provider = Provider(
+            url=f"unix:{served.engine.socket}", model="large", key_variable="SNDR_TEST_KEY", context=4096
+        )
+        served.routes.put("out", RouteTargets(provider=provider, allow_remote=True))
+        served.running = []
+        if script is not None:
+            served.engine.script = script
+
+    return prepare
+
+
+def test_it_gets_its_own_name_and_path_and_the_client_the_one_it_asked_for(world: Any) -> None:
+    seen: list[Any] = []
+
+    def prepare(served: Any) -> None:
+        lead_out()(served)
+        seen.append(served)
+
+    answer = ask(world, "POST", CHAT, prepare, json=HELLO)
+    served = seen[0]
+    assert answer.status_code == 200
+    assert answer.json()["model"] == "out"
+    assert answer.headers["x-sndr-engine"] == served.engine.socket
+    path, body = served.engine.received[0]
+    assert (path, body["model"]) == ("/v1/chat/completions", "large")
+    assert served.events[-1].request.provider == served.engine.socket
+    assert served.events[-1].request.model == "out"
+    assert KEY not in "".join(event.model_dump_json() for event in served.events)
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT])
+@pytest.mark.parametrize("stream", [False, True])
+def test_every_form_of_a_chat(world: Any, path: str, stream: bool) -> None:
+    answer = ask(world, "POST", path, lead_out(), json={**HELLO, "stream": stream})
+    assert answer.status_code == 200
+    assert '"model": "out"' in answer.text or '"model":"out"' in answer.text
+    assert "large" not in answer.text
+    assert "a " in answer.text
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/api/chat", CHAT, "/v1/responses"])
+def test_a_refused_key_is_no_fault_of_the_clients(world: Any, scripts: Any, path: str) -> None:
+    told = json.dumps({"error": {"message": f"Incorrect API key provided: {KEY}", "code": "no"}}).encode()
+    body = {**HELLO, "input": "hi"}
+    answer = ask(world, "POST", path, lead_out(scripts.answers(401, told)), json=body)
+    assert answer.status_code == 502
+    assert "provider_refused_key" in answer.text
+    assert KEY not in answer.text
+
+
+@pytest.mark.parametrize(
+    ("status", "given", "code"),
+    [(429, 429, "rate_limit"), (500, 500, "rate_limit"), (400, 400, "rate_limit"), (600, 502, "rate_limit")],
+)
+def test_its_failures_keep_their_status_without_its_key(
+    world: Any, scripts: Any, status: int, given: int, code: str
+) -> None:
+    told = json.dumps({"error": {"message": f"Slow down, {KEY}", "code": code}}).encode()
+    answer = ask(world, "POST", CHAT, lead_out(scripts.answers(status, told)), json=HELLO)
+    error = answer.json()["error"]
+    assert (answer.status_code, error["code"], error["src"]) == (given, code, "provider")
+    assert error["provider_status"] == status
+    assert KEY not in answer.text
+
+
+def test_it_cannot_send_requests_and_the_key_elsewhere(world: Any) -> None:
+    async def elsewhere(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        writer.write(REDIRECT)
+
+    answer = ask(world, "POST", CHAT, lead_out(elsewhere), json=HELLO)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "provider_redirected")
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize("junk", [b"", b"HTTP/1.1 200 OK\r\n", b"\x00\xff nothing\r\n\r\n"])
+def test_what_is_no_answer_is_an_error(world: Any, junk: bytes, stream: bool) -> None:
+    async def odd(engine: Any, body: dict[str, Any], writer: asyncio.StreamWriter) -> None:
+        writer.write(junk)
+
+    answer = ask(world, "POST", CHAT, lead_out(odd), json={**HELLO, "stream": stream})
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "provider_ended")
+
+
+def test_no_connection_is_an_error(world: Any) -> None:
+    def prepare(served: Any) -> None:
+        provider = Provider(url="http://127.0.0.1:1/v1", model="large", context=4096)
+        served.routes.put("out", RouteTargets(provider=provider, allow_remote=True))
+
+    answer = ask(world, "POST", CHAT, prepare, json=HELLO)
+    assert (answer.status_code, answer.json()["error"]["code"]) == (502, "provider_unreachable")
+
+
+def test_what_no_provider_has_is_said(world: Any) -> None:
+    for path, body in (("/tokenize", {"content": "a"}), ("/v1/messages/count_tokens", HELLO)):
+        answer = ask(world, "POST", path, lead_out(), json={"model": "out", **body})
+        assert answer.status_code == 404
+        assert "route_unsupported" in answer.text
+
+
+def test_a_client_that_leaves_ends_the_providers_work(world: Any) -> None:
+    async def go() -> None:
+        async with world() as served, httpx.AsyncClient(base_url=served.url) as client:
+            lead_out()(served)
+            async with client.stream("POST", CHAT, json={**HELLO, "stream": True}) as answer:
+                async for _ in answer.aiter_bytes():
+                    break
+            await until(lambda: served.engine.hung_up == 1)
+
+    asyncio.run(go())
