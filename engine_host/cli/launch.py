@@ -3,6 +3,13 @@
 import click
 
 from engine_host.cli.fit import VERDICTS
+from engine_host.cli.on_demand.adding import (
+    add,
+    keep_options,
+    on_demand_option,
+    refuse_with,
+    refuse_without,
+)
 from engine_host.cli.output import Exit, Output, command, size
 from engine_host.cli.render import TARGETS, RenderOptions, render_options, write_down
 from engine_host.cli.start.consent import accept_option
@@ -27,6 +34,8 @@ from engine_host.protocol.plans import LaunchRequest
 @accept_option
 @click.option("--render", "target", type=TARGETS, help="Start nothing: render the start for this target.")
 @render_options
+@on_demand_option
+@keep_options
 @command
 def launch(
     out: Output,
@@ -39,6 +48,9 @@ def launch(
     accept: str | None,
     target: str | None,
     rendering: RenderOptions,
+    on_demand: bool,
+    keep_alive: float | None,
+    pin: bool,
 ) -> Exit | None:
     """Start PRESET (an id of `sndr presets list`) and serve it until Ctrl+C.
 
@@ -50,6 +62,11 @@ def launch(
     systemd or for Kubernetes, for this machine or for --hardware.
     """
     request = options.request(model, keep=keep).model_copy(update={"preset": preset})
+    if on_demand:
+        refuse_with({"--dry-run": dry_run, "--detach": detach, "--render": target is not None})
+        add(out, lambda _client: request, keep_alive, pin, accept)
+        return None
+    refuse_without(keep_alive, pin)
     if target is not None:
         of_starts = {"--dry-run": dry_run, "--detach": detach}
         if conflicting := [name for name, value in of_starts.items() if value]:

@@ -17,6 +17,7 @@ from engine_host.cli.engine import engine, jobs
 from engine_host.cli.fit import fit
 from engine_host.cli.keys import keys
 from engine_host.cli.launch import launch
+from engine_host.cli.on_demand.commands import on_demand
 from engine_host.cli.output import MEANINGS, Exit, Output, command
 from engine_host.cli.patches import patches
 from engine_host.cli.presets.commands import presets
@@ -68,6 +69,7 @@ for _command in (
     run,
     launch,
     stop,
+    on_demand,
     chat,
     models,
     fit,

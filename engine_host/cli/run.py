@@ -2,6 +2,13 @@
 
 import click
 
+from engine_host.cli.on_demand.adding import (
+    add,
+    keep_options,
+    on_demand_option,
+    refuse_with,
+    refuse_without,
+)
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.start.follow import StartOptions, start, stop_engine
 from engine_host.cli.start.options import LaunchOptions, launch_options
@@ -23,6 +30,8 @@ from engine_host.protocol.plans import EngineKind, LaunchRequest
 @click.option("--keep", is_flag=True, help="Keep the engine running when the host ends.")
 @click.option("--dry-run", is_flag=True, help="Print the launch plan and start nothing.")
 @click.option("--detach", is_flag=True, help="Return when the model is ready; host and model keep running.")
+@on_demand_option
+@keep_options
 @command
 def run(
     out: Output,
@@ -32,6 +41,9 @@ def run(
     keep: bool,
     dry_run: bool,
     detach: bool,
+    on_demand: bool,
+    keep_alive: float | None,
+    pin: bool,
 ) -> Exit | None:
     """Start MODEL (an id of `sndr models`, or a path) and serve it until Ctrl+C.
 
@@ -48,6 +60,11 @@ def run(
             return request
         return request.model_copy(update={"model": _demo_model(client, request.engine)})
 
+    if on_demand:
+        refuse_with({"--dry-run": dry_run, "--detach": detach})
+        add(out, plan_request, keep_alive, pin)
+        return None
+    refuse_without(keep_alive, pin)
     return start(out, StartOptions(dry_run=dry_run, detach=detach, ask_demo=demo), plan_request)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from engine_host.cli.on_demand.commands import lines
 from engine_host.cli.output import Exit, Output, clock, command, echo, size, table
 from engine_host.cli.start.host import find_or_start
 from engine_host.cli.text.events import summary
@@ -48,9 +49,14 @@ def status(out: Output, everything: bool) -> Exit | None:
     with connected() as client:
         host = client.call(ops.HOST)
         engines = client.call(ops.ENGINES).engines
+        on_demand = client.call(ops.ON_DEMAND).models
     if out.as_json:
         out.record(
-            {"host": host.model_dump(mode="json"), "engines": [e.model_dump(mode="json") for e in engines]}
+            {
+                "host": host.model_dump(mode="json"),
+                "engines": [e.model_dump(mode="json") for e in engines],
+                "on_demand": [one.model_dump(mode="json") for one in on_demand],
+            }
         )
         return None
     gpus = ", ".join(f"{gpu.name} ({size(gpu.memory_used)} of {size(gpu.memory_total)})" for gpu in host.gpus)
@@ -70,6 +76,9 @@ def status(out: Output, everything: bool) -> Exit | None:
     echo()
     shown = engines if everything else _of_now(engines)
     echo("\n".join(_engines(shown)) if shown else "No engine runs. `sndr run --demo` starts one.")
+    if on_demand:
+        echo()
+        echo("\n".join(lines(on_demand)))
     if ended := len(engines) - len(shown):
         echo(f"{ended} earlier {'start' if ended == 1 else 'starts'}: sndr status --all")
     return None

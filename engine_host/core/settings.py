@@ -31,6 +31,7 @@ class EndpointSettings(_Group):
     port: int = Field(8020, ge=1, le=65535)
     allowed_hosts: tuple[str, ...] = ()
     queue_limit: int = Field(64, ge=0, le=10_000)
+    load_wait: int = Field(600, ge=0, le=86_400)
     path: str = Field("", max_length=200, pattern=r"^(/[A-Za-z0-9._~-]+)*$")
     tls_certificate: str | None = Field(None, min_length=1)
     tls_key: str | None = Field(None, min_length=1)

@@ -1,16 +1,20 @@
 """The target that an engine is for the endpoint: made of its plan and of what the model's files say."""
 
-from engine_host.gateway.directory import Target
+from dataclasses import replace
+
+from engine_host.gateway.directory import UNLOADED, Target
 from engine_host.library.checkpoint import CheckpointInfo
 from engine_host.library.gguf import GgufInfo
 from engine_host.library.index import IndexedModel
-from engine_host.protocol.engines import Engine
-from engine_host.protocol.plans import EngineKind
+from engine_host.protocol.engines import Engine, EngineState
+from engine_host.protocol.plans import EngineKind, LaunchPlan
 
 _PROJECTORS = {"--mmproj", "-mm", "--mmproj-url", "-mmu"}
 
 
-def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target:
+def target_of(
+    engine: Engine, model: IndexedModel | None, socket: str, expires_at: float | None = None
+) -> Target:
     """An engine as the endpoint sees it; `model` is None where its files could not be read."""
     of_vllm = engine.engine == EngineKind.VLLM
     tokens = model.info.fim_tokens if model and isinstance(model.info, CheckpointInfo) else None
@@ -23,6 +27,7 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         context=engine.context,
         created_at=engine.created_at,
         socket=socket,
+        expires_at=expires_at,
         parameters=model.file.parameters if model else None,
         size=model.file.size if model else None,
         context_trained=model.file.context if model else None,
@@ -42,6 +47,21 @@ def target_of(engine: Engine, model: IndexedModel | None, socket: str) -> Target
         stands_for=tuple(filter(None, (engine.plan.preset, engine.plan.model))),
         tools=templated and ("--tool-call-parser" if of_vllm else "--jinja") in engine.plan.argv,
     )
+
+
+def target_of_plan(plan: LaunchPlan, model: IndexedModel | None) -> Target:
+    """Return the target that a plan would start, as it is listed before: it can be reached nowhere."""
+    engine = Engine(
+        id=f"on-demand {plan.name}",
+        name=plan.name,
+        engine=plan.engine,
+        server=plan.server,
+        server_version=plan.server_version,
+        state=EngineState.UNLOADED,
+        plan=plan,
+        created_at=plan.created_at,
+    )
+    return replace(target_of(engine, model, socket=""), state=UNLOADED)
 
 
 def _is_on(engine: Engine, name: str) -> bool:

@@ -16,7 +16,7 @@ from engine_host.core.package_data import presets, resources
 from engine_host.core.paths import Folders
 from engine_host.core.settings import SettingsFile
 from engine_host.core.store import Store
-from engine_host.daemon.endpoint_target import target_of
+from engine_host.daemon.endpoint_target import target_of, target_of_plan
 from engine_host.daemon.public_endpoint import PublicEndpoint
 from engine_host.daemon.sources.machine import MachineSource
 from engine_host.daemon.sources.models import ModelFolders, demo_model
@@ -48,6 +48,10 @@ from engine_host.operations.keys import KeyOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.models import ModelOperations
+from engine_host.operations.on_demand.entries import Entries
+from engine_host.operations.on_demand.loads import OnDemandModels
+from engine_host.operations.on_demand.operations import OnDemandOperations
+from engine_host.operations.on_demand.room import LoadRoom
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations, read_switches
 from engine_host.operations.patches.of_engines import (
@@ -153,6 +157,16 @@ class Host:
             room=lambda plan: room(plan),
         )
         routes = RouteBook(self._store)
+        self.on_demand = OnDemandModels(
+            self.engines,
+            self._jobs,
+            publish,
+            plan=lambda request: load_room.plan(request),
+            start=lambda plan: self._start_on_demand(plan),
+            at_work=lambda engine: (
+                self.gateway.request_log.active(engine) + self.gateway.request_log.waiting(engine)
+            ),
+        )
         self.gateway = Gateway(
             self,
             publish,
@@ -160,8 +174,10 @@ class Host:
             keys=self._keys,
             allowed_hosts=lambda: frozenset(self._settings.current.endpoint.allowed_hosts),
             limits=Limits(queue=endpoint.queue_limit),
-            on_activity=self.engines.activity,
+            on_activity=self._active,
             base_path=lambda: self._settings.current.endpoint.path,
+            loader=self.on_demand,
+            load_wait=lambda: self._settings.current.endpoint.load_wait,
         )
         self._machine = MachineMonitor()
         self._gpus = Gpus()
@@ -205,6 +221,9 @@ class Host:
             held=self.engines.memory,
         )
         room, plans = RoomCheck(planner), PlanOperations(planner)
+        load_room = LoadRoom(
+            plans, room, self.engines.alive, self.on_demand.evictable, self.on_demand.is_idle
+        )
         hub = HubOperations(Hub(self._folders.cache / "hub", os.environ))
         self.fit = FitOperations(
             self.model_index.find,
@@ -224,6 +243,16 @@ class Host:
             self._folders, self._jobs, self._events, self._log_buffer, self.installations, self.engines.alive
         )
         bisections = BisectOperations(self._jobs, self.engines, plans, self._endpoint_address)
+        started = EngineOperations(self.engines, plans, bisections.refuse_others, self._events, consents)
+        on_demand = OnDemandOperations(
+            Entries(self._store),
+            self.on_demand,
+            plans,
+            consents,
+            self._events,
+            lambda plan: target_of_plan(plan, self.model_index.known(plan.model_path)),
+        )
+        self._start_on_demand = started.start_planned
         self.services: tuple[object, ...] = (
             HostOperations(
                 self._folders,
@@ -304,16 +333,11 @@ class Host:
                 folders.downloads,
             ),
             plans,
-            EngineOperations(
-                self.engines,
-                plans,
-                bisections.refuse_others,
-                self._events,
-                consents,
-            ),
+            started,
             RequestOperations(
                 self.engines.get, self.gateway.request_log, self.gateway.prefixes, self._events
             ),
+            on_demand,
             DeployOperations(
                 catalogue,
                 plans,
@@ -336,12 +360,16 @@ class Host:
         used = [engine.plan.patches.digest for engine in self.engines.alive() if engine.plan.patches]
         await asyncio.to_thread(prune, self._folders.cache, used)
         self._sampler.start()
+        self.on_demand.open()
+        self._reading = asyncio.create_task(on_demand.open(), name="models on demand")
 
     async def close(self) -> None:
         """End everything in order; a second call does nothing."""
         if self._closed or not self._opened:
             return
         self._closed = True
+        self._reading.cancel()
+        await self.on_demand.close()
         await self._jobs.close()
         for task in self._comparing:
             task.cancel()
@@ -362,7 +390,9 @@ class Host:
         """For the endpoint: the engines that answer."""
         known, socket = self.model_index.known, self.engines.socket
         return [
-            target_of(engine, known(engine.plan.model_path), socket(engine))
+            target_of(
+                engine, known(engine.plan.model_path), socket(engine), self.on_demand.expires_at(engine.id)
+            )
             for engine in self.engines.serving()
         ]
 
@@ -373,6 +403,11 @@ class Host:
             for engine in self.engines.alive()
             if engine.state in {EngineState.PREPARING, EngineState.STARTING}
         ]
+
+    def _active(self, engine: str, requests: int) -> None:
+        """Told by the endpoint: how many requests an engine answers now."""
+        self.engines.activity(engine, requests)
+        self.on_demand.activity(engine, requests)
 
     def outlives_window(self) -> bool:
         """Tell whether the host goes on when the window that started it is gone."""

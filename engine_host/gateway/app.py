@@ -22,6 +22,8 @@ from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, 
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
+from engine_host.gateway.loading.loader import Loader, NothingToLoad
+from engine_host.gateway.loading.requests import OnDemandRequests
 from engine_host.gateway.metrics.counters import EndpointCounters
 from engine_host.gateway.metrics.engines import EngineMetrics
 from engine_host.gateway.metrics.exposition import CONTENT_TYPE, written
@@ -30,11 +32,11 @@ from engine_host.gateway.openai.bodies import ClientGoneError, parse_body, read_
 from engine_host.gateway.request_log import Publish, RequestLog
 from engine_host.gateway.routes import table
 from engine_host.gateway.routes.listed import query_of
-from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post
+from engine_host.gateway.routes.rows import Ask, Asked, Looked, Post, ReadRequest
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.gateway.routing.failures import check_provider_has
 from engine_host.gateway.routing.renaming import for_engine
-from engine_host.gateway.routing.resolution import Resolution
+from engine_host.gateway.routing.resolution import Meaning, Resolution
 from engine_host.protocol.events import EngineRequestEvent, EventBase
 from engine_host.protocol.keys import Permission
 
@@ -52,7 +54,7 @@ _CLOSE_GRACES = 5
 @dataclass(frozen=True)
 class Limits:
     """Bounds of the endpoint: bytes of a request, of all requests at a time, and of a whole answer; waiting
-    requests of an engine; intervals in seconds.
+    requests of an engine; intervals in seconds; how long a request may wait for its model's load.
 
     `farewell`: seconds that a client has to take the last words of a request that was ended from outside.
     """
@@ -63,6 +65,8 @@ class Limits:
     queue: int = 64
     ping: float = 15.0
     waiting_note: float = 5.0
+    loading_note: float = 2.0
+    load: float = 600.0
     close_grace: float = 1.0
 
 
@@ -85,6 +89,8 @@ class Gateway:
         on_activity: ActivityHook | None = None,
         base_path: Callable[[], str] = str,
         routes: RouteBook | None = None,
+        loader: Loader | None = None,
+        load_wait: Callable[[], float] | None = None,
     ) -> None:
         self._directory = directory
         self._counters = EndpointCounters()
@@ -94,6 +100,14 @@ class Gateway:
         self._limits = limits or Limits()
         self._admission = Admission(self._limits.queue, on_activity)
         self._resolution = Resolution(directory, routes, self._load)
+        self._loads = OnDemandRequests(
+            loader or NothingToLoad(),
+            directory,
+            self._admission,
+            self._counters.refuse,
+            load_wait or (lambda: self._limits.load),
+            self._limits.loading_note,
+        )
         self._bodies = BodyAllowance(self._limits.bodies)
         self._exchanges: set[Exchange] = set()
         self._closing = False
@@ -210,7 +224,7 @@ class Gateway:
                 held.give_back()
         query = query_of(scope.get("query_string", b""))
         targets, starting = self._resolution.listed(), tuple(self._directory.starting())
-        looked = Looked(path, query, headers, targets, starting, body)
+        looked = Looked(path, query, headers, targets, starting, body, self._loads.loadable())
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
     async def _metrics(self) -> bytes:
@@ -258,12 +272,28 @@ class Gateway:
         raw = await read_body(receive, self._limits.body, held)
         body = parse_body(raw)
         route.check(body)
-        form = faults.form_of(path)
-        meaning = self._resolution.resolve(body.get("model"), form)
-        named = named_conversation(headers, body)
-        target = self._resolution.available(meaning, named.value if named is not None else "", form)
+        request = ReadRequest(route, path, headers, receive, request_id, key, raw, body)
+        if (ended := self._loads.ended_by(request)) is not None:
+            return partial(send_json, status=200, body=ended, request_id=request_id)
+        meaning = self._resolution.resolve(body.get("model"), request.form)
+        if (name := self._loads.to_load(request, meaning)) is not None:
+            if self._closing:
+                raise faults.closing()
+            return partial(self._load_and_answer, request, meaning, name)
+        return await self._admitted(request, meaning)
+
+    async def _admitted(self, request: ReadRequest, meaning: Meaning, *, begun: bool = False) -> _Answer:
+        """Return the function that answers a checked request; raises EndpointError for one that is refused.
+
+        `begun`: the headers of its stream are sent already.
+        """
+        route, path, request_id, key = request.route, request.path, request.request_id, request.key
+        headers = request.headers
+        named = named_conversation(headers, request.body)
+        target = self._resolution.available(meaning, named.value if named is not None else "", request.form)
+        self._loads.touch(request, target)
         check_provider_has(target, path)
-        raw, body = for_engine(raw, body, target)
+        raw, body = for_engine(request.raw, request.body, target)
         if isinstance(route, Ask):
             async with self._asking:
                 told = json.dumps(await route.answer(target, body)).encode()
@@ -293,16 +323,27 @@ class Gateway:
                 ticket,
                 entry,
                 self._admission,
-                receive,
+                request.receive,
                 send,
                 ping_interval=self._limits.ping,
                 note_interval=self._limits.waiting_note,
                 close_grace=self._limits.close_grace,
                 answer_limit=self._limits.answer,
+                begun=begun,
             )
             await self._carry_out(exchange)
 
         return answer
+
+    async def _load_and_answer(self, request: ReadRequest, meaning: Meaning, name: str, send: Send) -> None:
+        """Have a model loaded, and answer a request with it."""
+
+        async def admitted(begun: bool) -> _Answer:
+            return await self._admitted(request, meaning, begun=begun)
+
+        answer = await self._loads.after_load(request, name, admitted, send)
+        if answer is not None:
+            await answer(send)
 
     async def _carry_out(self, exchange: Exchange) -> None:
         """Run one exchange where `aclose` finds it."""

@@ -8,6 +8,9 @@ ActivityHook = Callable[[str, int], None]
 """Called with an engine's id and its number of active requests whenever that number changes."""
 
 
+LOADED, LOADING, UNLOADED = "loaded", "loading", "unloaded"
+
+
 @dataclass(frozen=True)
 class Target:
     """One engine that answers requests.
@@ -24,6 +27,8 @@ class Target:
     `known_as` is the engine's own name where `name` is another one, a route's; `stands_for` are the other
     names by which a route may mean it: its preset, its model. `route`: what the route leads to, in words.
     `provider` is the host and port of who answers and is no engine of this program; None for an engine.
+    `state` is `loaded`, or `loading` or `unloaded` for a model that a request loads; `expires_at` is when it
+    is stopped if no request comes, in seconds since the epoch.
     """
 
     engine: str
@@ -54,6 +59,8 @@ class Target:
     stands_for: tuple[str, ...] = ()
     route: tuple[str, ...] = ()
     provider: str | None = None
+    state: str = LOADED
+    expires_at: float | None = None
 
     @property
     def engine_name(self) -> str:

@@ -68,7 +68,9 @@ class Exchange:
         note_interval: float,
         close_grace: float,
         answer_limit: int,
+        begun: bool = False,
     ) -> None:
+        """`begun`: the headers of a stream are sent already."""
         self._target = target
         self._call = call
         self._form = faults.form_of(entry.route)
@@ -85,8 +87,8 @@ class Exchange:
         self._deadline: asyncio.Timeout | None = None
         self._upstream: Upstream | None = None
         self._stopped: Stop | None = None
-        self._begun = False
-        self._responded = False
+        self._begun = begun
+        self._responded = begun
         self._at_frame_end = True
         self._sends = 0
         self._idle = False

@@ -10,7 +10,7 @@ from engine_host.protocol.host import Gpu
 from engine_host.protocol.plans import ALL_ENGINES, MAIN_MEMORY, DeviceNeed, EngineRef, Finding
 from engine_host.telemetry.machine import ProcessMemory
 
-_LEAVING = {EngineState.DRAINING, EngineState.STOPPING}
+LEAVING = {EngineState.DRAINING, EngineState.STOPPING}
 _LOADING = {EngineState.PREPARING, EngineState.STARTING}
 
 Held = Callable[[Engine], ProcessMemory | None]
@@ -49,7 +49,7 @@ def place(name: str, instead_of: Sequence[str] | None, running: Iterable[Engine]
     ending = {
         ref.id for engine in alive if engine.state is EngineState.PREPARING for ref in engine.plan.instead_of
     }
-    leaving = [one for one in alive if one.state in _LEAVING or one.id in ending]
+    leaving = [one for one in alive if one.state in LEAVING or one.id in ending]
     there = [one for one in alive if one not in leaving]
     wanted = {name} if instead_of is None else set(instead_of)
     ended = [one for one in there if ALL_ENGINES in wanted or not wanted.isdisjoint({one.id, one.name})]

@@ -8,7 +8,7 @@ from engine_host.core.errors import HostError
 from engine_host.core.sizes import size_text
 from engine_host.launch.dependencies import PlannerDependencies
 from engine_host.launch.fingerprints import MEMORY_FINDINGS
-from engine_host.launch.placement import FoundMemory, Placement, found_memory
+from engine_host.launch.placement import LEAVING, FoundMemory, Placement, found_memory
 from engine_host.protocol.engines import Engine
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.plans import LaunchPlan
@@ -38,13 +38,32 @@ class RoomCheck:
             beside = self._beside(plan)
             if not beside:
                 return
-            found = await asyncio.to_thread(self._found, plan, beside)
+            found = await asyncio.to_thread(self._found, plan, Placement(beside=beside))
             short = found.missing(plan.needs)
             if not short:
                 return
             if self._clock() >= end:
                 raise _no_room(plan, beside, short)
             await asyncio.sleep(_EVERY)
+
+    async def shortage(self, plan: LaunchPlan) -> tuple[dict[str, int], FoundMemory]:
+        """Return the bytes that a plan misses now, by device, and the memory that it finds.
+
+        What it ends first, and what is being stopped already, counts as free.
+        """
+        running = self._dependencies.running()
+        ended = {ref.id for ref in plan.instead_of}
+        others = [one for one in running if one.id not in ended and one.plan.id != plan.id]
+        leaving = tuple(one for one in others if one.state in LEAVING)
+        placement = Placement(
+            ended=tuple(one for one in running if one.id in ended),
+            beside=tuple(one for one in others if one not in leaving),
+            leaving=leaving,
+        )
+        found = await asyncio.to_thread(self._found, plan, placement)
+        # The planner has looked closer: it knows what is split over several devices.
+        told = next((one.evidence for one in plan.findings if one.id == "no_room_beside"), {})
+        return found.missing(plan.needs) or dict(told.get("missing_by_device", {})), found
 
     def _beside(self, plan: LaunchPlan) -> tuple[Engine, ...]:
         """The engines with a process that go on; those that wait for their own turn take nothing yet."""
@@ -55,10 +74,10 @@ class RoomCheck:
             if engine.pid is not None and engine.plan.id != plan.id and engine.id not in ended
         )
 
-    def _found(self, plan: LaunchPlan, beside: tuple[Engine, ...]) -> FoundMemory:
+    def _found(self, plan: LaunchPlan, placement: Placement) -> FoundMemory:
         sources = self._dependencies
         return found_memory(
-            Placement(beside=beside),
+            placement,
             plan.model_path,
             sources.free_memory(),
             sources.gpus(),

@@ -11,7 +11,7 @@ from engine_host.operations.plans import PlanOperations
 from engine_host.operations.presets.consents import PresetConsents
 from engine_host.protocol.engines import Engine, EnginePage, StopEngine
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import StartRequest
+from engine_host.protocol.plans import LaunchPlan, StartRequest
 
 
 class EngineOperations:
@@ -55,6 +55,17 @@ class EngineOperations:
         if not asked.replace:
             refuse_replacing(plan, self._engines.alive())
         return self._engines.start(plan)
+
+    def start_planned(self, plan: LaunchPlan) -> Engine:
+        """Start a plan that was made a moment ago, for a request.
+
+        Raises HostError(consent_needed) for a preset that changed since somebody consented, and conflict
+        while a bisection runs.
+        """
+        self._refuse_others()
+        command = f"sndr launch {shlex.quote(plan.preset)}"
+        self._consents.check(plan.consent, None, "its start by a request", command)
+        return self._engines.start(plan.model_copy(update={"consent": None}))
 
     @performs(ops.ENGINE)
     def get(self, engine_id: str) -> Engine:

@@ -10,6 +10,7 @@ from engine_host.protocol.errors import Problem
 from engine_host.protocol.host import Endpoint
 from engine_host.protocol.jobs import Job
 from engine_host.protocol.logs import LogLine
+from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, PatchResult, ProcessRole
 from engine_host.protocol.plans import Finding
 from engine_host.protocol.telemetry import Sample
@@ -131,6 +132,15 @@ class PresetsChangedEvent(EventBase):
     kind: Literal["presets.changed"] = "presets.changed"
 
 
+class OnDemandEvent(EventBase):
+    """A model that is loaded on demand changed; carries it whole, and why."""
+
+    kind: Literal["on_demand.changed"] = "on_demand.changed"
+    change: OnDemandChange
+    model: OnDemandModel
+    detail: str = ""
+
+
 class SettingsChangedEvent(EventBase):
     """Settings changed; read them again."""
 
@@ -201,6 +211,7 @@ Event = Annotated[
     | PatchSummaryEvent
     | PatchesChangedEvent
     | PresetsChangedEvent
+    | OnDemandEvent
     | SettingsChangedEvent
     | LogLineEvent
     | FindingEvent

@@ -48,6 +48,10 @@ def summary(event: dict[str, Any]) -> str:
             )
         case "models.changed" | "servers.changed" | "routes.changed" | "patches.changed" | "presets.changed":
             return f"the {event['kind'].partition('.')[0]} changed"
+        case "on_demand.changed":
+            model = event["model"]
+            detail = f"  {event['detail']}" if event.get("detail") else ""
+            return f"{model['name']} {event['change']}: {model['state']}{detail}"
         case "settings.changed":
             return ", ".join(event["names"])
         case "heartbeat":

@@ -138,6 +138,16 @@ class Admission:
             state.put(ticket)
         return ticket
 
+    def enter_loading(self, name: str, owner: str = "") -> Ticket:
+        """A place among those that wait for a model's load; raises EndpointError queue_full."""
+        engine = f"loading {name}"
+        state = self._engines.setdefault(engine, _EngineState(0))
+        if not state.takes(owner, self.queue_limit):
+            raise faults.queue_full(name, self.queue_limit)
+        ticket = Ticket(engine, name, owner)
+        state.put(ticket)
+        return ticket
+
     async def wait(self, ticket: Ticket, timeout: float | None = None) -> bool:
         """Wait until the place changed; True with a slot, False when it only moved; raises EndpointError."""
         if not ticket.settled:

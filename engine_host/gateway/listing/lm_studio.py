@@ -6,7 +6,7 @@ Source: lmstudio.ai/docs/developer/rest. Zed reads `type`, `state` and `compatib
 from collections.abc import Sequence
 from typing import Any
 
-from engine_host.gateway.directory import Target
+from engine_host.gateway.directory import LOADED, Target
 
 _MILLION, _BILLION = 10**6, 10**9
 
@@ -26,10 +26,11 @@ def model_entry(target: Target) -> dict[str, Any]:
         "arch": target.architecture or "unknown",
         "compatibility_type": "gguf" if target.native_infill else "safetensors",
         "quantization": target.quantization or "unknown",
-        "state": "loaded",
+        "state": "loaded" if target.state == LOADED else "not-loaded",
         "max_context_length": target.context_trained or target.context,
-        "loaded_context_length": target.context,
     }
+    if target.state == LOADED:
+        entry["loaded_context_length"] = target.context
     words = [*(["tool_use"] if target.tools else []), *(["vision"] if target.images else [])]
     return {**entry, "capabilities": words}
 
@@ -54,7 +55,9 @@ def _entry_v1(target: Target) -> dict[str, Any]:
                 "id": target.name,
                 "config": {"context_length": target.context, "parallel": target.slots},
             }
-        ],
+        ]
+        if target.state == LOADED
+        else [],
         "max_context_length": target.context_trained or target.context,
         "format": "gguf" if target.native_infill else "safetensors",
         "capabilities": {"vision": bool(target.images), "trained_for_tool_use": bool(target.tools)},

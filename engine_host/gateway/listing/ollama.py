@@ -1,6 +1,6 @@
 """`/api/tags`, `/api/ps`, `/api/show` and `/api/version` of Ollama, read-only.
 
-Source: docs/api.md of Ollama. Models are stopped and started here, not by a client's request.
+Source: docs/api.md of Ollama.
 """
 
 import hashlib
@@ -29,12 +29,17 @@ def tags(targets: Sequence[Target]) -> dict[str, Any]:
 
 
 def running(targets: Sequence[Target]) -> dict[str, Any]:
-    """Return the answer of `/api/ps`: the same, with what each was loaded with. Nothing here expires."""
+    """Return the answer of `/api/ps`: the same, with what each was loaded with, and when it is stopped."""
     return {
         "models": [
-            {**_entry(target), "expires_at": _NEVER, "context_length": target.context} for target in targets
+            {**_entry(target), "expires_at": _expiry(target), "context_length": target.context}
+            for target in targets
         ]
     }
+
+
+def _expiry(target: Target) -> str:
+    return _NEVER if target.expires_at is None else timestamp(target.expires_at)
 
 
 def show(target: Target) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from engine_host.gateway.directory import Target
+from engine_host.gateway.directory import LOADED, Target
 from engine_host.gateway.error_answers import EndpointError
 from engine_host.protocol.errors import Reason
 
@@ -37,7 +37,7 @@ def model_entry(target: Target) -> dict[str, Any]:
             "output_modalities": output_modalities(target),
         },
         "supported_parameters": supported_parameters(target),
-        "status": {"value": "loaded"},
+        "status": {"value": target.state},
         **({"stands_for": list(target.route)} if target.route else {}),
         "meta": {name: value for name, value in meta.items() if value is not None},
     }
@@ -90,7 +90,7 @@ def find(targets: Sequence[Target], name: str) -> Target:
     for target in targets:
         if target.name == name:
             return target
-    running = ", ".join(target.name for target in targets) or "none"
+    running = ", ".join(target.name for target in targets if target.state == LOADED) or "none"
     raise EndpointError(
         404,
         "model_not_found",

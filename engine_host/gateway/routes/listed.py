@@ -32,17 +32,17 @@ def health(looked: Looked) -> dict[str, Any]:
 
 
 def models(looked: Looked) -> dict[str, Any]:
-    """List the models that run: for Codex, for Anthropic's clients, and for all others."""
+    """List the models that can be asked for: for Codex, for Anthropic's clients, and for all others."""
     if "client_version" in looked.query:
-        return codex.model_list(looked.targets)
+        return codex.model_list(looked.known)
     if anthropic.is_asked_for(looked.headers, looked.query):
-        return anthropic.model_list(looked.targets, looked.query)
-    return model_list(looked.targets)
+        return anthropic.model_list(looked.known, looked.query)
+    return model_list(looked.known)
 
 
 def one_model(looked: Looked) -> dict[str, Any]:
-    """Tell of one model; raises EndpointError 404 for one that does not run."""
-    target = find(looked.targets, looked.path.removeprefix(MODEL_PREFIX))
+    """Tell of one model; raises EndpointError 404 for one that there is not."""
+    target = find(looked.known, looked.path.removeprefix(MODEL_PREFIX))
     if anthropic.is_asked_for(looked.headers, looked.query):
         return anthropic.model_entry(target)
     return model_entry(target)
@@ -50,22 +50,23 @@ def one_model(looked: Looked) -> dict[str, Any]:
 
 def props(looked: Looked) -> dict[str, Any]:
     """Tell llama.cpp's properties of a model, without path and template; raises EndpointError 404."""
-    return llamacpp.props(looked.targets, looked.query.get("model"))
+    name = looked.query.get("model")
+    return llamacpp.props(looked.known if name else looked.targets, name)
 
 
 def lm_studio_models(looked: Looked) -> dict[str, Any]:
     """List the models as LM Studio does."""
-    return lm_studio.model_list(looked.targets)
+    return lm_studio.model_list(looked.known)
 
 
 def lm_studio_model(looked: Looked) -> dict[str, Any]:
     """Tell of one model as LM Studio does; raises EndpointError 404."""
-    return lm_studio.model_entry(find(looked.targets, looked.path.removeprefix(LM_STUDIO_PREFIX)))
+    return lm_studio.model_entry(find(looked.known, looked.path.removeprefix(LM_STUDIO_PREFIX)))
 
 
 def lm_studio_models_v1(looked: Looked) -> dict[str, Any]:
     """List the models as LM Studio's newer interface does."""
-    return lm_studio.model_list_v1(looked.targets)
+    return lm_studio.model_list_v1(looked.known)
 
 
 def ollama_version(looked: Looked) -> dict[str, Any]:
@@ -75,7 +76,7 @@ def ollama_version(looked: Looked) -> dict[str, Any]:
 
 def ollama_tags(looked: Looked) -> dict[str, Any]:
     """List the models as Ollama does."""
-    return ollama.tags(looked.targets)
+    return ollama.tags(looked.known)
 
 
 def ollama_running(looked: Looked) -> dict[str, Any]:
@@ -89,4 +90,4 @@ def ollama_show(looked: Looked) -> dict[str, Any]:
     name = looked.body.get("model") or looked.body.get("name")
     if not isinstance(name, str):
         raise invalid("model must be a text: the name of a model that runs.", param="model")
-    return ollama.show(ollama.named(looked.targets, name))
+    return ollama.show(ollama.named(looked.known, name))

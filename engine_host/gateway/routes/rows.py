@@ -4,8 +4,12 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from starlette.types import Receive
+
+from engine_host.core.keys.ring import Key
 from engine_host.gateway.call import Call
 from engine_host.gateway.directory import Target
+from engine_host.gateway.error_answers import Form, form_of
 
 
 @dataclass(frozen=True)
@@ -13,7 +17,8 @@ class Looked:
     """A request that only looks: its path, query and headers, and the engines at that moment.
 
     `starting` are the public model ids of engines that are on their way up. Of a field that a query or the
-    headers name twice, the last one counts. `body` is empty but for a question that is posted.
+    headers name twice, the last one counts. `body` is empty but for a question that is posted. `loadable`
+    are models that a request would load.
     """
 
     path: str
@@ -22,6 +27,13 @@ class Looked:
     targets: Sequence[Target]
     starting: Sequence[str]
     body: Mapping[str, Any] = field(default_factory=dict)
+    loadable: Sequence[Target] = ()
+
+    @property
+    def known(self) -> Sequence[Target]:
+        """The models that can be asked for: those that answer, and those that are loaded for it."""
+        names = {target.name for target in self.targets}
+        return (*self.targets, *(target for target in self.loadable if target.name not in names))
 
 
 @dataclass(frozen=True)
@@ -64,3 +76,22 @@ class Ask:
 
     check: Callable[[dict[str, Any]], None]
     answer: Callable[[Target, Mapping[str, Any]], Awaitable[dict[str, Any]]]
+
+
+@dataclass(frozen=True)
+class ReadRequest:
+    """One request that an engine is to answer, read and checked, before it is known which."""
+
+    route: Post | Ask
+    path: str
+    headers: Mapping[str, str]
+    receive: Receive
+    request_id: str
+    key: Key | None
+    raw: bytes
+    body: dict[str, Any]
+
+    @property
+    def form(self) -> Form:
+        """The form of its errors."""
+        return form_of(self.path)

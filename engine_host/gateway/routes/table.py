@@ -94,6 +94,8 @@ CLOSED = {
 }
 """Paths that clients know from elsewhere, each with the reason why it is closed here."""
 METRICS = "/metrics"
+OLLAMA_LOADS = frozenset({"/api/chat", "/api/generate"})
+"""Paths at which a request without a text has a model loaded or ended."""
 _OF_ADMINS = frozenset({METRICS})
 """Paths that tell of everybody's requests."""
 

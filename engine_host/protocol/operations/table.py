@@ -23,6 +23,13 @@ from engine_host.protocol.jobs import Job, JobKind, JobPage
 from engine_host.protocol.keys import CreatedKey, CreateKey, KeyPage, OwnKey
 from engine_host.protocol.logs import LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
+from engine_host.protocol.on_demand import (
+    AddOnDemand,
+    LoadOnDemand,
+    OnDemandDetail,
+    OnDemandModel,
+    OnDemandPage,
+)
 from engine_host.protocol.operations.definition import Done, EventStream, Nothing, Operation
 from engine_host.protocol.patches import (
     CheckPage,
@@ -333,6 +340,34 @@ CONVERSATIONS = Operation(
     "requests.conversations", "GET", "/v1/conversations", Nothing, ConversationPage,
     "The prefix lens: how each turn of a conversation reused the prompt before it.",
     command="requests prefix")
+# Models that a request loads
+
+ON_DEMAND = Operation(
+    "on_demand.list", "GET", "/v1/on-demand", Nothing, OnDemandPage,
+    "The models that a request loads, what each does now, and when it is stopped.",
+    command="on-demand list")
+ON_DEMAND_MODEL = Operation(
+    "on_demand.show", "GET", "/v1/on-demand/{id}", Nothing, OnDemandDetail,
+    "One of them, with the settings that a load may be given: name, kind, bounds, step, unit.",
+    reasons=(Reason.NOT_FOUND,), command="on-demand show")
+ADD_ON_DEMAND = Operation(
+    "on_demand.add", "POST", "/v1/on-demand", AddOnDemand, OnDemandModel,
+    "Let requests load a model or a preset, under its public name.",
+    status=201, reasons=(*_OF_PLANS, Reason.CONSENT_NEEDED, Reason.NOT_WRITABLE, Reason.DISK_FULL),
+    command="on-demand add")
+REMOVE_ON_DEMAND = Operation(
+    "on_demand.remove", "DELETE", "/v1/on-demand/{id}", Nothing, OnDemandPage,
+    "Let no request load it any more; an engine of it that runs goes on.",
+    reasons=(Reason.NOT_FOUND,), command="on-demand remove")
+LOAD_ON_DEMAND = Operation(
+    "on_demand.load", "POST", "/v1/on-demand/{id}/load", LoadOnDemand, OnDemandModel,
+    "Load it as a request would, with settings for this load alone.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.SETTING_INVALID, Reason.CONFLICT),
+    command="on-demand load")
+UNLOAD_ON_DEMAND = Operation(
+    "on_demand.unload", "POST", "/v1/on-demand/{id}/unload", Nothing, OnDemandModel,
+    "Drain and stop it; the next request loads it again.",
+    status=202, reasons=(Reason.NOT_FOUND, Reason.CONFLICT), command="on-demand unload")
 
 # Telemetry, jobs, logs, settings
 

@@ -37,6 +37,13 @@ ENTRIES = (
         "number",
     ),
     Entry(
+        "endpoint.load_wait",
+        "Endpoint",
+        "Wait for a load",
+        "Seconds that a request waits for a model that it loads; 0 lets none wait.",
+        "number",
+    ),
+    Entry(
         "endpoint.path",
         "Endpoint",
         "Path",

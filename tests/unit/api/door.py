@@ -42,6 +42,9 @@ from engine_host.operations.keys import KeyOperations
 from engine_host.operations.measurements.proofs import ProofOperations
 from engine_host.operations.measurements.quality import QualityOperations
 from engine_host.operations.models import ModelOperations
+from engine_host.operations.on_demand.entries import Entries
+from engine_host.operations.on_demand.loads import OnDemandModels
+from engine_host.operations.on_demand.operations import OnDemandOperations
 from engine_host.operations.patches.bisect import BisectOperations, EndpointAddress
 from engine_host.operations.patches.catalog import PatchOperations
 from engine_host.operations.patches.of_engines import EnginePatchOperations, EnginePatchTracker
@@ -65,7 +68,7 @@ from engine_host.protocol.host import Endpoint, Reach
 from engine_host.protocol.jobs import Job, JobKind
 from engine_host.protocol.models import ModelFile
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.plans import ServerChoice
+from engine_host.protocol.plans import LaunchPlan, ServerChoice
 from engine_host.telemetry.gpus import GpuReading, Gpus
 from engine_host.telemetry.history import History
 from engine_host.telemetry.machine import MachineMonitor
@@ -149,6 +152,10 @@ async def _no_model(wanted: str, _formats: Collection[str]) -> IndexedModel:
     raise HostError(Reason.MODEL_FILE_MISSING, f"There is no model {wanted}.")
 
 
+def _listed_plan(plan: LaunchPlan) -> Target:
+    return Target("none", plan.name, 1, plan.context, plan.created_at, socket="")
+
+
 async def _no_models() -> tuple[ModelFile, ...]:
     return ()
 
@@ -212,6 +219,10 @@ async def door() -> AsyncIterator[Door]:
         environments = VllmInstallations(built.folders.cache / "vllm-environments", lambda: False)
         bisections = BisectOperations(
             built.jobs, built.manager, plans, lambda: EndpointAddress("http://endpoint/v1")
+        )
+        started = EngineOperations(built.manager, plans, bisections.refuse_others, events, consents)
+        on_demand = OnDemandModels(
+            built.manager, built.jobs, events.publish, plans.plan, started.start_planned, lambda _: 0
         )
         services = (
             HostOperations(
@@ -282,19 +293,14 @@ async def door() -> AsyncIterator[Door]:
                 lambda: built.folders.data / "models",
             ),
             plans,
-            EngineOperations(
-                built.manager,
-                plans,
-                bisections.refuse_others,
-                events,
-                consents,
-            ),
+            started,
             RequestOperations(
                 built.manager.get,
                 RequestLog(events.publish, lambda _: 0, lambda _: 0),
                 PrefixLens(),
                 events,
             ),
+            OnDemandOperations(Entries(built.store), on_demand, plans, consents, events, _listed_plan),
             DeployOperations(
                 catalogue,
                 plans,

@@ -35,7 +35,10 @@ class FakeHost(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
         folders.make_run_folder()
         folders.token.write_text(TOKEN, encoding="utf-8")
         super().__init__(str(folders.socket), _Handler)
-        self.answers: dict[str, Any] = {"GET /v1/version": (200, VERSION)}
+        self.answers: dict[str, Any] = {
+            "GET /v1/version": (200, VERSION),
+            "GET /v1/on-demand": (200, {"seq": 0, "models": []}),
+        }
         self.contract = WireContract()
         self.lies = False
         self.faults: list[str] = []

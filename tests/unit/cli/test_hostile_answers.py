@@ -8,8 +8,11 @@ import pytest
 from pydantic import BaseModel
 
 from engine_host.protocol.engines import EnginePage, EngineState
+from engine_host.protocol.errors import Problem, Reason
 from engine_host.protocol.jobs import JobKind, JobPage, JobState
 from engine_host.protocol.logs import LogPage
+from engine_host.protocol.on_demand import OnDemandModel, OnDemandPage, OnDemandState
+from engine_host.protocol.plans import LaunchRequest
 from tests.hostile.making.models import spoiler
 from tests.unit.cli.fake_host import FakeHost
 from tests.views.samples import host as samples
@@ -25,6 +28,7 @@ COMMANDS: tuple[tuple[tuple[str, ...], dict[str, Any]], ...] = (
         ("engine", "list"),
         {"GET /v1/servers": samples.servers(), "GET /v1/installations": samples.installations()},
     ),
+    (("on-demand", "list"), {"GET /v1/on-demand": "on demand"}),
     (("jobs",), {"GET /v1/jobs": "jobs"}),
     (("patches", "list"), {"GET /v1/patches": samples.patches()}),
     (("presets", "list"), {"GET /v1/presets": presets.presets()}),
@@ -37,6 +41,20 @@ def page(name: Any) -> BaseModel:
     """A page of something, as a host sends it."""
     if name == "engines":
         return EnginePage(seq=0, engines=(samples.engine(EngineState.READY),))
+    if name == "on demand":
+        return OnDemandPage(
+            seq=0,
+            models=(
+                OnDemandModel(
+                    name="small",
+                    launch=LaunchRequest(model="m"),
+                    command="sndr on-demand add m",
+                    state=OnDemandState.LOADABLE,
+                    keep_alive=60,
+                    problem=Problem(reason=Reason.OUT_OF_MEMORY, message="There is no room."),
+                ),
+            ),
+        )
     if name == "jobs":
         return JobPage(seq=0, jobs=(samples.job(JobKind.ENGINE_BUILD, JobState.FAILED),))
     if name == "logs":

@@ -228,6 +228,7 @@ def settings(**values: Any) -> SettingPage:
         "endpoint.port": 8020,
         "endpoint.allowed_hosts": [],
         "endpoint.queue_limit": 64,
+        "endpoint.load_wait": 600,
         "endpoint.path": "",
         "endpoint.tls_certificate": None,
         "endpoint.tls_key": None,

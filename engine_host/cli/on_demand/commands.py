@@ -1,0 +1,150 @@
+"""`sndr on-demand`: the models that a request loads, and what each does now."""
+
+import time
+
+import click
+
+from engine_host.cli.on_demand.adding import add, keep_options, seconds_of, stays
+from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.start.consent import accept_option
+from engine_host.cli.start.host import find_or_start
+from engine_host.cli.start.options import LaunchOptions, launch_options, overrides_of
+from engine_host.client.sync import connected
+from engine_host.core.sizes import duration
+from engine_host.protocol.on_demand import LoadOnDemand, OnDemandDetail, OnDemandModel, OnDemandState
+from engine_host.protocol.operations import table as ops
+
+
+@click.group("on-demand")
+def on_demand() -> None:
+    """Say which models a request may load, and see what each of them does."""
+
+
+@on_demand.command("add")
+@click.argument("model", required=False, default="")
+@click.option("--preset", metavar="PRESET", help="Load this preset.")
+@click.option("--model", "file", default="", metavar="MODEL", help="With --preset: the model or file.")
+@keep_options
+@launch_options
+@accept_option
+@command
+def add_model(
+    out: Output,
+    model: str,
+    preset: str | None,
+    file: str,
+    keep_alive: float | None,
+    pin: bool,
+    options: LaunchOptions,
+    accept: str | None,
+) -> Exit | None:
+    """Let requests load MODEL, or a preset, under its public name (--name); nothing is started now.
+
+    The first request that names it starts it and waits for its answer. When it was not asked for
+    --keep-alive minutes it is stopped, and when its memory is needed for another one that is asked for.
+    """
+    if bool(model) + bool(file) > 1 or not (model or preset):
+        raise click.UsageError("Give either a MODEL or --preset PRESET.")
+    request = options.request(model or file).model_copy(update={"preset": preset})
+    add(out, lambda _client: request, keep_alive, pin, accept)
+    return None
+
+
+@on_demand.command("list")
+@command
+def show_all(out: Output) -> Exit | None:
+    """List the models that a request loads, with their state and when each is stopped."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.ON_DEMAND)
+    text = lines(page.models) if page.models else ["No model is loaded on demand: sndr run MODEL --on-demand"]
+    out.result(page, text)
+    return None
+
+
+@on_demand.command("show")
+@click.argument("name")
+@command
+def show_one(out: Output, name: str) -> Exit | None:
+    """Show NAME, and the settings that a load of it may be given."""
+    with find_or_start() as hold:
+        detail = hold.client.call(ops.ON_DEMAND_MODEL, id=name)
+    out.result(detail, [*lines((detail.model,)), "", *_settings(detail), "", f"$ {detail.model.command}"])
+    return None
+
+
+@on_demand.command("remove")
+@click.argument("name")
+@command
+def remove(out: Output, name: str) -> Exit | None:
+    """Let no request load NAME any more; an engine of it that runs goes on."""
+    with find_or_start() as hold:
+        page = hold.client.call(ops.REMOVE_ON_DEMAND, id=name)
+    out.result(page, f"{name} is not loaded on demand any more.")
+    return None
+
+
+@on_demand.command("load")
+@click.argument("name")
+@click.option("--set", "settings", multiple=True, metavar="NAME=VALUE", help="A setting for this load alone.")
+@click.option(
+    "--keep-alive",
+    type=click.FloatRange(-1, 525_600),
+    metavar="MINUTES",
+    help="For this load: stop it after this long without a request; 0 at once, -1 never.",
+)
+@command
+def load(out: Output, name: str, settings: tuple[str, ...], keep_alive: float | None) -> Exit | None:
+    """Load NAME now, as a request for it would; the answer does not wait for it."""
+    asked = LoadOnDemand(
+        overrides=overrides_of(settings), keep_alive=None if keep_alive is None else seconds_of(keep_alive)
+    )
+    with connected() as client:
+        model = client.call(ops.LOAD_ON_DEMAND, asked, id=name)
+    out.result(model, f"{model.name} is {model.state.value}; without a request it stays {stays(model)}.")
+    return None
+
+
+@on_demand.command("unload")
+@click.argument("name")
+@command
+def unload(out: Output, name: str) -> Exit | None:
+    """Drain and stop NAME; the next request loads it again."""
+    with connected() as client:
+        model = client.call(ops.UNLOAD_ON_DEMAND, id=name)
+    out.result(model, f"{model.name} is {model.state.value}.")
+    return None
+
+
+def lines(models: tuple[OnDemandModel, ...]) -> list[str]:
+    """Return models as a table, with their problems below it."""
+    rows = [(one.name, state_of(one), str(one.waiting or "-"), stays(one)) for one in models]
+    found = table(("on demand", "state", "waiting", "stays"), rows)
+    return found + [f"{one.name}: {one.problem.message}" for one in models if one.problem is not None]
+
+
+def state_of(model: OnDemandModel, now: float | None = None) -> str:
+    """Say what a model does, and when it is stopped."""
+    now = time.time() if now is None else now
+    if model.state is not OnDemandState.LOADED:
+        return model.state.value
+    if model.by_hand:
+        return "runs, started by hand"
+    if model.unloads_at is None:
+        return "loaded"
+    idle = f"idle for {duration(max(now - (model.last_used or now), 0))}"
+    return f"{idle}, stops in {duration(max(model.unloads_at - now, 0))}"
+
+
+def _settings(detail: OnDemandDetail) -> list[str]:
+    rows = [
+        (
+            one.name,
+            one.kind,
+            "-" if one.value is None else str(one.value),
+            "" if one.minimum is None else f"{one.minimum:g} to {one.maximum:g}",
+            one.unit or "-",
+            "set" if one.given else "",
+        )
+        for one in detail.settings
+    ]
+    return table(("setting", "kind", "value", "bounds", "unit", "here"), rows)

@@ -1,0 +1,158 @@
+"""Requests for models that are loaded on demand: which have to wait, and how each waits and goes on."""
+
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeVar
+
+from starlette.types import Send
+
+from engine_host.core.errors import HostError
+from engine_host.gateway import error_answers as faults
+from engine_host.gateway.access.admission import Admission
+from engine_host.gateway.directory import Directory, Target
+from engine_host.gateway.exchange import send_fault
+from engine_host.gateway.loading.loader import Load, Loader
+from engine_host.gateway.loading.wait import LOADING, LoadWait, load_failed, wait_limit
+from engine_host.gateway.ollama.keep_alive import seconds
+from engine_host.gateway.ollama.lines import loaded
+from engine_host.gateway.ollama.request import is_load
+from engine_host.gateway.openai.bodies import ClientGoneError
+from engine_host.gateway.routes.rows import ReadRequest
+from engine_host.gateway.routes.table import OLLAMA_LOADS
+from engine_host.gateway.routing.resolution import Meaning, engines_of
+
+_log = logging.getLogger(__name__)
+_LATEST = ":latest"
+
+Answer = TypeVar("Answer")
+
+
+class OnDemandRequests:
+    """Has models loaded for requests; a request waits in the queue of its model meanwhile."""
+
+    def __init__(
+        self,
+        loader: Loader,
+        directory: Directory,
+        admission: Admission,
+        refused: Callable[[faults.EndpointError], None],
+        limit: Callable[[], float],
+        note: float,
+    ) -> None:
+        """`refused` counts an error; a request waits `limit` seconds at most, and pings come each `note`."""
+        self._loader = loader
+        self._directory = directory
+        self._admission = admission
+        self._refused = refused
+        self._limit = limit
+        self._note = note
+
+    def loadable(self) -> Sequence[Target]:
+        """Return the models that a request would load."""
+        return self._loader.loadable()
+
+    def to_load(self, request: ReadRequest, meaning: Meaning) -> str | None:
+        """Return the model that has to be loaded for a request; None where one answers, or none may be."""
+        running = self._directory.targets()
+        if meaning.route is not None:
+            if engines_of(meaning.route, running):
+                return None
+            return next((name for name in meaning.route.targets.engines if self._loader.is_known(name)), None)
+        names = {target.name for target in running}
+        if meaning.name is None:
+            # As with one engine: with one model that can be loaded there is no doubt about it.
+            loadable = self._loader.loadable() if not names else ()
+            return loadable[0].name if len(loadable) == 1 else None
+        known = self._known(meaning.name, request.form)
+        return known if known is not None and known not in names and meaning.name not in names else None
+
+    def touch(self, request: ReadRequest, target: Target) -> None:
+        """Note the use of a model; raises EndpointError 400 for a keep_alive that is no duration."""
+        self._loader.touch(target.engine, _keep_alive(request))
+
+    def ended_by(self, request: ReadRequest) -> bytes | None:
+        """End the model that a client of Ollama wants ended, and return the answer; None for any other.
+
+        Raises EndpointError 400 for a keep_alive that is no duration.
+        """
+        if request.path not in OLLAMA_LOADS or not is_load(request.body) or _keep_alive(request) != 0:
+            return None
+        known = self._known(request.body.get("model"), request.form)
+        if known is None:
+            return None
+        try:
+            self._loader.unload(known)
+        except HostError:
+            # Somebody started it by hand: it stays.
+            return None
+        return loaded(known, is_chat=request.path == "/api/chat", unload=True)
+
+    async def after_load(
+        self,
+        request: ReadRequest,
+        name: str,
+        admitted: Callable[[bool], Awaitable[Answer]],
+        send: Send,
+    ) -> Answer | None:
+        """Return what `admitted` makes of a request once its model is loaded; None when it has been answered.
+
+        `admitted` is told whether the headers of a stream are sent already.
+        """
+        limit = wait_limit(request.headers.get("prefer"), self._limit())
+        # Lines of JSON have nothing that keeps a connection alive and says nothing.
+        pings = bool(request.body.get("stream")) and request.form is not faults.Form.OLLAMA
+        wait = LoadWait(name, request.request_id, pings=pings, limit=limit, note=self._note)
+        try:
+            return await self._waited(request, name, admitted, wait, send)
+        except ClientGoneError:
+            return None
+        except faults.EndpointError as error:
+            fault = error
+        except Exception:  # noqa: BLE001 - whatever happened, the client is told
+            _log.exception("%s could not be answered after its load", request.request_id)
+            fault = faults.internal()
+        self._refused(fault)
+        if wait.begun:
+            await wait.fail(send, fault, request.path, request.body)
+        else:
+            await send_fault(send, fault, request.request_id, request.form)
+        return None
+
+    async def _waited(
+        self,
+        request: ReadRequest,
+        name: str,
+        admitted: Callable[[bool], Awaitable[Answer]],
+        wait: LoadWait,
+        send: Send,
+    ) -> Answer:
+        keep_alive = _keep_alive(request)
+        ticket = self._admission.enter_loading(name, request.key.id if request.key else "")
+        goes_on = False
+        load: Load | None = None
+        try:
+            load = self._loader.join(name, keep_alive)
+            await wait.wait(load, request.receive, send)
+            # It has a slot, or a place in the queue, before anybody may take the model for idle.
+            return await admitted(wait.begun)
+        except HostError as error:
+            raise load_failed(name, error.problem) from error
+        except faults.EndpointError as fault:
+            goes_on = fault.code == LOADING
+            raise
+        finally:
+            self._admission.release(ticket)
+            if load is not None:
+                self._loader.leave(load, goes_on=goes_on)
+
+    def _known(self, name: object, form: faults.Form) -> str | None:
+        """The name of a model that requests may load; None for any other."""
+        if not isinstance(name, str):
+            return None
+        names = (name, name.removesuffix(_LATEST)) if form is faults.Form.OLLAMA else (name,)
+        return next((one for one in names if self._loader.is_known(one)), None)
+
+
+def _keep_alive(request: ReadRequest) -> float | None:
+    """The keep-alive that a client of Ollama asks for, in seconds; raises EndpointError 400."""
+    return seconds(request.body.get("keep_alive")) if request.form is faults.Form.OLLAMA else None
