@@ -1,17 +1,18 @@
 """`sndr connect`: editors and agents of this machine set to the endpoint."""
 
+import asyncio
 import os
 import sys
 
 import click
 
-from engine_host.cli.output import Exit, Output, command, table
+from engine_host.cli.output import Exit, Output, command, problem_lines, table
 from engine_host.client.sync import ControlClient, connected
 from engine_host.connect import change, found
 from engine_host.connect.clients.definition import Client
 from engine_host.connect.clients.programs import variables
 from engine_host.connect.clients.table import client_named
-from engine_host.connect.facts import Facts, address, facts_of
+from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of
 from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records
 from engine_host.connect.settings import check_possible, settings_of
@@ -24,9 +25,13 @@ from engine_host.protocol.connect import (
     ClientList,
     ClientSettings,
     ConnectionState,
+    ProbeOutcome,
+    ProbeStep,
 )
+from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops
+from engine_host.protocol.requests import RequestQuery
 
 _STATES = {
     ConnectionState.CONNECTED: "set to this endpoint",
@@ -37,12 +42,19 @@ _STATES = {
     ConnectionState.BY_HAND: "set by hand",
     ConnectionState.IMPOSSIBLE: "cannot reach this machine",
 }
+_OUTCOMES = {
+    ProbeOutcome.PASSED: "works",
+    ProbeOutcome.FAILED: "fails",
+    ProbeOutcome.UNCLEAR: "unclear",
+    ProbeOutcome.SKIPPED: "skipped",
+}
 
 
 @click.command("connect")
 @click.argument("client_name", metavar="[CLIENT]", required=False)
 @click.option("--write", is_flag=True, help="Show what would change in its files, ask, and write it.")
 @click.option("--undo", is_flag=True, help="Put back what was there before --write.")
+@click.option("--probe", is_flag=True, help="Try it as the client would: models, stream, tool call, cancel.")
 @click.option("--yes", is_flag=True, help="Write without asking.")
 @click.option("--model", help="Which running model (default: the one that was started first).")
 @click.option("--url", help="Another address of the endpoint: behind a proxy, or by a name of its own.")
@@ -57,6 +69,7 @@ def connect(
     client_name: str | None,
     write: bool,
     undo: bool,
+    probe: bool,
     yes: bool,
     model: str | None,
     url: str | None,
@@ -66,9 +79,9 @@ def connect(
 
     `sndr connect env` prints variables for a shell: eval "$(sndr connect env)".
     """
-    if undo and write:
-        raise click.UsageError("--undo goes without --write.")
-    if (write or undo) and client_name is None:
+    if undo and (write or probe):
+        raise click.UsageError("--undo goes without --write and --probe.")
+    if (write or undo or probe) and client_name is None:
         raise click.UsageError("Name the client: `sndr connect` lists them.")
     records = Records(Folders.resolve().data)
     if client_name is None:
@@ -81,12 +94,14 @@ def connect(
     check_possible(client)
     with connected() as control:
         facts = _facts(control, model, url)
+        if write and (ended := _write(out, client, facts, records, yes)) is not None:
+            return ended
+        if probe:
+            return _probe(out, client, facts, control)
     if client.name == "env":
         _environment(out, facts, shell)
-        return None
-    if write:
-        return _write(out, client, facts, records, yes)
-    _settings(out, client, facts)
+    elif not write:
+        _settings(out, client, facts)
     return None
 
 
@@ -208,3 +223,46 @@ def _written_lines(done: ClientChange) -> list[str]:
 def _undone(out: Output, done: ClientChange) -> None:
     paths = [f"Put back: {file.path}" for file in done.files]
     out.result(done, paths or [f"{done.title}: its files were as before already."])
+
+
+def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) -> Exit | None:
+    from engine_host.connect.probe.run import probe as probe_endpoint
+
+    own = os.environ.get(KEY_VARIABLE) or (control.call(ops.OWN_KEY).key if facts.key_needed else None)
+    if facts.key_needed and not os.environ.get(KEY_VARIABLE):
+        out.note(f"{KEY_VARIABLE} is not set: probing with a key of the host's own. The client needs one.")
+    out.note(f"Probing {facts.url} as {client.title} does ({client.dialect.value}), with {facts.model}:\n")
+
+    def tell(step: ProbeStep) -> None:
+        for line in _step_lines(step):
+            out.note(line)
+
+    report = asyncio.run(probe_endpoint(client, facts, own or ANY_KEY, _Watch(control), tell))
+    out.result(report, "\nAll of it works." if report.passed else "\nNot all of it works.")
+    return None if report.passed else Exit.FAILED
+
+
+def _step_lines(step: ProbeStep) -> list[str]:
+    took = "" if step.seconds is None else f"{step.seconds:6.2f} s"
+    result = [f"{_OUTCOMES[step.outcome]:8} {step.name:10} {took:9} {step.detail}"]
+    if step.problem is not None:
+        result += problem_lines(step.problem)[1:]
+    return result
+
+
+class _Watch:
+    """The running host, asked without holding up the probe."""
+
+    def __init__(self, control: ControlClient) -> None:
+        self._control = control
+
+    async def engines(self) -> tuple[Engine, ...]:
+        """Return all engines."""
+        return (await asyncio.to_thread(self._control.call, ops.ENGINES)).engines
+
+    async def requests(self, engine: str) -> tuple[Request, ...]:
+        """Return the requests of one."""
+        return (await asyncio.to_thread(self._requests, engine)).requests
+
+    def _requests(self, engine: str) -> RequestPage:
+        return self._control.call(ops.REQUESTS, RequestQuery(), id=engine)

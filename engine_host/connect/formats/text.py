@@ -3,9 +3,10 @@
 import json
 from collections.abc import Collection
 from enum import StrEnum
+from importlib import import_module
+from types import ModuleType
 from typing import Any
 
-from engine_host.connect.formats import jsonc, toml, yaml
 from engine_host.connect.formats.tree import FormatError, merged, same
 
 _MARK = b"\xef\xbb\xbf"
@@ -19,12 +20,12 @@ class Format(StrEnum):
     YAML = "yaml"
 
 
-_FORMATS = {Format.JSON: jsonc, Format.TOML: toml, Format.YAML: yaml}
+_MODULES = {Format.JSON: "jsonc", Format.TOML: "toml", Format.YAML: "yaml"}
 
 
 def value_of(content: bytes, kind: Format) -> Any:
     """Return what a file says; None for an empty one. Raises FormatError."""
-    return _FORMATS[kind].read(_decoded(content)[0])
+    return _reader(kind).read(_decoded(content)[0])
 
 
 def changed(content: bytes, kind: Format, want: Any, unless_set: Collection[str] = ()) -> bytes:
@@ -33,9 +34,9 @@ def changed(content: bytes, kind: Format, want: Any, unless_set: Collection[str]
     Raises FormatError, also when the new text would say anything but that.
     """
     text, mark, windows = _decoded(content)
-    expected = merged(_FORMATS[kind].read(text), want, unless_set)
-    new: str = _FORMATS[kind].changed(text, want, unless_set)
-    if not same(_FORMATS[kind].read(new), expected):
+    expected = merged(_reader(kind).read(text), want, unless_set)
+    new: str = _reader(kind).changed(text, want, unless_set)
+    if not same(_reader(kind).read(new), expected):
         raise FormatError("it is written in a way that only you can change safely")
     return mark + (new.replace("\n", "\r\n") if windows else new).encode()
 
@@ -44,8 +45,13 @@ def written(kind: Format, want: Any) -> str:
     """Return what is wanted as a file of its own, to be read and copied by a person."""
     if kind is Format.JSON:
         return json.dumps(want, indent=2, ensure_ascii=False)
-    text: str = _FORMATS[kind].changed("", want)
+    text: str = _reader(kind).changed("", want)
     return text.rstrip("\n")
+
+
+def _reader(kind: Format) -> ModuleType:
+    """Return the module of a format; YAML's costs a fifth of a second, so none is imported before."""
+    return import_module(f"engine_host.connect.formats.{_MODULES[kind]}")
 
 
 def _decoded(content: bytes) -> tuple[str, bytes, bool]:
