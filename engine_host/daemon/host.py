@@ -335,7 +335,12 @@ class Host:
             plans,
             started,
             RequestOperations(
-                self.engines.get, self.gateway.request_log, self.gateway.prefixes, self._events
+                self.engines.get,
+                self.gateway.request_log,
+                self.gateway.prefixes,
+                self.gateway.captures,
+                lambda: (self.endpoint.describe().local_url or "").removesuffix("/v1"),
+                self._events,
             ),
             on_demand,
             DeployOperations(

@@ -19,6 +19,7 @@ from engine_host.gateway.access.body_allowance import BodyAllowance, BodyPart
 from engine_host.gateway.access.cross_origin import answer_preflight, is_preflight, readable_by
 from engine_host.gateway.directory import ActivityHook, Directory, Target
 from engine_host.gateway.exchange import Exchange, Stop, send_fault, send_json, send_whole
+from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
@@ -118,6 +119,7 @@ class Gateway:
         self.trusted_app: ASGIApp = _App(self._serve, trusted=True, base_path=str)
         self._publish = publish
         self.prefixes = PrefixLens()
+        self.captures = Captures()
         self.request_log = RequestLog(self._count, self._admission.active, self._admission.waiting)
 
     def _count(self, event: EventBase) -> None:
@@ -315,8 +317,11 @@ class Gateway:
             client_name=client_name(headers),
         )
         self.prefixes.begin(entry, named, body, len(raw))
+        entry.capture = self.captures.begin(request_id, path, headers, request.raw)
 
         async def answer(send: Send) -> None:
+            if entry.capture is not None:
+                send = entry.capture.sending(send)
             exchange = Exchange(
                 target,
                 call,

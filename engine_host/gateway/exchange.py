@@ -201,6 +201,8 @@ class Exchange:
         """Connect to the engine; raises EndpointError when it takes none, UpstreamLostError when stopped."""
         if self._is_stopped():
             raise UpstreamLostError("stopped before the engine was asked")
+        if self._entry.capture is not None:
+            self._entry.capture.to_engine(self._call.path, self._call.body)
         try:
             upstream = await Upstream.open(self._target, "POST", self._call.path, self._call.body)
         except UpstreamLostError as error:
@@ -238,6 +240,8 @@ class Exchange:
         upstream = await self._open()
         await upstream.head()
         body = await upstream.rest(self._answer_limit)
+        if self._entry.capture is not None:
+            self._entry.capture.from_engine(body, upstream.status)
         self._check_status(upstream.status)
         if upstream.status >= 400:
             raise await self._refused(upstream.status, body)
@@ -260,8 +264,14 @@ class Exchange:
         while not await upstream.head(self._ping_interval):
             await self._comment(_PING)
         self._check_status(upstream.status)
+        capture = self._entry.capture
+        if capture is not None:
+            capture.from_engine(b"", upstream.status)
         if upstream.status >= 400:
-            raise await self._refused(upstream.status, await upstream.rest())
+            body = await upstream.rest()
+            if capture is not None:
+                capture.from_engine(body)
+            raise await self._refused(upstream.status, body)
         await self._begin()
         # One timer for the stream's life, none for a piece.
         self._timer = asyncio.get_running_loop().call_later(
@@ -284,6 +294,7 @@ class Exchange:
     async def _relay(self, upstream: Upstream) -> None:
         """The loop that every token passes; nothing in it may be slow."""
         infill, passage, renaming = self._call.infill, self._call.passage, self._renaming
+        capture = self._entry.capture
         feed: Callable[[bytes], bool] = self._meter.feed
         clock = asyncio.get_running_loop().time
         began = last = clock()
@@ -293,6 +304,8 @@ class Exchange:
                     await self._comment(_PING)
                 self._idle = False
                 continue
+            if capture is not None:
+                capture.from_engine(piece)
             if infill is not None:
                 piece, first = infill.feed(piece)
             else:

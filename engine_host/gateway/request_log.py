@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from engine_host.core.errors import HostError
 from engine_host.core.rates import decode_rate
 from engine_host.gateway.directory import Target
+from engine_host.gateway.inspection.capture import Capture
 from engine_host.gateway.meter import Figures
 from engine_host.protocol.engines import Request, RequestState
 from engine_host.protocol.errors import Fix, Problem, Reason
@@ -47,6 +48,7 @@ class Entry:
     place: int | None = None
     conversation: str | None = None
     on_end: Callable[["Entry"], None] | None = None
+    capture: Capture | None = None
     _told_at: float = -math.inf
     _told_place: int | None = None
 
@@ -101,6 +103,7 @@ class Entry:
             client_name=self.client_name,
             conversation=self.conversation,
             key=self.key,
+            captured=self.capture is not None and not self.capture.dropped,
             stream=self.stream,
             state=self.state,
             place=self.place,

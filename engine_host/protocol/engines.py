@@ -157,6 +157,7 @@ class Request(Wire):
     client_name: str = Field("", description="the program by its headers, with its version")
     key: str | None = Field(None, description="the name of its API key")
     conversation: str | None = Field(None, description="the conversation's id, a salted hash")
+    captured: bool = Field(False, description="its texts are kept in memory, to be looked at")
     stream: bool = False
     state: RequestState
     place: int | None = Field(None, description="its place among those that wait, from 1")

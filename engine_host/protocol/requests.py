@@ -4,7 +4,7 @@ from enum import StrEnum
 
 from pydantic import Field
 
-from engine_host.protocol.base import Page, Query, Seconds, Wire
+from engine_host.protocol.base import Command, Page, Query, Seconds, Wire
 from engine_host.protocol.engines import Request
 
 
@@ -104,8 +104,55 @@ class ConversationPage(Page):
     conversations: tuple[Conversation, ...]
 
 
+class CaptureState(Wire):
+    """The capture of requests' texts; `until` is None while none are captured. In bytes."""
+
+    until: Seconds | None = None
+    requests: int = 0
+    bytes: int = 0
+    most_requests: int
+    most_bytes: int
+
+
+class StartCapture(Command):
+    """Capture for so many minutes of this run of the host."""
+
+    minutes: int = Field(15, ge=1, le=24 * 60)
+
+
+class KeptText(Wire):
+    """A text as it was sent, without its secrets: of `bytes` bytes the last `left_out` were not kept."""
+
+    text: str
+    bytes: int
+    left_out: int = 0
+
+
+class CapturedRequest(Wire):
+    """A request and its answer, as the client and as the engine had them; secrets are taken out.
+
+    `difference` is what the endpoint changed, as a unified diff of the JSON: empty for nothing, None where it
+    is too long to be compared or the engine was not asked. `text` is what the answer says, put together from
+    its stream. `curl` sends the request again, with the key from the variable SNDR_API_KEY.
+    """
+
+    path: str
+    headers: tuple[tuple[str, str], ...]
+    asked: KeptText
+    engine_path: str
+    translated: KeptText
+    difference: str | None = None
+    engine_status: int | None = None
+    engine_answer: KeptText
+    status: int | None = None
+    answer: KeptText
+    text: str
+    curl: str | None = None
+
+
 class RequestDetail(Wire):
-    """One request, with its turn in a conversation where it has one."""
+    """One request, with its turn in a conversation and its texts where it has them."""
 
     request: Request
     turn: PrefixTurn | None = None
+    captured: CapturedRequest | None = None

@@ -1,21 +1,26 @@
-"""`sndr requests`: list, show, cancel and follow the requests to the endpoint, and see what they reuse."""
+"""`sndr requests`: list, look into, cancel and follow the requests to the endpoint."""
+
+from pathlib import Path
 
 import click
 
 from engine_host.cli.output import Exit, Output, command, echo
 from engine_host.cli.requests.lines import (
+    capture_lines,
+    captured_lines,
     conversation_lines,
     request_line,
     request_lines,
     request_table,
 )
+from engine_host.client.request_export import write_requests
 from engine_host.client.sync import ControlClient, connected
 from engine_host.core.errors import HostError
 from engine_host.protocol.engines import Request
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.events import EngineRequestEvent
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import RequestQuery
+from engine_host.protocol.requests import CapturedRequest, RequestDetail, RequestQuery, StartCapture
 
 _NONE = "No requests yet. Every request to the endpoint appears here: from an editor, an agent, curl or Chat."
 _NO_CONVERSATION = (
@@ -57,7 +62,79 @@ def show(out: Output, request: str) -> Exit | None:
     """Print all that is known of REQUEST, an id or the beginning of one."""
     with connected() as client:
         detail = client.call(ops.REQUEST, id=_whole_id(client, request))
-    out.result(detail, request_lines(detail.request, detail.turn))
+    texts = captured_lines(detail.captured) if detail.captured is not None else []
+    out.result(detail, [*request_lines(detail.request, detail.turn), *texts])
+    return None
+
+
+@requests.command("capture")
+@click.option("--minutes", type=click.IntRange(1, 1440), help="Keep texts for so long from now.")
+@click.option("--off", is_flag=True, help="Keep no more, and forget those that are kept.")
+@command
+def capture(out: Output, minutes: int | None, off: bool) -> Exit | None:
+    """Keep the texts of requests and answers for a while, or say whether they are kept.
+
+    They stay in the host's memory, 64 MiB at most, without keys and tokens, and end with the host or `--off`.
+    Only `sndr requests export` ever writes them to disk. `sndr requests show ID` prints them.
+    """
+    if off and minutes is not None:
+        raise click.UsageError("Give either --minutes or --off.")
+    with connected() as client:
+        if off:
+            state = client.call(ops.STOP_CAPTURE)
+        elif minutes is not None:
+            state = client.call(ops.START_CAPTURE, StartCapture(minutes=minutes))
+        else:
+            state = client.call(ops.CAPTURE_STATE)
+    out.result(state, capture_lines(state))
+    return None
+
+
+@requests.command("curl")
+@click.argument("request")
+@command
+def curl(out: Output, request: str) -> Exit | None:
+    """Print REQUEST as a curl command, with the key from the variable SNDR_API_KEY."""
+    with connected() as client:
+        detail = client.call(ops.REQUEST, id=_whole_id(client, request))
+    captured = _captured(detail)
+    if captured.curl is None:
+        raise HostError(
+            Reason.CONFLICT,
+            "This request was not kept whole, so it cannot be sent again.",
+            cause=f"It has {captured.asked.bytes:,} bytes.",
+        )
+    out.result({"curl": captured.curl}, captured.curl)
+    return None
+
+
+@requests.command("export")
+@click.argument("request", required=False)
+@click.option("-o", "--output", type=click.Path(dir_okay=False, path_type=Path), required=True)
+@click.option("--all", "every", is_flag=True, help="Every request whose texts are kept.")
+@click.option("--replace", is_flag=True, help="Replace the file if it is there.")
+@command
+def export(out: Output, request: str | None, output: Path, every: bool, replace: bool) -> Exit | None:
+    """Write REQUEST with its texts to a JSON file that only you can read."""
+    if every == (request is not None):
+        raise click.UsageError("Give a request, or --all.")
+    if output.exists() and not replace:
+        raise HostError(
+            Reason.CONFLICT,
+            f"{output} is there already.",
+            fix="Choose another name, or add --replace.",
+        )
+    with connected() as client:
+        known = client.call(ops.REQUESTS, RequestQuery()).requests
+        chosen = [one.id for one in known if one.captured] if every else [_whole_id(client, request or "")]
+        details = [client.call(ops.REQUEST, id=one) for one in chosen]
+    for detail in details:
+        _captured(detail)
+    if not details:
+        raise _nothing_kept("No request's texts are kept.")
+    write_requests(output, details)
+    number = "1 request" if len(details) == 1 else f"{len(details)} requests"
+    out.result({"path": str(output), "requests": len(details)}, f"{output}: {number}, readable by you alone.")
     return None
 
 
@@ -104,6 +181,21 @@ def prefix(out: Output, conversation: str | None, last: int) -> Exit | None:
         lines += [*([""] if lines else []), *conversation_lines(one, last)]
     out.result(page, lines or _NO_CONVERSATION)
     return None
+
+
+def _captured(detail: RequestDetail) -> CapturedRequest:
+    if detail.captured is None:
+        raise _nothing_kept(f"The texts of {detail.request.id} were not kept.")
+    return detail.captured
+
+
+def _nothing_kept(message: str) -> HostError:
+    return HostError(
+        Reason.CONFLICT,
+        message,
+        cause="Texts of requests are kept only while that is switched on.",
+        fix=Fix(text="Switch it on, then ask again.", command="sndr requests capture --minutes 15"),
+    )
 
 
 def _list(out: Output, follow: bool, engine: str | None, last: int) -> None:

@@ -1,12 +1,23 @@
 """Requests and conversations as lines of text; what was not measured is said, and never 0."""
 
+import json
 import time
 from collections.abc import Sequence
 
 from engine_host.cli.output import table
-from engine_host.core.sizes import duration
+from engine_host.core.outside import json_text
+from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.engines import Request, RequestState
-from engine_host.protocol.requests import Conversation, Divergence, PrefixReason, PrefixTurn, PromptPart
+from engine_host.protocol.requests import (
+    CapturedRequest,
+    CaptureState,
+    Conversation,
+    Divergence,
+    KeptText,
+    PrefixReason,
+    PrefixTurn,
+    PromptPart,
+)
 
 _NOT = "not measured"
 _HEADINGS = (
@@ -92,6 +103,41 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
             ("lost by that", _seconds(turn.lost_seconds, _NOT)),
         ]
     return [f"{name:<16} {value}" for name, value in rows]
+
+
+def capture_lines(state: CaptureState) -> list[str]:
+    """Return whether texts of requests are kept."""
+    requests = "1 request" if state.requests == 1 else f"{state.requests} requests"
+    held = f"{requests} held in memory, {size_text(state.bytes)} of at most {size_text(state.most_bytes)}."
+    if state.until is None:
+        return ["Off: texts of requests are not kept. Switch it on: sndr requests capture --minutes 15", held]
+    return [f"On until {_clock(state.until)}: texts of requests are kept in memory, never on disk.", held]
+
+
+def captured_lines(captured: CapturedRequest) -> list[str]:
+    """Return the texts of a request: as it was sent, what was changed for the engine, and the answer."""
+    changed = captured.difference
+    if changed is None:
+        changed = "(not compared)"
+    elif not changed:
+        changed = f"(nothing: the engine got the same text, at {captured.engine_path})"
+    sections = (
+        (f"request as sent to {captured.path}", _pretty(captured.asked)),
+        ("headers", "\n".join(f"{name}: {value}" for name, value in captured.headers)),
+        (f"changed for the engine ({captured.engine_path})", changed),
+        (f"answer, status {captured.status if captured.status is not None else '-'}", captured.text or "-"),
+    )
+    return [line for title, text in sections for line in ("", f"--- {title}", *text.split("\n"))]
+
+
+def _pretty(kept: KeptText) -> str:
+    """Return JSON with its lines, and of a text that was cut its beginning."""
+    if kept.left_out:
+        return f"{kept.text}\n[{kept.left_out:,} more bytes were not kept]"
+    try:
+        return json.dumps(json_text.parse(kept.text), indent=2, ensure_ascii=False)
+    except ValueError:
+        return kept.text
 
 
 def conversation_lines(one: Conversation, last: int) -> list[str]:

@@ -1,14 +1,23 @@
 """The requests to the endpoint: listed, shown, cancelled; and how conversations reuse their prompts."""
 
+import asyncio
 from collections.abc import Callable
 
 from engine_host.core.event_log import EventLog
+from engine_host.gateway.inspection.capture import Captures
+from engine_host.gateway.inspection.inspected import inspected
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
 from engine_host.operations.performs import performs
 from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.operations import table as ops
-from engine_host.protocol.requests import ConversationPage, RequestDetail, RequestQuery
+from engine_host.protocol.requests import (
+    CaptureState,
+    ConversationPage,
+    RequestDetail,
+    RequestQuery,
+    StartCapture,
+)
 
 
 class RequestOperations:
@@ -19,12 +28,19 @@ class RequestOperations:
         find_engine: Callable[[str], Engine],
         requests: RequestLog,
         prefixes: PrefixLens,
+        captures: Captures,
+        base_url: Callable[[], str],
         events: EventLog,
     ) -> None:
-        """`find_engine` finds by id or public name, and raises HostError(not_found)."""
+        """`find_engine` finds by id or public name, and raises HostError(not_found).
+
+        `base_url` is the endpoint's address from this machine, without `/v1`.
+        """
         self._find_engine = find_engine
         self._requests = requests
         self._prefixes = prefixes
+        self._captures = captures
+        self._base_url = base_url
         self._events = events
 
     @performs(ops.REQUESTS)
@@ -34,14 +50,35 @@ class RequestOperations:
         return RequestPage(seq=self._events.seq, requests=self._requests.requests(engine))
 
     @performs(ops.REQUEST)
-    def get(self, request_id: str) -> RequestDetail:
+    async def get(self, request_id: str) -> RequestDetail:
         """Return one request. Raises HostError(not_found)."""
-        return RequestDetail(request=self._requests.request(request_id), turn=self._prefixes.turn(request_id))
+        request, turn = self._requests.request(request_id), self._prefixes.turn(request_id)
+        capture = self._captures.of(request_id)
+        # Texts of megabytes are searched for secrets.
+        shown = await asyncio.to_thread(inspected, capture, self._base_url()) if capture else None
+        return RequestDetail(request=request, turn=turn, captured=shown)
 
     @performs(ops.CANCEL_REQUEST)
     def cancel(self, request_id: str) -> Request:
         """Cancel a request, whichever engine answers it. Raises HostError(not_found)."""
         return self._requests.cancel(request_id)
+
+    @performs(ops.CAPTURE_STATE)
+    def capture_state(self) -> CaptureState:
+        """Return whether texts of requests are kept, and how many."""
+        return self._captures.state()
+
+    @performs(ops.START_CAPTURE)
+    def start_capture(self, asked: StartCapture) -> CaptureState:
+        """Keep texts of requests for some minutes, in memory."""
+        self._captures.start(asked.minutes * 60)
+        return self._captures.state()
+
+    @performs(ops.STOP_CAPTURE)
+    def stop_capture(self) -> CaptureState:
+        """Keep no more, and forget what is kept."""
+        self._captures.stop()
+        return self._captures.state()
 
     @performs(ops.CONVERSATIONS)
     def conversations(self) -> ConversationPage:

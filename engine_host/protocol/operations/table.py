@@ -63,7 +63,13 @@ from engine_host.protocol.presets import (
 )
 from engine_host.protocol.proofs import ProofPage, ProveKernels
 from engine_host.protocol.quality import MeasureQuality, QualityPage
-from engine_host.protocol.requests import ConversationPage, RequestDetail, RequestQuery
+from engine_host.protocol.requests import (
+    CaptureState,
+    ConversationPage,
+    RequestDetail,
+    RequestQuery,
+    StartCapture,
+)
 from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
@@ -330,8 +336,8 @@ REQUESTS = Operation(
     reasons=(Reason.NOT_FOUND,), command="requests list")
 REQUEST = Operation(
     "requests.show", "GET", "/v1/requests/{id}", Nothing, RequestDetail,
-    "One request, and how it reused the prompt before it.",
-    reasons=(Reason.NOT_FOUND,), command="requests show")
+    "One request, how it reused the prompt before it, and its texts if they were captured.",
+    reasons=(Reason.NOT_FOUND,), command="requests show", seconds=30)
 CANCEL_REQUEST = Operation(
     "requests.cancel", "DELETE", "/v1/requests/{id}", Nothing, Request,
     "Cancel one request; the engine's work on it ends.",
@@ -340,6 +346,19 @@ CONVERSATIONS = Operation(
     "requests.conversations", "GET", "/v1/conversations", Nothing, ConversationPage,
     "The prefix lens: how each turn of a conversation reused the prompt before it.",
     command="requests prefix")
+CAPTURE_STATE = Operation(
+    "captures.show", "GET", "/v1/captures", Nothing, CaptureState,
+    "The capture of requests' texts: until when, and what is held in memory.",
+    command="requests capture")
+START_CAPTURE = Operation(
+    "captures.start", "PUT", "/v1/captures", StartCapture, CaptureState,
+    "Keep the texts of requests in memory for some minutes; never on disk.",
+    command="requests capture --minutes 15")
+STOP_CAPTURE = Operation(
+    "captures.stop", "DELETE", "/v1/captures", Nothing, CaptureState,
+    "Keep no more texts, and forget those that are kept.",
+    command="requests capture --off")
+
 # Models that a request loads
 
 ON_DEMAND = Operation(

@@ -22,6 +22,7 @@ from engine_host.engines.llamacpp.servers import ServerCapabilities
 from engine_host.engines.vllm.installations import VllmInstallations
 from engine_host.gateway.app import Gateway
 from engine_host.gateway.directory import Target
+from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
 from engine_host.gateway.request_log import RequestLog
 from engine_host.gateway.routing.book import RouteBook
@@ -298,6 +299,8 @@ async def door() -> AsyncIterator[Door]:
                 built.manager.get,
                 RequestLog(events.publish, lambda _: 0, lambda _: 0),
                 PrefixLens(),
+                Captures(),
+                lambda: "http://127.0.0.1:1",
                 events,
             ),
             OnDemandOperations(Entries(built.store), on_demand, plans, consents, events, _listed_plan),

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -105,3 +106,47 @@ def test_empty_lists_teach(host: FakeHost, sndr: Sndr) -> None:
     host.answers["GET /v1/conversations"] = (200, {"seq": 1, "conversations": []})
     assert "appears here" in sndr("requests")[1]
     assert "turn of one" in sndr("requests", "prefix")[1]
+
+
+KEPT = {"text": '{"a": "\x1b[2J"}', "bytes": 12}
+CAPTURED: dict[str, Any] = {
+    "path": "/v1/messages", "headers": [["user-agent", "\x1b[1mx"]], "asked": KEPT,
+    "engine_path": "/v1/chat/completions", "translated": KEPT, "difference": "-a\n+b", "engine_answer": KEPT,
+    "status": 200, "answer": KEPT, "text": "Hello.", "curl": "curl x",
+}  # fmt: skip
+STATE = {"until": None, "requests": 0, "bytes": 0, "most_requests": 200, "most_bytes": 67108864}
+
+
+def test_capture_is_switched_on_and_off(host: FakeHost, sndr: Sndr) -> None:
+    host.answers["GET /v1/captures"] = (200, STATE)
+    host.answers["PUT /v1/captures"] = (200, {**STATE, "until": 1000.0})
+    host.answers["DELETE /v1/captures"] = (200, STATE)
+    assert "Off: texts of requests are not kept" in sndr("requests", "capture")[1]
+    assert "never on disk" in sndr("requests", "capture", "--minutes", "5")[1]
+    assert host.received[-1][2] == {"minutes": 5}
+    assert sndr("requests", "capture", "--off")[0] == 0
+    assert sndr("requests", "capture", "--off", "--minutes", "5")[0] == 2
+
+
+def test_what_was_captured_is_shown_exported_and_a_command(
+    host: FakeHost, sndr: Sndr, tmp_path: Path
+) -> None:
+    whole = {"request": {**DONE, "captured": True}, "captured": CAPTURED}
+    host.answers[f"GET /v1/requests/{DONE['id']}"] = (200, whole)
+    host.answers[f"GET /v1/requests/{WAITING['id']}"] = (200, {"request": WAITING})
+    host.answers["GET /v1/requests"] = (200, {"seq": 1, "requests": [WAITING, {**DONE, "captured": True}]})
+    code, out, _ = sndr("requests", "show", "req_aa")
+    assert code == 0
+    assert "Hello." in out
+    assert "\n-a\n+b\n" in out
+    assert "\x1b" not in out
+    assert sndr("requests", "curl", "req_aa")[1] == "curl x\n"
+    file = tmp_path / "one.json"
+    assert sndr("requests", "export", "req_aa", "-o", str(file))[0] == 0
+    assert file.stat().st_mode & 0o777 == 0o600
+    assert json.loads(file.read_text())["requests"][0]["captured"]["text"] == "Hello."
+    code, _, err = sndr("requests", "export", "--all", "-o", str(file))
+    assert (code, "there already" in err) == (6, True)
+    assert sndr("requests", "export", "--all", "--replace", "-o", str(file))[0] == 0
+    code, _, err = sndr("requests", "curl", "req_ab")
+    assert (code, "sndr requests capture --minutes 15" in err) == (6, True)

@@ -1,0 +1,64 @@
+"""Secrets are taken out of what is shown, and commands run nothing that a text says."""
+
+import shlex
+
+import pytest
+
+from engine_host.gateway.inspection.curl import curl_command
+from engine_host.gateway.inspection.redaction import HIDDEN, redacted, redacted_headers, secrets_of
+
+KEY = "sk-proj-0123456789abcdefABCDEF"
+BASE = "http://127.0.0.1:8020"
+CHAT = "/v1/chat/completions"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        KEY,
+        f'{{"note": "my key is {KEY}."}}',
+        f"Authorization: Bearer {KEY}",
+        "Bearer 0123456789abcdef0123456789",
+        '"api_key": "hunter22"',
+        '{\\"password\\": \\"hunter22\\"}',
+        "ghp_hunter220123456789abcdefABCDEF",
+        "eyJhunter22aaa.eyJhunter22aaa.hunter22aaaa",
+        "sndr-" + "hunter22" * 6,
+    ],
+)
+def test_what_looks_like_a_key_is_hidden(text: str) -> None:
+    shown = redacted(text)
+    assert HIDDEN in shown
+    for secret in ("hunter22", "0123456789abcdef"):
+        assert secret not in shown
+
+
+@pytest.mark.parametrize("text", ["a task-oriented risk-assessment", "sk-local", "the bearer of bad news"])
+def test_plain_words_stay(text: str) -> None:
+    assert redacted(text) == text
+
+
+def test_headers_keep_their_names() -> None:
+    headers = {
+        "authorization": f"Bearer {KEY}",
+        "x-api-key": KEY,
+        "cookie": "a=b",
+        "x-note": KEY,
+        "x-app": "cli",
+    }
+    shown = dict(redacted_headers(headers))
+    assert list(shown) == list(headers)
+    assert (shown["x-app"], shown["x-note"]) == ("cli", HIDDEN)
+    assert KEY not in repr(shown)
+    assert "a=b" not in shown.values()
+    assert secrets_of({"authorization": "Bearer plainsecret", "x-api-key": "short"}) == (b"plainsecret",)
+    assert len(redacted_headers({f"x-{number}": "v" * 9000 for number in range(500)})) == 100
+
+
+def test_what_cannot_be_written_surely_is_not_written() -> None:
+    assert curl_command(BASE, CHAT, {}, b"no json") is None
+    assert curl_command(BASE, "/v1/x'; touch pwned", {}, b"{}") is None
+    assert curl_command("http://a b'", CHAT, {}, b"{}") is None
+    whole = curl_command("https://[::1]:8020/llm", CHAT, {}, b"{}")
+    assert whole is not None
+    assert shlex.split(whole)[3] == "https://[::1]:8020/llm/v1/chat/completions"
