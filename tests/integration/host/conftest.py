@@ -10,7 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TypeVar
 
@@ -53,11 +53,11 @@ def wait_for(what: Callable[[], T | None], why: str, seconds: float = PATIENCE) 
 class RunningHost:
     """`sndr serve` as a process, and a client of it."""
 
-    def __init__(self, *arguments: str) -> None:
+    def __init__(self, *arguments: str, program: Sequence[str] = ("-m", "engine_host")) -> None:
         self.folders = Folders.resolve()
         self.port = free_port()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "engine_host", "serve", "--json", "--port", str(self.port), *arguments],
+            [sys.executable, *program, "serve", "--json", "--port", str(self.port), *arguments],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
@@ -149,8 +149,8 @@ def new_host() -> Iterator[Callable[..., RunningHost]]:
     """Makes hosts; each is ended with the test."""
     hosts: list[RunningHost] = []
 
-    def make(*arguments: str) -> RunningHost:
-        hosts.append(RunningHost(*arguments))
+    def make(*arguments: str, program: Sequence[str] = ("-m", "engine_host")) -> RunningHost:
+        hosts.append(RunningHost(*arguments, program=program))
         return hosts[-1]
 
     yield make
