@@ -32,6 +32,7 @@ class OnDemandChange(StrEnum):
     REMOVED = "removed"
     REQUESTED = "requested"
     LOADED = "loaded"
+    USED = "used"
     FAILED = "failed"
     NOT_WANTED = "not_wanted"
     IDLE = "idle"

@@ -127,11 +127,23 @@ class HostConnection(QObject):
             client.call(ops.SERVERS),
             client.call(ops.SETTINGS),
         )
+        on_demand = await client.call(ops.ON_DEMAND)
         requests = await client.call(ops.REQUESTS, RequestQuery())
         # The oldest number wins: an event applied twice is harmless, a missed one is not.
-        pages = (host, engines, jobs, models, servers, settings, requests)
+        pages = (host, engines, jobs, models, servers, settings, on_demand, requests)
         seq = min(page.seq for page in pages)
-        return Snapshot(run_id, seq, host, engines, jobs, models, servers, settings, requests.requests)
+        return Snapshot(
+            run_id,
+            seq,
+            host,
+            engines,
+            jobs,
+            models,
+            servers,
+            settings,
+            requests.requests,
+            on_demand.models,
+        )
 
     async def _pause(self, failures: int) -> None:
         self._again.clear()

@@ -29,6 +29,7 @@ from engine_host.protocol.events import (
     MissedEvent,
     ModelsChangedEvent,
     NoticeEvent,
+    OnDemandEvent,
     PatchesChangedEvent,
     PatchResultEvent,
     PatchSummaryEvent,
@@ -41,6 +42,7 @@ from engine_host.protocol.events import (
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage
 from engine_host.protocol.models import ModelPage
+from engine_host.protocol.on_demand import OnDemandChange, OnDemandModel
 from engine_host.protocol.patches import EnginePatches, ProcessPatches
 from engine_host.protocol.plans import Finding, Setting
 from engine_host.protocol.settings import SettingPage
@@ -68,13 +70,15 @@ class Snapshot:
     servers: ServerPage
     settings: SettingPage
     requests: tuple[Request, ...] = ()
+    on_demand: tuple[OnDemandModel, ...] = ()
 
 
 class HostState(QObject):
     """The newest known state of one host, kept when the host goes away and then marked by its age.
 
     Signals:
-        host_changed, engines_changed, jobs_changed, models_changed, servers_changed, settings_changed:
+        host_changed, engines_changed, jobs_changed, models_changed, servers_changed, settings_changed,
+        on_demand_changed:
             that part is new; of the engines also which one is chosen
         request_changed: a Request that moved on
         sampled: a Sample
@@ -92,6 +96,7 @@ class HostState(QObject):
     models_changed = Signal()
     servers_changed = Signal()
     settings_changed = Signal()
+    on_demand_changed = Signal()
     request_changed = Signal(object)
     sampled = Signal(object)
     logged = Signal(object)
@@ -114,6 +119,7 @@ class HostState(QObject):
         self.servers: ServerPage | None = None
         self.settings: SettingPage | None = None
         self.requests: dict[str, Request] = {}
+        self.on_demand: dict[str, OnDemandModel] = {}
         self.sample: Sample | None = None
         self._values: dict[str, tuple[float, float]] = {}
         self.applies: dict[str, EnginePatches] = {}
@@ -209,6 +215,8 @@ class HostState(QObject):
         self._choice.settle(self.engines)
         oldest_first = sorted(snapshot.requests, key=lambda request: request.created_at)
         self.requests = {request.id: request for request in oldest_first[-RECENT_REQUESTS:]}
+        self.on_demand = {model.name: model for model in snapshot.on_demand}
+        self.on_demand_changed.emit()
         self.host_changed.emit()
         self.settings_changed.emit()
         self.models_changed.emit()
@@ -254,6 +262,8 @@ class HostState(QObject):
                 self.outdated.emit("patches")
             case PresetsChangedEvent():
                 self.outdated.emit("presets")
+            case OnDemandEvent():
+                self._on_demand(event)
             case PatchSummaryEvent():
                 self.set_applies(event.patches)
             case PatchResultEvent():
@@ -281,6 +291,13 @@ class HostState(QObject):
                 del self.engines[old.id]
         self._choice.settle(self.engines)
         self.engines_changed.emit()
+
+    def _on_demand(self, event: OnDemandEvent) -> None:
+        if event.change is OnDemandChange.REMOVED:
+            self.on_demand.pop(event.model.name, None)
+        else:
+            self.on_demand[event.model.name] = event.model
+        self.on_demand_changed.emit()
 
     def set_job(self, job: Job) -> None:
         """Take over one job."""

@@ -54,6 +54,7 @@ class _Model:
     keep_alive: float | None = None
     last_used: float | None = None
     used: float = field(default_factory=time.monotonic)
+    busy: bool = False
     problem: Problem | None = None
     failed: float = 0.0
 
@@ -174,9 +175,12 @@ class OnDemandModels:
             # Nobody may be there any more to read how it ended.
             model.load.done.add_done_callback(lambda done: done.cancelled() or done.exception())
             model.load.task = asyncio.create_task(self._carry_out(model, model.load), name=f"load {name}")
-            self._tell(model, OnDemandChange.REQUESTED)
+            change = OnDemandChange.REQUESTED
+        else:
+            change = OnDemandChange.USED
         model.load.waiting += 1
         model.last_used, model.used = time.time(), time.monotonic()
+        self._tell(model, change)
         return model.load
 
     def leave(self, load: Load, *, goes_on: bool = False) -> None:
@@ -202,6 +206,11 @@ class OnDemandModels:
     def activity(self, engine: str, active: int) -> None:
         """Told by the endpoint: how many requests an engine answers now."""
         self.touch(engine)
+        model = self._of_engine(engine)
+        if model is None or model.busy is bool(active):
+            return
+        model.busy = bool(active)
+        self._tell(model, OnDemandChange.USED)
         if not active:
             self._wake.set()
 
@@ -343,7 +352,7 @@ class OnDemandModels:
         engine = next((one for one in self._engines.alive() if one.id == model.engine), None)
         if engine is None:
             model.problem = self._problem_of(model.engine)
-            model.engine = model.keep_alive = None
+            model.engine, model.keep_alive, model.busy = None, None, False
             self._tell(model, OnDemandChange.ENDED)
             return
         due = self._due(model)

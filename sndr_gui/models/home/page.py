@@ -24,6 +24,7 @@ from sndr_gui.models.engine.start import (
     start_failed,
 )
 from sndr_gui.models.home.engines import EngineRow, engine_rows
+from sndr_gui.models.home.on_demand import OnDemandRows
 from sndr_gui.models.window.actions import Actions
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.stop_engine import StopEngine
@@ -55,10 +56,12 @@ class HomeModel(LiveModel):
             state.jobs_changed,
             state.servers_changed,
             state.models_changed,
+            state.on_demand_changed,
             session.connection.changed,
             actions.changed,
         ):
             signal.connect(self.changed)
+        self.on_demand = OnDemandRows(session)
         self.metrics = EngineMetrics(session)
         self.metrics.changed.connect(self.throttle.trigger)
         state.request_changed.connect(self.throttle.trigger)

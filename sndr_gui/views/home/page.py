@@ -13,6 +13,7 @@ from sndr_gui.models.home.page import HomeModel
 from sndr_gui.views.graphs.trend import Trend
 from sndr_gui.views.home.endpoint import EndpointCard
 from sndr_gui.views.home.engines import EnginesCard
+from sndr_gui.views.home.on_demand import OnDemandCard
 from sndr_gui.views.home.servers import ServersCard
 from sndr_gui.views.home.start import EMPTY_STATES, Hero, StartCard
 from sndr_gui.views.widgets.buttons import button
@@ -60,7 +61,9 @@ class HomeView(Page):
         self.failure.log_wanted.connect(self._on_log_wanted)
         self.endpoint = EndpointCard(model)
         self.servers = ServersCard(model)
-        for part in (self.engines, self.hero, self.starting, self.failure, self._cards_row):
+        self.on_demand = OnDemandCard(model)
+        parts = (self.engines, self.hero, self.starting, self.failure, self._cards_row, self.on_demand)
+        for part in parts:
             self.body.addWidget(part)
         self._lower = QHBoxLayout()
         self._lower.setSpacing(GAP)
@@ -101,6 +104,7 @@ class HomeView(Page):
         if trend:
             self._trend.show_points(list(model.metrics.trend), time.time())
         self.engines.refresh()
+        self.on_demand.refresh()
         self._refresh_buttons(mode)
         if mode in EMPTY_STATES:
             self.hero.refresh(mode)

@@ -59,7 +59,11 @@ def now(host: RunningHost, name: str) -> OnDemandModel:
 
 
 def until(host: RunningHost, name: str, state: OnDemandState) -> OnDemandModel:
-    return wait_for(lambda: found if (found := now(host, name)).state is state else None, f"{name} {state}")
+    def look() -> OnDemandModel | None:
+        found = now(host, name)
+        return found if found.state is state else None
+
+    return wait_for(look, f"{name} {state}")
 
 
 def ask(host: RunningHost, model: str, **fields: Any) -> httpx.Response:
@@ -83,16 +87,14 @@ def starts(host: RunningHost, name: str) -> int:
 
 
 def changes(host: RunningHost, name: str) -> list[OnDemandChange]:
-    """The changes of a model so far, in their order."""
-    assert host.client.version is not None
-    newest = host.client.version.seq
-    wanted = host.client.call(ops.VERSION).seq
-    found = []
+    """The changes of a model so far, in their order, but for its uses."""
+    newest = host.client.call(ops.VERSION).seq
+    found: list[OnDemandChange] = []
     for event in host.client.events(0):
         if isinstance(event, OnDemandEvent) and event.model.name == name:
-            found.append(event.change)
-        if event.seq >= max(newest, wanted):
-            return found
+            found += [] if event.change is OnDemandChange.USED else [event.change]
+        if event.seq >= newest:
+            break
     return found
 
 

@@ -45,6 +45,13 @@ from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
 from engine_host.protocol.logs import LogLine, LogPage, LogQuery
 from engine_host.protocol.models import ModelPage
+from engine_host.protocol.on_demand import (
+    AddOnDemand,
+    LoadOnDemand,
+    OnDemandModel,
+    OnDemandPage,
+    OnDemandState,
+)
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.operations.definition import Done
 from engine_host.protocol.operations.table import OPERATIONS
@@ -96,6 +103,7 @@ class FakeHost:
         self.settings: SettingPage = samples.settings()
         self.installations: InstallationPage = samples.installations()
         self.requests: list[EngineRequest] = []
+        self.on_demand: dict[str, OnDemandModel] = {}
         self.patches: PatchPage = samples.patches()
         self.patch: PatchDetail = samples.patch_detail()
         self.applies: EnginePatches = samples.applies()
@@ -311,6 +319,27 @@ class FakeHost:
         stopping = self.engines[engine].model_copy(update={"state": EngineState.STOPPING})
         self.set_engine(stopping)
         return stopping
+
+    @performs(ops.ON_DEMAND)
+    def _on_demand(self) -> OnDemandPage:
+        return OnDemandPage(seq=self.seq, models=tuple(self.on_demand.values()))
+
+    @performs(ops.ADD_ON_DEMAND)
+    def _add_on_demand(self, _asked: AddOnDemand) -> OnDemandModel:
+        return samples.on_demand()
+
+    @performs(ops.LOAD_ON_DEMAND)
+    def _load_on_demand(self, name: str, _asked: LoadOnDemand) -> OnDemandModel:
+        return self.on_demand[name].model_copy(update={"state": OnDemandState.LOADING})
+
+    @performs(ops.UNLOAD_ON_DEMAND)
+    def _unload_on_demand(self, name: str) -> OnDemandModel:
+        return self.on_demand[name].model_copy(update={"state": OnDemandState.UNLOADING})
+
+    @performs(ops.REMOVE_ON_DEMAND)
+    def _remove_on_demand(self, name: str) -> OnDemandPage:
+        del self.on_demand[name]
+        return self._on_demand()
 
     @performs(ops.REQUESTS)
     def _requests(self, _asked: RequestQuery) -> RequestPage:

@@ -1,6 +1,7 @@
 """Home: empty, starting, ready, failed, disconnected; and the requests of its buttons."""
 
 import time
+from typing import Any
 
 from PySide6.QtCore import Qt
 from PySide6.QtTest import QTest
@@ -11,10 +12,12 @@ from engine_host.protocol.events import (
     EngineRequestEvent,
     EngineStageEvent,
     JobStepEvent,
+    OnDemandEvent,
     ServersChangedEvent,
     TelemetryEvent,
 )
 from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.on_demand import OnDemandChange, OnDemandState
 from engine_host.protocol.plans import ServerChoice
 from engine_host.protocol.telemetry import Sample
 from sndr_gui.views.home.page import HomeView
@@ -172,3 +175,35 @@ async def test_home_disconnected_keeps_values_and_marks_their_age(stage: Stage) 
     await stage.until(lambda: "last seen" in page.subtitle.text())
     assert not page.stop.isEnabled()
     assert page._cards[1].value.text() == "8 / 32 GiB"
+
+
+async def test_models_on_demand_say_what_they_do_and_are_loaded_and_ended(stage: Stage) -> None:
+    page = home(stage)
+    assert not page.on_demand.isVisible(), "nothing is loaded on demand"
+    host = stage.host
+
+    def change(state: OnDemandState, **fields: Any) -> None:
+        host.on_demand["small"] = samples.on_demand(state, **fields)
+        host.publish(OnDemandEvent(change=OnDemandChange.USED, model=host.on_demand["small"]))
+
+    change(OnDemandState.LOADABLE)
+    await stage.until(lambda: page.on_demand.isVisible())
+    line = page.on_demand.lines[0]
+    assert (line.state.text(), line.act.accessibleName()) == ("loadable", "Load small")
+    QTest.mouseClick(line.act, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: bool(host.sent("POST", "/v1/on-demand/small/load")))
+    change(OnDemandState.LOADING, waiting=2)
+    await stage.until(lambda: line.state.text() == "loading, 2 requests wait")
+    change(OnDemandState.LOADED, last_used=time.time() - 180, unloads_at=time.time() + 420, engine="e")
+    await stage.until(lambda: line.state.text().startswith("idle for 3 min"))
+    assert "stops in " in line.state.text()
+    assert line.act.accessibleName() == "Unload small"
+    QTest.mouseClick(line.act, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: bool(host.sent("POST", "/v1/on-demand/small/unload")))
+    problem = Problem(reason=Reason.OUT_OF_MEMORY, message="There is no room <b>for</b> small.")
+    change(OnDemandState.LOADABLE, problem=problem)
+    await stage.until(lambda: line.state.text() == "loadable")
+    QTest.mouseClick(line.remove, Qt.MouseButton.LeftButton)
+    await stage.until(lambda: not host.on_demand)
+    host.publish(OnDemandEvent(change=OnDemandChange.REMOVED, model=samples.on_demand()))
+    await stage.until(lambda: not page.on_demand.isVisible())

@@ -22,6 +22,7 @@ from engine_host.protocol.host import Endpoint, GpuAbsence, HostInfo, Reach
 from engine_host.protocol.jobs import Job, JobKind, JobState, JobStep
 from engine_host.protocol.logs import LogLine
 from engine_host.protocol.models import ModelFile, ModelOrigin, ModelPage
+from engine_host.protocol.on_demand import OnDemandModel, OnDemandState
 from engine_host.protocol.patches import (
     AppliesTo,
     EnginePatches,
@@ -40,7 +41,7 @@ from engine_host.protocol.patches import (
     ProcessRole,
     Risk,
 )
-from engine_host.protocol.plans import Finding, LaunchPlan, Layer, ServerChoice, Setting
+from engine_host.protocol.plans import Finding, LaunchPlan, LaunchRequest, Layer, ServerChoice, Setting
 from engine_host.protocol.settings import SettingPage
 from engine_host.protocol.telemetry import Series, TelemetryPage
 
@@ -461,3 +462,15 @@ def applies() -> EnginePatches:
             ),
         ),
     )
+
+
+def on_demand(state: OnDemandState = OnDemandState.LOADABLE, **fields: Any) -> OnDemandModel:
+    """A model that a request loads."""
+    model = OnDemandModel(
+        name="small",
+        launch=LaunchRequest(model="small", name="small"),
+        command="sndr on-demand add small --name small",
+        state=state,
+        keep_alive=600,
+    )
+    return model.model_copy(update=fields)

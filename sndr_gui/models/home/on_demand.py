@@ -1,0 +1,124 @@
+"""The models that requests load, each in a row: what it does, when it is stopped, and what can be done."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.on_demand import LoadOnDemand, OnDemandModel, OnDemandState
+from engine_host.protocol.operations import table as ops
+from sndr_gui.host.session import Session
+from sndr_gui.kit import formats
+
+Command = Callable[[AsyncControlClient], Awaitable[None]]
+_TONES = {
+    OnDemandState.LOADABLE: "muted",
+    OnDemandState.LOADING: "accent",
+    OnDemandState.LOADED: "good",
+    OnDemandState.UNLOADING: "warning",
+}
+
+
+@dataclass(frozen=True)
+class OnDemandRow:
+    """One model, as shown; `load` is True where it can be loaded, and else it can be unloaded."""
+
+    name: str
+    state: str
+    about: str
+    tone: str
+    load: bool
+    can_act: bool
+
+
+class OnDemandRows:
+    """The rows of the models on demand, and their commands."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._sent: set[str] = set()
+
+    def rows(self) -> tuple[OnDemandRow, ...]:
+        """Return a row for each model, by name."""
+        models = self._session.state.on_demand
+        return tuple(self._row(models[name]) for name in sorted(models))
+
+    def load(self, name: str) -> None:
+        """Load one now, as a request would."""
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.LOAD_ON_DEMAND, LoadOnDemand(), id=name)
+
+        self._send(name, "load", work)
+
+    def unload(self, name: str) -> None:
+        """Drain and stop one."""
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.UNLOAD_ON_DEMAND, id=name)
+
+        self._send(name, "unload", work)
+
+    def remove(self, name: str) -> None:
+        """Let no request load it any more."""
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.REMOVE_ON_DEMAND, id=name)
+
+        self._send(name, "remove", work)
+
+    def _send(self, name: str, verb: str, work: Command) -> None:
+        if name in self._sent:
+            return
+        self._sent.add(name)
+        self._session.state.on_demand_changed.emit()
+
+        def done() -> None:
+            self._sent.discard(name)
+            self._session.state.on_demand_changed.emit()
+
+        self._session.command(f"{verb} {name}", work, done=done)
+
+    def _row(self, model: OnDemandModel) -> OnDemandRow:
+        loaded = model.state in (OnDemandState.LOADED, OnDemandState.LOADING)
+        free = self._session.connection.connected and model.name not in self._sent and not model.by_hand
+        return OnDemandRow(
+            name=model.name,
+            state=state_word(model),
+            about=about(model),
+            tone="bad" if model.problem is not None and not loaded else _TONES[model.state],
+            load=not loaded,
+            can_act=free and model.state is not OnDemandState.UNLOADING,
+        )
+
+
+def state_word(model: OnDemandModel, now: float | None = None) -> str:
+    """Return what a model does, and when it is stopped."""
+    now = time.time() if now is None else now
+    if model.state is OnDemandState.LOADING and model.waiting:
+        return (
+            f"loading, {formats.plural(model.waiting, 'request')} {'waits' if model.waiting == 1 else 'wait'}"
+        )
+    if model.state is not OnDemandState.LOADED:
+        return model.state.value
+    if model.by_hand:
+        return "runs, started by hand"
+    if model.unloads_at is None or model.last_used is None:
+        return "loaded"
+    idle = formats.duration(max(now - model.last_used, 0))
+    return f"idle for {idle}, stops in {formats.duration(max(model.unloads_at - now, 0))}"
+
+
+def about(model: OnDemandModel) -> str:
+    """Return how long a model stays, or why it could not be loaded."""
+    if model.problem is not None and model.state is OnDemandState.LOADABLE:
+        return model.problem.message
+    if model.pinned:
+        return "pinned: stays once it is loaded"
+    if model.keep_alive < 0:
+        return "stays until its memory is needed"
+    if model.keep_alive == 0:
+        return "stops after each answer"
+    return f"stops after {formats.duration(model.keep_alive)} without a request"

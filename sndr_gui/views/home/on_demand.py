@@ -1,0 +1,83 @@
+"""The card of the models that requests load: state, how long each stays, Load or Unload, and Remove."""
+
+from __future__ import annotations
+
+import shlex
+
+from PySide6.QtWidgets import QGridLayout
+
+from sndr_gui.kit.formats import shortened
+from sndr_gui.models.home.on_demand import OnDemandRow
+from sndr_gui.models.home.page import HomeModel
+from sndr_gui.views.widgets.buttons import button, tip
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import clear
+
+
+class OnDemandCard(Card):
+    """A row for each model that a request loads; hidden while there is none."""
+
+    def __init__(self, model: HomeModel) -> None:
+        super().__init__("Models loaded on demand")
+        self._model = model
+        self.lines: list[_Line] = []
+        self._grid = QGridLayout()
+        self._grid.setHorizontalSpacing(8)
+        self._grid.setVerticalSpacing(8)
+        self._grid.setColumnStretch(2, 1)
+        self.body.addLayout(self._grid)
+
+    def refresh(self) -> None:
+        """Show the models of now."""
+        rows = self._model.on_demand.rows()
+        self.setVisible(bool(rows))
+        if [line.name for line in self.lines] != [entry.name for entry in rows]:
+            clear(self._grid)
+            self.lines = [_Line(entry.name, self._model) for entry in rows]
+            for place, line in enumerate(self.lines):
+                for across, part in enumerate((line.label, line.state, line.about, line.act, line.remove)):
+                    self._grid.addWidget(part, place, across)
+        for line, entry in zip(self.lines, rows, strict=True):
+            line.show_row(entry)
+
+
+class _Line:
+    """The parts of one model's row."""
+
+    def __init__(self, name: str, model: HomeModel) -> None:
+        self.name = name
+        self._model = model
+        self._loads = True
+        self.label = text(shortened(name), name="h2")
+        self.state = text("")
+        self.about = ElidedLabel("", "muted")
+        self.act = button("Load", self._on_act)
+        self.remove = button("Remove", self._on_remove)
+        self.remove.setAccessibleName(f"Let no request load {name}")
+        self.remove.setToolTip(
+            tip(
+                f"Let no request load {name} any more",
+                "",
+                shlex.join(["sndr", "on-demand", "remove", name]),
+            )
+        )
+
+    def _on_act(self) -> None:
+        (self._model.on_demand.load if self._loads else self._model.on_demand.unload)(self.name)
+
+    def _on_remove(self) -> None:
+        self._model.on_demand.remove(self.name)
+
+    def show_row(self, entry: OnDemandRow) -> None:
+        """Show how the model is now."""
+        self._loads = entry.load
+        set_text(self.state, entry.state)
+        set_tone(self.state, entry.tone)
+        set_text(self.about, entry.about)
+        word = "Load" if entry.load else "Unload"
+        self.act.setText(word)
+        self.act.setEnabled(entry.can_act)
+        self.act.setAccessibleName(f"{word} {entry.name}")
+        what = "Load it now, as a request would" if entry.load else "Finish what it answers, then stop it"
+        self.act.setToolTip(tip(what, "", shlex.join(["sndr", "on-demand", word.lower(), entry.name])))
