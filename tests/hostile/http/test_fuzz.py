@@ -24,7 +24,7 @@ MIB = 1 << 20
 USUAL = 1_500
 LOOKS = 24
 MOST_GROWTH = 10 * MIB
-"""Over the second half, in which nothing fills up any more."""
+"""Over the second half, beside the rings of events and lines, which fill up to their bounds."""
 LONGEST_WAIT = 5.0
 """Seconds for a good question while all others are hostile, on a machine that does other things too."""
 MOST_TAKEN = 120 * MIB
@@ -39,13 +39,14 @@ def _held(look: Look) -> tuple[int, int, int]:
 def _report(tally: Tally, looks: list[tuple[float, Look]], before: Look, after: Look, log: str) -> None:
     """Print the figures of a run, and fail for what is wrong in it."""
     half = looks[len(looks) // 2 :]
-    memory = Trend.of([at for at, _ in half], [float(look.memory) for _, look in half])
+    memory = Trend.of([at for at, _ in half], [float(look.memory - look.kept) for _, look in half])
     waits = sorted(tally.waits)
     print(f"\n{tally.table()}\n")
     print(f"in {looks[-1][0]:.0f} s, seed {asked.fuzz_seed()}; faults: {len(tally.faults)}")
     print(
         f"memory: {before.memory / MIB:.0f} MiB before, {after.memory / MIB:.0f} after; "
-        f"in the second half it grew by {memory.growth / MIB:.1f} ± {memory.error / MIB:.1f} MiB"
+        f"events and lines {before.kept / MIB:.0f} and {after.kept / MIB:.0f}; without them it grew by "
+        f"{memory.growth / MIB:.1f} ± {memory.error / MIB:.1f} MiB in the second half"
     )
     print(f"a good question meanwhile took {waits[len(waits) // 2]:.3f} s, at most {waits[-1]:.3f} s")
     print(f"descriptors, threads, tasks: {_held(before)} before, {_held(after)} after")

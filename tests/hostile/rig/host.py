@@ -33,9 +33,13 @@ _PATIENCE = 60.0
 
 @dataclass(frozen=True)
 class Look:
-    """What the host holds at a moment: bytes of memory, descriptors, threads, tasks of its loop."""
+    """What the host holds at a moment: bytes of memory, descriptors, threads, tasks of its loop.
+
+    `kept` are the bytes of the newest events and lines, which are kept on purpose up to a bound.
+    """
 
     memory: int
+    kept: int
     descriptors: int
     threads: int
     tasks: int
@@ -96,10 +100,11 @@ class WatchedHost:
 
     def look(self) -> Look:
         """Read what the host holds now."""
-        tasks = int(self.inside(signal.SIGUSR2)["tasks"])
+        found = self.inside(signal.SIGUSR2)
         with self._watched.oneshot():
             memory = self._watched.memory_info().rss
-            return Look(memory, self._watched.num_fds(), self._watched.num_threads(), tasks)
+            held = self._watched.num_fds(), self._watched.num_threads()
+        return Look(memory, int(found["kept"]), *held, int(found["tasks"]))
 
     def inside(self, number: signal.Signals = signal.SIGUSR1) -> dict[str, Any]:
         """Ask the host for its tasks and its objects by kind (SIGUSR1), or for the tasks alone (SIGUSR2)."""

@@ -14,11 +14,14 @@ from pathlib import Path
 from types import FrameType
 
 from engine_host.cli import main
+from engine_host.core.event_log import EventLog
+from engine_host.core.log_buffer import LogBuffer
 
 
 def _tell(file: Path, detailed: bool) -> None:
     tasks = [task for task in asyncio.all_tasks() if not task.done()]
-    found: dict[str, object] = {"tasks": len(tasks)}
+    rings = [one for one in gc.get_objects() if isinstance(one, EventLog | LogBuffer)]
+    found: dict[str, object] = {"tasks": len(tasks), "kept": sum(ring.held for ring in rings)}
     if detailed:
         gc.collect()
         found["names"] = Counter(task.get_name().rstrip("0123456789") for task in tasks).most_common(20)
