@@ -11,6 +11,7 @@ from engine_host.catalog.index import Catalog
 from engine_host.catalog.reader import Place
 from engine_host.catalog.yaml_file import MAX_BYTES, parse
 from engine_host.core.errors import HostError
+from tests.pace import slower
 from tests.unit.catalog.small import VARIATION, Small
 
 # Twice as much may take three times as long: what is squared takes four times.
@@ -51,8 +52,8 @@ def exported(small: Small) -> tuple[Catalog, str, Place]:
     return small.read(), text, small.place
 
 
-def _seconds(catalog: Catalog, text: str, place: Place) -> float:
-    """The processor's time for one import, whether or not it is refused; the least of three."""
+def _seconds(catalog: Catalog, text: str, place: Place, tries: int = 3) -> float:
+    """The processor's time for one import, whether or not it is refused; the least of some."""
 
     def once() -> float:
         began = time.process_time()
@@ -60,7 +61,7 @@ def _seconds(catalog: Catalog, text: str, place: Place) -> float:
             check_import(catalog, text, place)
         return time.process_time() - began
 
-    return min(once() for _ in range(3))
+    return min(once() for _ in range(tries))
 
 
 @pytest.mark.parametrize("kind", _NASTY)
@@ -77,7 +78,7 @@ def test_the_largest_file_takes_seconds(exported: tuple[Catalog, str, Place], ki
     catalog, text, place = exported
     sizes: Iterator[int] = (n for n in (64_000, 32_000, 16_000, 8_000, 4_000))
     largest = next(one for n in sizes if len((one := _NASTY[kind](text, n)).encode()) <= MAX_BYTES)
-    assert _seconds(catalog, largest, place) < _SECONDS
+    assert _seconds(catalog, largest, place, tries=1) < _SECONDS * slower()
 
 
 def test_what_is_larger_than_any_such_file_is_not_read() -> None:

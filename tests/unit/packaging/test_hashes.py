@@ -29,6 +29,7 @@ ASKS = re.compile(r"""\bpip["']?,?\s+["']?(?:install|download|wheel)\b|\buv tool
 ASKING = {
     "packaging/setup.sh": 4,
     "packaging/kernels.sh": 1,
+    "packaging/clients.sh": 1,
     "packaging/gpu/bundle.sh": 1,
     "packaging/gpu/check.sh": 1,
     "engine_host/engines/llamacpp/build/wheel.py": 3,
@@ -36,6 +37,7 @@ ASKING = {
 }
 # Sentences: what a person may type, and what the demo model was taught.
 TOLD = {
+    "engine_host/connect/clients/programs.py",
     "sndr_gui/kit/versions.py",
     "engine_host/operations/presets/weights.py",
     "packaging/demo_model/answers.md",

@@ -188,7 +188,7 @@ def test_slots_with_numbers_that_none_has_hold_nothing(number: str) -> None:
 
 
 def test_an_engine_that_drips_its_answer_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("engine_host.engines.readiness.READ_SECONDS", 0.1)
+    monkeypatch.setattr("engine_host.engines.llamacpp.status._VERIFY_SECONDS", 0.1)
 
     class Drip(httpx.AsyncByteStream):
         async def __aiter__(self) -> AsyncIterator[bytes]:
