@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from engine_host.core.keys.ring import Key, KeyRing
 from engine_host.gateway import error_answers as faults
@@ -23,6 +23,7 @@ from engine_host.gateway.inspection.capture import Captures
 from engine_host.gateway.inspection.client_name import client_name
 from engine_host.gateway.inspection.conversation import named_conversation
 from engine_host.gateway.inspection.prefix_lens import PrefixLens
+from engine_host.gateway.loading.lm_studio import load_wish, unload_wish
 from engine_host.gateway.loading.loader import Loader, NothingToLoad
 from engine_host.gateway.loading.requests import OnDemandRequests
 from engine_host.gateway.metrics.counters import EndpointCounters
@@ -216,18 +217,41 @@ class Gateway:
             table.need(method, path, "GET", "HEAD")
             text = await self._metrics()
             return partial(send_whole, status=200, body=text, kind=CONTENT_TYPE, request_id=request_id)
+        if path in (table.LOAD, table.UNLOAD):
+            table.need(method, path, "POST")
+            return await self._load_or_unload(path, headers, receive, request_id, key)
         look = table.get(method, path)
-        body: Mapping[str, Any] = {}
-        if method == "POST":
-            held = self._bodies.part()
-            try:
-                body = parse_body(await read_body(receive, self._limits.body, held))
-            finally:
-                held.give_back()
+        body: Mapping[str, Any] = await self._question(receive) if method == "POST" else {}
         query = query_of(scope.get("query_string", b""))
         targets, starting = self._resolution.listed(), tuple(self._directory.starting())
         looked = Looked(path, query, headers, targets, starting, body, self._loads.loadable())
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
+
+    async def _question(self, receive: Receive) -> dict[str, Any]:
+        """Read the body of a request that no engine is asked; raises EndpointError and ClientGoneError."""
+        held = self._bodies.part()
+        try:
+            return parse_body(await read_body(receive, self._limits.body, held))
+        finally:
+            held.give_back()
+
+    async def _load_or_unload(
+        self, path: str, headers: Mapping[str, str], receive: Receive, request_id: str, key: Key | None
+    ) -> _Answer:
+        """Load or end a model as a client of LM Studio asks; raises EndpointError and ClientGoneError."""
+        body = await self._question(receive)
+        if path == table.UNLOAD:
+            told = self._loads.unload(unload_wish(body))
+            return partial(send_json, status=200, body=told, request_id=request_id)
+        wish, owner, prefer = load_wish(body), key.id if key else "", headers.get("prefer")
+        if self._closing:
+            raise faults.closing()
+
+        async def nothing(_message: Message) -> None:
+            """Nothing is sent before it is loaded."""
+
+        told = await self._loads.load(wish, owner, request_id, prefer, receive, nothing)
+        return partial(send_json, status=200, body=told, request_id=request_id)
 
     async def _metrics(self) -> bytes:
         """Return our own figures and the engines', in Prometheus' format."""

@@ -1,16 +1,20 @@
 """Requests for models that are loaded on demand: which have to wait, and how each waits and goes on."""
 
 import logging
-from collections.abc import Awaitable, Callable, Sequence
-from typing import TypeVar
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
 
-from starlette.types import Send
+from starlette.types import Receive, Send
 
 from engine_host.core.errors import HostError
 from engine_host.gateway import error_answers as faults
 from engine_host.gateway.access.admission import Admission
 from engine_host.gateway.directory import Directory, Target
 from engine_host.gateway.exchange import send_fault
+from engine_host.gateway.loading.lm_studio import LoadWish, loaded_otherwise, not_on_demand
+from engine_host.gateway.loading.lm_studio import loaded as loaded_by_client
 from engine_host.gateway.loading.loader import Load, Loader
 from engine_host.gateway.loading.wait import LOADING, LoadWait, load_failed, wait_limit
 from engine_host.gateway.ollama.keep_alive import seconds
@@ -20,6 +24,8 @@ from engine_host.gateway.openai.bodies import ClientGoneError
 from engine_host.gateway.routes.rows import ReadRequest
 from engine_host.gateway.routes.table import OLLAMA_LOADS
 from engine_host.gateway.routing.resolution import Meaning, engines_of
+from engine_host.protocol.engine_settings.table import Overrides
+from engine_host.protocol.errors import Reason
 
 _log = logging.getLogger(__name__)
 _LATEST = ":latest"
@@ -102,8 +108,13 @@ class OnDemandRequests:
         # Lines of JSON have nothing that keeps a connection alive and says nothing.
         pings = bool(request.body.get("stream")) and request.form is not faults.Form.OLLAMA
         wait = LoadWait(name, request.request_id, pings=pings, limit=limit, note=self._note)
+        owner = request.key.id if request.key else ""
         try:
-            return await self._waited(request, name, admitted, wait, send)
+            keep_alive = _keep_alive(request)
+            async with self._joined(name, owner, keep_alive) as load:
+                await wait.wait(load, request.receive, send)
+                # It has a slot, or a place in the queue, before anybody may take the model for idle.
+                return await admitted(wait.begun)
         except ClientGoneError:
             return None
         except faults.EndpointError as error:
@@ -118,23 +129,56 @@ class OnDemandRequests:
             await send_fault(send, fault, request.request_id, request.form)
         return None
 
-    async def _waited(
+    async def load(
         self,
-        request: ReadRequest,
-        name: str,
-        admitted: Callable[[bool], Awaitable[Answer]],
-        wait: LoadWait,
+        wish: LoadWish,
+        owner: str,
+        request_id: str,
+        prefer: str | None,
+        receive: Receive,
         send: Send,
-    ) -> Answer:
-        keep_alive = _keep_alive(request)
-        ticket = self._admission.enter_loading(name, request.key.id if request.key else "")
+    ) -> dict[str, Any]:
+        """Load a model as a client of LM Studio asks; raises EndpointError and ClientGoneError."""
+        began = time.monotonic()
+        target = self._running(wish.name)
+        if target is None:
+            if not self._loader.is_known(wish.name):
+                raise not_on_demand(wish.name)
+            limit = wait_limit(prefer, self._limit())
+            wait = LoadWait(wish.name, request_id, pings=False, limit=limit, note=self._note)
+            overrides = wish.overrides if wish.is_other else None
+            async with self._joined(wish.name, owner, None, overrides) as load:
+                await wait.wait(load, receive, send)
+            target = self._running(wish.name)
+            if target is None:
+                raise faults.engine_unreachable(wish.name)
+        elif wish.overrides.context not in (None, target.context):
+            raise loaded_otherwise(target)
+        return loaded_by_client(wish, target, time.monotonic() - began)
+
+    def unload(self, name: str) -> dict[str, Any]:
+        """End a model as a client of LM Studio asks; raises EndpointError 404, 409."""
+        if not self._loader.is_known(name):
+            raise not_on_demand(name)
+        try:
+            self._loader.unload(name)
+        except HostError as error:
+            raise faults.EndpointError(
+                409, "started_by_hand", error.problem.sentence(), Reason.CONFLICT, "instance_id"
+            ) from error
+        return {"instance_id": name}
+
+    @asynccontextmanager
+    async def _joined(
+        self, name: str, owner: str, keep_alive: float | None, overrides: Overrides | None = None
+    ) -> AsyncIterator[Load]:
+        """A load that is waited for within; raises EndpointError."""
+        ticket = self._admission.enter_loading(name, owner)
         goes_on = False
         load: Load | None = None
         try:
-            load = self._loader.join(name, keep_alive)
-            await wait.wait(load, request.receive, send)
-            # It has a slot, or a place in the queue, before anybody may take the model for idle.
-            return await admitted(wait.begun)
+            load = self._loader.join(name, keep_alive, overrides)
+            yield load
         except HostError as error:
             raise load_failed(name, error.problem) from error
         except faults.EndpointError as fault:
@@ -144,6 +188,9 @@ class OnDemandRequests:
             self._admission.release(ticket)
             if load is not None:
                 self._loader.leave(load, goes_on=goes_on)
+
+    def _running(self, name: str) -> Target | None:
+        return next((target for target in self._directory.targets() if target.name == name), None)
 
     def _known(self, name: object, form: faults.Form) -> str | None:
         """The name of a model that requests may load; None for any other."""

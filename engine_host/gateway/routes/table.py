@@ -79,8 +79,6 @@ CLOSED = {
     "/api/create": _ELSEWHERE,
     "/api/copy": _ELSEWHERE,
     "/api/delete": _ELSEWHERE,
-    "/api/v1/models/load": _ELSEWHERE,
-    "/api/v1/models/unload": _ELSEWHERE,
     "/v1/audio/transcriptions": _NO_ENGINE,
     "/v1/audio/translations": _NO_ENGINE,
     "/v1/audio/speech": _NO_ENGINE,
@@ -96,8 +94,9 @@ CLOSED = {
 METRICS = "/metrics"
 OLLAMA_LOADS = frozenset({"/api/chat", "/api/generate"})
 """Paths at which a request without a text has a model loaded or ended."""
-_OF_ADMINS = frozenset({METRICS})
-"""Paths that tell of everybody's requests."""
+LOAD, UNLOAD = "/api/v1/models/load", "/api/v1/models/unload"
+_OF_ADMINS = frozenset({METRICS, LOAD, UNLOAD})
+"""Paths that tell of everybody's requests, or decide what is there for them."""
 
 
 def permission(path: str) -> Permission:
@@ -143,7 +142,7 @@ def need(method: str, path: str, *allowed: str) -> None:
 
 
 def _not_found(path: str) -> faults.EndpointError:
-    known = (*POSTS, *ASKS, *GETS, *POSTED_GETS, METRICS)
+    known = (*POSTS, *ASKS, *GETS, *POSTED_GETS, METRICS, LOAD, UNLOAD)
     meant = next((route for route in known if path.rstrip("/").endswith(route.removeprefix("/v1"))), None)
     if meant is not None:
         hint = f" Did you mean {meant}? The base URL of this endpoint ends in /v1."

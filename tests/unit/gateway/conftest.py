@@ -18,6 +18,7 @@ from engine_host.core.store import Store
 from engine_host.daemon.http_protocol import ConnectionLimits, bounded
 from engine_host.daemon.http_server import HttpServer
 from engine_host.gateway import Gateway, Limits, Target, bind_endpoint
+from engine_host.gateway.loading.loader import Loader
 from engine_host.gateway.routing.book import RouteBook
 from engine_host.protocol.engines import RequestState
 from engine_host.protocol.events import EngineRequestEvent, EventBase
@@ -216,7 +217,12 @@ def world(home: Path) -> Iterator[WorldMaker]:
 
     @asynccontextmanager
     async def make(
-        script: Script = two_words, *, slots: int = 2, limits: Limits | None = None, stall: float = 30.0
+        script: Script = two_words,
+        *,
+        slots: int = 2,
+        limits: Limits | None = None,
+        stall: float = 30.0,
+        loader: Loader | None = None,
     ) -> AsyncIterator[World]:
         engine = FakeEngine(str(home / "engine.sock"), script)
         server = await asyncio.start_unix_server(engine.handle, engine.socket)
@@ -229,6 +235,7 @@ def world(home: Path) -> Iterator[WorldMaker]:
             keys=served.ring,
             allowed_hosts=lambda: served.hosts,
             limits=limits,
+            loader=loader,
             on_activity=lambda engine_id, active: served.activity.append((engine_id, active)),
         )
         bound = bind_endpoint("127.0.0.1", 0)

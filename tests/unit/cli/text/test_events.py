@@ -47,6 +47,13 @@ REQUEST = {
     "created_at": 1.0,
 }
 LINE = {"source": "engine-1", "number": 1, "at": 1.0, "severity": "info", "text": "loading"}
+ON_DEMAND = {
+    "name": "small",
+    "launch": {"model": "m"},
+    "command": "sndr on-demand add m",
+    "state": "loaded",
+    "keep_alive": 60,
+}
 FINDING = {"id": "f", "severity": "warning", "message": "The disk is nearly full."}
 EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "engine.state": ({"engine": ENGINE}, "demo (engine-1) ready"),
@@ -70,6 +77,10 @@ EVENTS: dict[str, tuple[dict[str, Any], str]] = {
     "patch.summary": ({"patches": PATCHES}, "engine-1 50 patches applied, 1 failed: family.one"),
     "patches.changed": ({}, "the patches changed"),
     "presets.changed": ({}, "the presets changed"),
+    "on_demand.changed": (
+        {"change": "evicted", "model": ON_DEMAND, "detail": "for large"},
+        "small evicted: loaded  for large",
+    ),
     "settings.changed": ({"names": ["endpoint.port"]}, "endpoint.port"),
     "log.line": ({"lines": [LINE, LINE]}, "engine-1: loading (+1)"),
     "finding": ({"finding": FINDING}, "warning: The disk is nearly full."),

@@ -17,6 +17,6 @@ def paths(method: str) -> set[str]:
 
 
 def test_the_tables_are_those_of_the_code() -> None:
-    assert paths("POST") == {*table.POSTS, *table.ASKS, *table.POSTED_GETS}
+    assert paths("POST") == {*table.POSTS, *table.ASKS, *table.POSTED_GETS, table.LOAD, table.UNLOAD}
     assert paths("GET") == {*table.GETS, *BELOW, table.METRICS}
     assert paths("") == set(table.CLOSED)
