@@ -1,41 +1,19 @@
 """Requests and conversations as lines of text; what was not measured is said, and never 0."""
 
-import json
 import time
 from collections.abc import Sequence
 
 from engine_host.cli.output import table
-from engine_host.core.outside import json_text
+from engine_host.client.request_words import pretty, turn_text
 from engine_host.core.sizes import duration, size_text
 from engine_host.protocol.engines import Request, RequestState
-from engine_host.protocol.requests import (
-    CapturedRequest,
-    CaptureState,
-    Conversation,
-    Divergence,
-    KeptText,
-    PrefixReason,
-    PrefixTurn,
-    PromptPart,
-)
+from engine_host.protocol.requests import CapturedRequest, CaptureState, Conversation, PrefixTurn
 
 _NOT = "not measured"
 _HEADINGS = (
     "id", "time", "state", "client", "model", "first", "tok/s", "in", "cached", "out", "accepted", "key",
 )  # fmt: skip
 _SHORT = 12
-REASONS = {
-    PrefixReason.FIRST_TURN: "first turn",
-    PrefixReason.REUSED: "reused",
-    PrefixReason.TOOLS_CHANGED: "tools changed",
-    PrefixReason.SYSTEM_CHANGED: "system text changed",
-    PrefixReason.MESSAGE_CHANGED: "a message was edited",
-    PrefixReason.MESSAGE_INSERTED: "a message was put in between",
-    PrefixReason.MESSAGES_REMOVED: "messages were removed",
-    PrefixReason.OTHER_ENGINE: "another engine answered",
-    PrefixReason.CACHE_COLD: "same prompt, cold cache: another slot, or evicted",
-    PrefixReason.NOT_MEASURED: "the engine did not tell",
-}
 
 
 def short_id(request: str) -> str:
@@ -122,22 +100,12 @@ def captured_lines(captured: CapturedRequest) -> list[str]:
     elif not changed:
         changed = f"(nothing: the engine got the same text, at {captured.engine_path})"
     sections = (
-        (f"request as sent to {captured.path}", _pretty(captured.asked)),
+        (f"request as sent to {captured.path}", pretty(captured.asked)),
         ("headers", "\n".join(f"{name}: {value}" for name, value in captured.headers)),
         (f"changed for the engine ({captured.engine_path})", changed),
         (f"answer, status {captured.status if captured.status is not None else '-'}", captured.text or "-"),
     )
     return [line for title, text in sections for line in ("", f"--- {title}", *text.split("\n"))]
-
-
-def _pretty(kept: KeptText) -> str:
-    """Return JSON with its lines, and of a text that was cut its beginning."""
-    if kept.left_out:
-        return f"{kept.text}\n[{kept.left_out:,} more bytes were not kept]"
-    try:
-        return json.dumps(json_text.parse(kept.text), indent=2, ensure_ascii=False)
-    except ValueError:
-        return kept.text
 
 
 def conversation_lines(one: Conversation, last: int) -> list[str]:
@@ -163,23 +131,6 @@ def conversation_lines(one: Conversation, last: int) -> list[str]:
     ][-last:]
     head = ("turn", "request", "time", "in", "cached", "again", "lost", "prefix")
     return [f"{name}, {one.client or 'a client without a name'}: {turns}, {share}{lost}", *table(head, rows)]
-
-
-def turn_text(turn: PrefixTurn) -> str:
-    """Return what became of a turn's prefix, and where it parts from the turn before."""
-    if turn.side:
-        return "beside the conversation"
-    where = f" at {place_text(turn.diverged)}" if turn.diverged is not None else ""
-    return f"{REASONS[turn.reason]}{where}"
-
-
-def place_text(found: Divergence) -> str:
-    """Return the place at which two prompts part."""
-    if found.part is PromptPart.TOOLS:
-        return "the tools"
-    if found.part is PromptPart.SYSTEM:
-        return f"part {found.number} of the system's text" if found.of > 1 else "the system's text"
-    return f"message {found.number} ({found.role})"
 
 
 def _cells(request: Request) -> tuple[str, ...]:

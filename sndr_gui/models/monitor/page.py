@@ -17,6 +17,9 @@ from sndr_gui.host.session import Session
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.models.monitor.capture import CaptureModel
+from sndr_gui.models.monitor.inspector import InspectorModel
+from sndr_gui.models.monitor.lens import LensModel
 from sndr_gui.models.monitor.lines import Line, one_after_another, split_name
 from sndr_gui.models.window.live_model import LiveModel
 from sndr_gui.models.window.throttle import Throttle
@@ -34,6 +37,13 @@ _TONES = {
 }
 
 
+def state_of(request: Request) -> str:
+    """Return a request's state in a word, with its place while it waits."""
+    if request.state is RequestState.WAITING:
+        return f"queued, {request.place}." if request.place is not None else "queued"
+    return request.state.value
+
+
 def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
     """Return the columns of the list of requests; `name_of` tells an engine's public name by its id."""
 
@@ -43,6 +53,10 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
     def tip(request: Request) -> str:
         return request.problem.sentence() if request.problem else f"{request.route} · {request.id}"
 
+    def client_tip(request: Request) -> str:
+        key = f"key {request.key}" if request.key else ""
+        return " · ".join(filter(None, (request.client, key)))
+
     return [
         Column(
             "Time",
@@ -50,7 +64,7 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             lambda r: r.created_at,
             muted,
         ),
-        Column("State", lambda r: r.state.value, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
+        Column("State", state_of, None, lambda r: _TONES.get(r.state, "accent"), tip=tip),
         Column("Engine", lambda r: name_of(r.engine), tip=lambda r: f"{name_of(r.engine)} ({r.engine})"),
         Column("Model", lambda r: r.model, tip=tip),
         Column("Waited", lambda r: formats.duration(r.waited), lambda r: r.waited or 0, muted, right=True),
@@ -60,6 +74,13 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             "In", lambda r: formats.count(r.prompt_tokens), lambda r: r.prompt_tokens or 0, muted, right=True
         ),
         Column(
+            "Cached",
+            lambda r: formats.count(r.cached_tokens),
+            lambda r: r.cached_tokens or 0,
+            muted,
+            right=True,
+        ),
+        Column(
             "Out",
             lambda r: formats.count(r.generated_tokens),
             lambda r: r.generated_tokens or 0,
@@ -67,11 +88,18 @@ def request_columns(name_of: Callable[[str], str]) -> list[Column[Request]]:
             right=True,
         ),
         Column(
+            "Accepted",
+            lambda r: formats.percent(r.draft_accepted, r.draft_tokens),
+            lambda r: formats.share_of(r.draft_accepted or 0, r.draft_tokens or 0),
+            muted,
+            right=True,
+        ),
+        Column(
             "Client",
-            lambda r: r.client.split(" ")[0] or formats.UNMEASURED,
+            lambda r: r.client_name or r.client.split(" ")[0] or formats.UNMEASURED,
             None,
             muted,
-            tip=lambda r: r.client,
+            tip=client_tip,
         ),
     ]
 
@@ -100,6 +128,8 @@ class MonitorModel(LiveModel):
         self.loaded = False
         columns = request_columns(self.name_of)
         self.requests: RowsModel[Request] = RowsModel(columns, lambda request: request.id, self)
+        self.capture = CaptureModel(session)
+        self.lens = LensModel(session)
         self._shown = False
         # Requests change with every token; the table is drawn at most four times a second.
         self._throttle = Throttle(self, 250, self._fill_requests)
@@ -137,6 +167,7 @@ class MonitorModel(LiveModel):
             if not self.loaded:
                 self.load()
             self._fill_requests()
+            self.capture.refresh()
 
     def set_range(self, seconds: int) -> None:
         """Look further back, or closer."""
@@ -278,6 +309,10 @@ class MonitorModel(LiveModel):
         rows.sort(key=lambda entry: entry.state not in OPEN_REQUESTS)
         self.requests.set_rows(rows)
         self.requests_changed.emit()
+
+    def inspector(self, request: Request) -> InspectorModel:
+        """Return the model of a request's inspector."""
+        return InspectorModel(self.session, request)
 
     def cancel(self, request: Request) -> None:
         """Cancel one request."""

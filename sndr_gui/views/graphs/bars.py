@@ -14,19 +14,19 @@ _APART = 2
 
 
 class ShareBars(QWidget):
-    """One bar for each place 1, 2, …; the whole height is 100 %."""
+    """One bar for each place 1, 2, …; the whole height is 100 %, and what was not measured has a dash."""
 
     def __init__(self, name: str) -> None:
         super().__init__()
         self._name = name
-        self._shares: tuple[float, ...] = ()
+        self._shares: tuple[float | None, ...] = ()
         self.setAccessibleName(name)
         self.setMinimumHeight(120)
         self.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Expanding)
         theme.notifier.changed.connect(self.update)
 
-    def show_shares(self, shares: tuple[float, ...]) -> None:
-        """Draw these shares, 0 to 1."""
+    def show_shares(self, shares: tuple[float | None, ...]) -> None:
+        """Draw these shares, 0 to 1; None is not measured."""
         if shares == self._shares:
             return
         self._shares = shares
@@ -55,7 +55,7 @@ class ShareBars(QWidget):
             painter.setPen(Qt.PenStyle.NoPen)
             painter.setBrush(theme.color("raised"))
             painter.drawRoundedRect(ground, 4, 4)
-            height = area.height() * min(1.0, max(0.0, share))
+            height = area.height() * min(1.0, max(0.0, share or 0.0))
             painter.setBrush(theme.color("accent"))
             painter.drawRoundedRect(QRectF(ground.left(), area.bottom() - height, wide, height), 4, 4)
             painter.setPen(theme.color("text"))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from PySide6.QtGui import QResizeEvent
-from PySide6.QtWidgets import QGridLayout
+from functools import partial
 
+from PySide6.QtCore import QPoint, Qt
+from PySide6.QtGui import QKeySequence, QResizeEvent, QShortcut
+from PySide6.QtWidgets import QGridLayout, QMenu
+
+from engine_host.protocol.engines import Request
 from sndr_gui.host.state import OPEN_REQUESTS
 from sndr_gui.kit import formats
 from sndr_gui.kit.formats import shortened
@@ -13,8 +17,11 @@ from sndr_gui.models.monitor.page import RANGES, MonitorModel
 from sndr_gui.models.window.throttle import Throttle
 from sndr_gui.views.engine.choice import EngineChoice
 from sndr_gui.views.graphs.card import GraphCard, load_graphs
+from sndr_gui.views.monitor.capture import CaptureLine
+from sndr_gui.views.monitor.inspector import InspectorDialog
+from sndr_gui.views.monitor.lens import LensPane
 from sndr_gui.views.widgets.buttons import button
-from sndr_gui.views.widgets.copying import SegmentedControl
+from sndr_gui.views.widgets.copying import SegmentedControl, copy
 from sndr_gui.views.widgets.fields import ChoiceBox
 from sndr_gui.views.widgets.labels import set_text, set_tone, text
 from sndr_gui.views.widgets.layout import GAP, row
@@ -49,23 +56,56 @@ class MonitorView(Page):
         self._narrow: bool | None = None
         self._arrange(False)
         self.body.addLayout(grid, 3)
-        self.cancel = button("Cancel request", self._on_cancel, icon="x", hint="Cancel the selected request")
+        self.cancel = button(
+            "Cancel request",
+            self._on_cancel,
+            icon="x",
+            hint="Cancel the selected request (Delete)",
+            command="sndr requests cancel ID",
+        )
         self.cancel.setEnabled(False)
+        self.inspect = button(
+            "Inspect",
+            self._on_inspect,
+            icon="info",
+            hint="Show all that is known of the selected request (Enter)",
+            command="sndr requests show ID",
+        )
+        self.inspect.setEnabled(False)
+        self.panes = SegmentedControl(("Requests", "Prefix lens"), "Shown below the graphs")
+        for choice in self.panes.buttons:
+            choice.clicked.connect(self._on_pane)
         self._count = text("", "muted")
         self.only = ChoiceBox("Requests of which engine")
         self.only.setToolTip("List the requests of one engine, or of all")
         self.only.activated.connect(self._on_only)
-        self.body.addLayout(row(text("Requests", name="h2"), self._count, None, self.only, self.cancel))
-        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 104, 7: 60, 8: 60, 9: 110}
+        self.body.addLayout(row(self.panes, self._count, None, self.only, self.inspect, self.cancel))
+        widths = {0: 84, 1: 92, 2: 150, 4: 76, 5: 100, 6: 104, 7: 60, 8: 72, 9: 60, 10: 84, 11: 150}
         self.table = Table(model.requests, "Requests", 3, widths)  # type: ignore[arg-type]
         self.table.setMinimumHeight(150)
         self.table.row_chosen.connect(self._on_chosen)
+        self.table.doubleClicked.connect(self._on_inspect)
+        self.table.setContextMenuPolicy(Qt.ContextMenuPolicy.CustomContextMenu)
+        self.table.customContextMenuRequested.connect(self._on_menu)
+        for keys, done in (
+            (Qt.Key.Key_Return, self._on_inspect),
+            (Qt.Key.Key_Enter, self._on_inspect),
+            (Qt.Key.Key_Delete, self._on_cancel),
+        ):
+            shortcut = QShortcut(QKeySequence(keys), self.table)
+            shortcut.setContext(Qt.ShortcutContext.WidgetShortcut)
+            shortcut.activated.connect(done)
         self._empty = text(
             "No requests yet. Every request to the endpoint appears here: from Chat, your editor or curl.",
             "muted",
         )
         self.body.addWidget(self.table, 2)
         self.body.addWidget(self._empty)
+        self.keeping = CaptureLine(model.capture)
+        self.body.addWidget(self.keeping)
+        self.lens = LensPane(model.lens)
+        self.lens.hide()
+        self.body.addWidget(self.lens, 2)
         model.history_changed.connect(self._draw)
         model.sampled.connect(self._schedule_draw)
         model.requests_changed.connect(self._on_requests)
@@ -95,6 +135,7 @@ class MonitorView(Page):
             self._loading = True
             self.model.session.tasks.start(self._load_graphs(), "load the graphs")
         self.model.set_shown(shown)
+        self.model.lens.set_shown(shown and self._lens_shown)
         if shown:
             self._draw()
             self._on_changed()
@@ -129,10 +170,8 @@ class MonitorView(Page):
         engines = self.model.engines_of_requests()
         several = len(engines) > 2
         self.only.fill(engines, self.model.only)
-        self.only.setVisible(several)
         self.table.setColumnHidden(_ENGINE, not several or bool(self.model.only))
-        self.table.setVisible(total > 0)
-        self._empty.setVisible(total == 0)
+        self._show_pane()
         self._choose_again()
         self._show_cancel()
 
@@ -154,13 +193,52 @@ class MonitorView(Page):
     def _show_cancel(self) -> None:
         request = self.model.requests.row_at(self.table.chosen)
         self.cancel.setEnabled(request is not None and request.state in OPEN_REQUESTS)
+        self.inspect.setEnabled(request is not None)
+
+    def _on_pane(self) -> None:
+        self._show_pane()
+        self.model.lens.set_shown(self._lens_shown and self.isVisible())
+
+    @property
+    def _lens_shown(self) -> bool:
+        return self.panes.place == 1
+
+    def _show_pane(self) -> None:
+        lens, total = self._lens_shown, self.model.requests.total
+        self.lens.setVisible(lens)
+        self.keeping.setVisible(not lens)
+        self.table.setVisible(not lens and total > 0)
+        self._empty.setVisible(not lens and total == 0)
+        for part in (self.inspect, self.cancel, self._count):
+            part.setVisible(not lens)
+        self.only.setVisible(not lens and len(self.model.engines_of_requests()) > 2)
+
+    def _on_inspect(self) -> None:
+        request = self.model.requests.row_at(self.table.chosen)
+        if request is not None:
+            InspectorDialog(self, self.model.inspector(request), self.model.capture).open()
+
+    def _on_menu(self, place: QPoint) -> None:
+        request = self.model.requests.row_at(self.table.chosen)
+        if request is not None:
+            self.menu_of(request).popup(self.table.viewport().mapToGlobal(place))
+
+    def menu_of(self, request: Request) -> QMenu:
+        """Return the menu of the chosen request."""
+        menu = QMenu(self)
+        menu.setAttribute(Qt.WidgetAttribute.WA_DeleteOnClose)
+        menu.addAction("Inspect", self._on_inspect)
+        cancel = menu.addAction("Cancel request", self._on_cancel)
+        cancel.setEnabled(request.state in OPEN_REQUESTS)
+        menu.addAction("Copy its id", partial(copy, request.id))
+        return menu
 
     def _on_only(self, place: int) -> None:
         self.model.show_only(str(self.only.itemData(place)))
 
     def _on_cancel(self) -> None:
         request = self.model.requests.row_at(self.table.chosen)
-        if request is not None:
+        if request is not None and request.state in OPEN_REQUESTS:
             self.cancel.setEnabled(False)
             self.model.cancel(request)
 

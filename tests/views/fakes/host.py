@@ -71,7 +71,14 @@ from engine_host.protocol.presets import (
     PresetVerdicts,
     ResolvePreset,
 )
-from engine_host.protocol.requests import RequestQuery
+from engine_host.protocol.requests import (
+    CaptureState,
+    Conversation,
+    ConversationPage,
+    RequestDetail,
+    RequestQuery,
+    StartCapture,
+)
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.samples import fit as fit_samples
@@ -104,6 +111,9 @@ class FakeHost:
         self.installations: InstallationPage = samples.installations()
         self.requests: list[EngineRequest] = []
         self.on_demand: dict[str, OnDemandModel] = {}
+        self.details: dict[str, RequestDetail] = {}
+        self.conversations: list[Conversation] = []
+        self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
         self.patches: PatchPage = samples.patches()
         self.patch: PatchDetail = samples.patch_detail()
         self.applies: EnginePatches = samples.applies()
@@ -348,6 +358,28 @@ class FakeHost:
     @performs(ops.CANCEL_REQUEST)
     def _cancel_request(self, _request: str) -> EngineRequest:
         return self.requests[0]
+
+    @performs(ops.REQUEST)
+    def _request(self, request: str) -> RequestDetail:
+        return self.details[request]
+
+    @performs(ops.CONVERSATIONS)
+    def _conversations(self) -> ConversationPage:
+        return ConversationPage(seq=self.seq, conversations=tuple(self.conversations))
+
+    @performs(ops.CAPTURE_STATE)
+    def _capture(self) -> CaptureState:
+        return self.capture
+
+    @performs(ops.START_CAPTURE)
+    def _start_capture(self, asked: StartCapture) -> CaptureState:
+        self.capture = self.capture.model_copy(update={"until": time.time() + asked.minutes * 60})
+        return self.capture
+
+    @performs(ops.STOP_CAPTURE)
+    def _stop_capture(self) -> CaptureState:
+        self.capture = CaptureState(most_requests=200, most_bytes=64 << 20)
+        return self.capture
 
     @performs(ops.PATCHES)
     def _patches(self) -> PatchPage:
