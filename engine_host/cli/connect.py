@@ -17,6 +17,7 @@ from engine_host.connect.machine import Machine
 from engine_host.connect.records import Records
 from engine_host.connect.settings import check_possible, settings_of
 from engine_host.connect.shells import Shell, lines
+from engine_host.connect.words import OUTCOMES, STATES
 from engine_host.core.errors import HostError
 from engine_host.core.paths import Folders
 from engine_host.protocol.connect import (
@@ -24,30 +25,12 @@ from engine_host.protocol.connect import (
     ClientEntry,
     ClientList,
     ClientSettings,
-    ConnectionState,
-    ProbeOutcome,
     ProbeStep,
 )
 from engine_host.protocol.engines import Engine, Request, RequestPage
 from engine_host.protocol.errors import Fix, Reason
 from engine_host.protocol.operations import table as ops
 from engine_host.protocol.requests import RequestQuery
-
-_STATES = {
-    ConnectionState.CONNECTED: "set to this endpoint",
-    ConnectionState.OUTDATED: "set to this endpoint, not to what runs now",
-    ConnectionState.OTHER: "set to another address",
-    ConnectionState.NOT_SET_UP: "not set up",
-    ConnectionState.UNREADABLE: "its file cannot be read",
-    ConnectionState.BY_HAND: "set by hand",
-    ConnectionState.IMPOSSIBLE: "cannot reach this machine",
-}
-_OUTCOMES = {
-    ProbeOutcome.PASSED: "works",
-    ProbeOutcome.FAILED: "fails",
-    ProbeOutcome.UNCLEAR: "unclear",
-    ProbeOutcome.SKIPPED: "skipped",
-}
 
 
 @click.command("connect")
@@ -142,7 +125,7 @@ def _list_lines(page: ClientList) -> list[str]:
 
 def _row(entry: ClientEntry) -> tuple[str, str, str, str]:
     place = entry.address or (entry.files[0] if entry.files else "")
-    return entry.name, entry.title, _STATES[entry.state] + (" (--undo)" if entry.undo else ""), place
+    return entry.name, entry.title, STATES[entry.state] + (" (--undo)" if entry.undo else ""), place
 
 
 def _settings(out: Output, client: Client, facts: Facts) -> None:
@@ -244,7 +227,7 @@ def _probe(out: Output, client: Client, facts: Facts, control: ControlClient) ->
 
 def _step_lines(step: ProbeStep) -> list[str]:
     took = "" if step.seconds is None else f"{step.seconds:6.2f} s"
-    result = [f"{_OUTCOMES[step.outcome]:8} {step.name:10} {took:9} {step.detail}"]
+    result = [f"{OUTCOMES[step.outcome]:8} {step.name:10} {took:9} {step.detail}"]
     if step.problem is not None:
         result += problem_lines(step.problem)[1:]
     return result

@@ -129,8 +129,13 @@ def loop(qapp: QApplication) -> Iterator[qasync.QEventLoop]:
 
 
 @pytest.fixture
-def stage(loop: qasync.QEventLoop, tmp_path: Path) -> Stage:
-    """A window that is joined to a fake host while the test runs."""
+def stage(loop: qasync.QEventLoop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Stage:
+    """A window that is joined to a fake host while the test runs, of a person without any files."""
+    person = tmp_path / "person"
+    person.mkdir()
+    monkeypatch.setenv("HOME", str(person))
+    for name in ("XDG_CONFIG_HOME", "CODEX_HOME", "CLAUDE_CONFIG_DIR", "OPENCODE_CONFIG"):
+        monkeypatch.delenv(name, raising=False)
     return Stage(tmp_path)
 
 

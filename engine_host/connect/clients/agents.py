@@ -41,7 +41,7 @@ def _claude(facts: Facts) -> dict[str, Any]:
 
 
 def _claude_notes(facts: Facts) -> tuple[str, ...]:
-    notes = ["From then on each start of Claude Code asks this machine; --undo brings the rest back."]
+    notes = ["From then on each start of Claude Code asks this machine; undoing brings the rest back."]
     if facts.model.startswith("claude-"):
         notes.append(
             "For a name that begins with claude- it ignores the context given here: start the model with "
@@ -75,7 +75,7 @@ def _codex(facts: Facts) -> dict[str, Any]:
 
 
 def _codex_notes(_facts: Facts) -> tuple[str, ...]:
-    return ("From then on each start of Codex asks this machine; --undo brings the rest back.",)
+    return ("From then on each start of Codex asks this machine; undoing brings the rest back.",)
 
 
 def _opencode_file(machine: Machine) -> Path:

@@ -63,6 +63,13 @@ def _chat(context: PageContext) -> Page:
     return ChatView(context.chat, context.open_launch)
 
 
+def _connect(context: PageContext) -> Page:
+    from sndr_gui.models.connect.page import ConnectModel
+    from sndr_gui.views.connect.page import ConnectView
+
+    return ConnectView(ConnectModel(context.session), context.open_launch)
+
+
 def _monitor(context: PageContext) -> Page:
     from sndr_gui.models.monitor.page import MonitorModel
     from sndr_gui.views.monitor.page import MonitorView
@@ -101,6 +108,7 @@ PAGES = (
     PageEntry("engine", "Engine", "gauge", "Ctrl+5", _engine),
     PageEntry("patches", "Patches", "layers", "Ctrl+6", _patches),
     PageEntry("chat", "Chat", "message-square", "Ctrl+7", _chat),
+    PageEntry("connect", "Connect", "plug", "Ctrl+Shift+C", _connect),
     PageEntry("monitor", "Monitor", "activity", "Ctrl+8", _monitor),
     PageEntry("logs", "Logs", "terminal", "Ctrl+9", _logs),
     PageEntry("settings", "Settings", "settings", "Ctrl+0", _settings),

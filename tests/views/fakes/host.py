@@ -27,6 +27,7 @@ from engine_host.api.routes import available
 from engine_host.core.errors import HostError
 from engine_host.operations.performs import functions, performs
 from engine_host.protocol.base import Version
+from engine_host.protocol.connect import EndpointModel, EndpointModelPage
 from engine_host.protocol.engines import (
     Engine,
     EnginePage,
@@ -125,6 +126,7 @@ class FakeHost:
         self.fit_seconds = 0.0
         self.presets: PresetPage = preset_samples.presets()
         self.verdicts: PresetVerdicts = preset_samples.verdicts()
+        self.endpoint_models: tuple[EndpointModel, ...] = ()
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.faults: list[str] = []
@@ -252,6 +254,10 @@ class FakeHost:
     @performs(ops.HOST)
     def _host(self) -> HostInfo:
         return self.host.model_copy(update={"seq": self.seq})
+
+    @performs(ops.ENDPOINT_MODELS)
+    def _endpoint_models(self) -> EndpointModelPage:
+        return EndpointModelPage(seq=self.seq, models=self.endpoint_models)
 
     @performs(ops.QUIT_HOST)
     def _quit(self) -> Done:

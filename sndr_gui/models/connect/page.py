@@ -1,0 +1,313 @@
+"""The view-model of Connect: clients of this machine, what each has to be told, what is done to its files.
+
+Files are read and written in a thread and not by the host: they are those of the person at the window.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.client import Folders, HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.connect.change import Change, propose, undo, write
+from engine_host.connect.clients.definition import Client
+from engine_host.connect.clients.table import CLIENTS, client_named
+from engine_host.connect.facts import ANY_KEY, KEY_VARIABLE, Facts, address, facts_of
+from engine_host.connect.found import client_list
+from engine_host.connect.machine import Machine
+from engine_host.connect.records import Records
+from engine_host.connect.settings import settings_of
+from engine_host.connect.words import STATES
+from engine_host.protocol.connect import (
+    ClientChange,
+    ClientEntry,
+    ClientSettings,
+    ConnectionState,
+    EndpointModelPage,
+    ProbeStep,
+)
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.host import Endpoint
+from engine_host.protocol.operations import table as ops
+from sndr_gui.host.session import Session
+from sndr_gui.kit.rows import Column, RowsModel
+from sndr_gui.models.connect.probe import Probe
+
+TONES = {
+    ConnectionState.CONNECTED: "good",
+    ConnectionState.OUTDATED: "warn",
+    ConnectionState.UNREADABLE: "bad",
+    ConnectionState.OTHER: "warn",
+}
+
+
+@dataclass(frozen=True)
+class Read:
+    """All that was read of this machine at once."""
+
+    clients: tuple[ClientEntry, ...]
+    settings: dict[str, ClientSettings]
+
+
+def columns() -> list[Column[ClientEntry]]:
+    """Return the columns of the list of clients."""
+    return [
+        Column("Client", lambda entry: entry.title),
+        Column(
+            "Settings",
+            lambda entry: STATES[entry.state],
+            None,
+            lambda entry: TONES.get(entry.state, "muted"),
+            tip=lambda entry: entry.address or ", ".join(entry.files),
+        ),
+        Column(
+            "Installed",
+            lambda entry: "found" if entry.found else "",
+            lambda entry: not entry.found,
+            lambda entry: "muted",
+            tip=lambda entry: "\n".join(entry.found),
+        ),
+    ]
+
+
+class ConnectModel(QObject):
+    """The model of Connect.
+
+    Signals:
+        changed: clients, settings or what goes on is new
+        proposed: a change to look at, and to write or not
+    """
+
+    changed = Signal()
+    proposed = Signal(object)
+
+    def __init__(self, session: Session, machine: Machine | None = None) -> None:
+        super().__init__()
+        self.session = session
+        self.rows = RowsModel(columns(), lambda entry: entry.name, self)
+        self.chosen = ""
+        self.url: str | None = None
+        self.facts: Facts | None = None
+        self.missing: Problem | None = None
+        self.problems: dict[str, Problem] = {}
+        self.done: ClientChange | None = None
+        self.undone = False
+        self.steps: tuple[ProbeStep, ...] = ()
+        self.probed = ""
+        self.working = ""
+        self._settings: dict[str, ClientSettings] = {}
+        self._machine = machine or Machine.here()
+        self._records = Records(Folders.resolve().data)
+        self._models: tuple[str, ...] = ()
+        self._model: str | None = None
+        self._proposal: Change | None = None
+        self._probe: Probe | None = None
+        self._shown = self._reading = self._again = False
+        self._running: tuple[object, ...] = ()
+        session.state.engines_changed.connect(self._on_host)
+        session.connection.changed.connect(self._on_host)
+
+    # What is read.
+
+    def set_shown(self, shown: bool) -> None:
+        """Read when somebody looks."""
+        self._shown = shown
+        if shown:
+            self.load()
+
+    def _on_host(self) -> None:
+        """Read again when other models run, and not with every measurement of those that do."""
+        engines = self.session.state.engines.values()
+        running = (self.session.connection.connected, *((one.id, one.state, one.context) for one in engines))
+        if running != self._running:
+            self._running = running
+            if self._shown:
+                self.load()
+
+    def load(self) -> None:
+        """Ask the host for the facts, and read this machine's files."""
+        if self._reading:
+            self._again = True
+            return
+        self._reading, self._again = True, False
+        self.session.tasks.start(self._load(), "connect")
+
+    async def _load(self) -> None:
+        try:
+            await self._ask()
+            url, facts = self.url, self.facts
+            read = await asyncio.to_thread(read_machine, self._machine, self._records, url, facts)
+            self._settings = read.settings
+            self.rows.set_rows(read.clients)
+            if not self.chosen and read.clients:
+                self.chosen = read.clients[0].name
+        finally:
+            self._reading = False
+        self.changed.emit()
+        if self._again:
+            self.load()
+
+    async def _ask(self) -> None:
+        self.url, self.facts, self.missing = None, None, None
+        try:
+            client = self.session.client
+            endpoint: Endpoint = (await client.call(ops.HOST)).endpoint
+            page: EndpointModelPage = await client.call(ops.ENDPOINT_MODELS)
+            self.url = address(endpoint)
+            self._models = tuple(model.id for model in page.models)
+            if self._model not in self._models:
+                self._model = None
+            self.facts = facts_of(endpoint, page, self._model)
+        except HostError as error:
+            self.missing = error.problem
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that can be told to a client."""
+        return self._models
+
+    def choose_model(self, name: str) -> None:
+        """Tell clients of this model."""
+        if name != self._model:
+            self._model = name
+            self.load()
+
+    def choose(self, name: str) -> None:
+        """Show a client."""
+        if name != self.chosen:
+            self.chosen = name
+            self.changed.emit()
+
+    @property
+    def entry(self) -> ClientEntry | None:
+        """The client that is shown."""
+        place = self.rows.place_of(self.chosen)
+        return self.rows.row_at(place) if place is not None else None
+
+    @property
+    def settings(self) -> ClientSettings | None:
+        """The settings of the client that is shown."""
+        return self._settings.get(self.chosen)
+
+    @property
+    def impossible(self) -> str:
+        """The reason for which the client that is shown cannot be used; empty where it can."""
+        return next((client.impossible for client in CLIENTS if client.name == self.chosen), "")
+
+    def command(self, *options: str) -> str:
+        """Return the command that does the same."""
+        chosen = ["--model", self._model] if self._model else []
+        return shlex.join(["sndr", "connect", self.chosen, *options, *chosen])
+
+    # What is done.
+
+    def propose(self) -> None:
+        """Work out what writing would change; `proposed` shows it."""
+        facts = self.facts
+        if facts is None:
+            return
+
+        def work(client: Client) -> None:
+            self._proposal = propose(client, self._machine, facts)
+
+        def done() -> None:
+            if self._proposal is not None and self._proposal.files:
+                self.proposed.emit(self._proposal.shown())
+            elif self._proposal is not None:
+                self.done = self._proposal.shown()
+
+        self._do("reading", work, done)
+
+    def write(self) -> None:
+        """Write what was proposed and looked at."""
+        proposal, self._proposal = self._proposal, None
+        if proposal is None:
+            return
+
+        def work(_client: Client) -> None:
+            self.done = write(proposal, self._records)
+
+        self._do("writing", work)
+
+    def undo(self) -> None:
+        """Put back what was there before."""
+
+        def work(client: Client) -> None:
+            self.done = undo(client, self._records)
+
+        self._do("undoing", work)
+
+    def _do(
+        self, what: str, work: Callable[[Client], None], then: Callable[[], object] = lambda: None
+    ) -> None:
+        if self.working:
+            return
+        client = client_named(self.chosen)
+        self.working, self.done, self.undone = what, None, what == "undoing"
+        self.problems.pop(client.name, None)
+        self.changed.emit()
+
+        async def whole() -> None:
+            try:
+                await asyncio.to_thread(work, client)
+            except HostError as error:
+                self.problems[client.name] = error.problem
+            else:
+                then()
+            finally:
+                self.working = ""
+            self.changed.emit()
+            self.load()
+
+        self.session.tasks.start(whole(), f"connect {what}")
+
+    # The probe.
+
+    def probe(self) -> None:
+        """Try the endpoint as the client that is shown does; `steps` grows."""
+        facts = self.facts
+        if facts is None or self.working:
+            return
+        client = client_named(self.chosen)
+        self.working, self.probed, self.steps = "probing", client.name, ()
+        self.problems.pop(client.name, None)
+        self.changed.emit()
+        self.session.tasks.start(self._probe_whole(client, facts), "connect probe")
+
+    async def _probe_whole(self, client: Client, facts: Facts) -> None:
+        try:
+            control = self.session.client
+            self._probe = Probe(control, self._on_step)
+            await self._probe.run(client, facts, await self._key(control, facts))
+        except HostError as error:
+            self.problems[client.name] = error.problem
+        finally:
+            self.working, self._probe = "", None
+        self.changed.emit()
+
+    async def _key(self, control: AsyncControlClient, facts: Facts) -> str:
+        """The key that a client would have, or one of the host's own."""
+        if found := os.environ.get(KEY_VARIABLE):
+            return found
+        own = (await control.call(ops.OWN_KEY)).key if facts.key_needed else None
+        return own or ANY_KEY
+
+    def _on_step(self, step: ProbeStep) -> None:
+        self.steps = (*self.steps, step)
+        self.changed.emit()
+
+
+def read_machine(machine: Machine, records: Records, url: str | None, facts: Facts | None) -> Read:
+    """Read all clients and, where a model runs, what each has to be told."""
+    clients = client_list(machine, records, url, facts).clients
+    settings: dict[str, ClientSettings] = {}
+    if facts is not None:
+        possible = [client for client in CLIENTS if not client.impossible]
+        settings = {client.name: settings_of(client, machine, facts) for client in possible}
+    return Read(clients, settings)

@@ -1,0 +1,168 @@
+"""One client: its state, what is done with it, its settings to copy, and its probe."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from PySide6.QtWidgets import QVBoxLayout, QWidget
+
+from engine_host.connect.words import OUTCOMES, STATES
+from engine_host.protocol.connect import ClientSettings, ProbeOutcome, ProbeStep
+from sndr_gui.kit import formats
+from sndr_gui.models.connect.page import TONES, ConnectModel
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.cards import Card
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.labels import badge, set_text, set_tone, text
+from sndr_gui.views.widgets.layout import GAP, clear, column, row
+from sndr_gui.views.widgets.problems import ProblemBox
+
+_OUTCOME_TONES = {
+    ProbeOutcome.PASSED: "good",
+    ProbeOutcome.FAILED: "bad",
+    ProbeOutcome.UNCLEAR: "warn",
+    ProbeOutcome.SKIPPED: "muted",
+}
+_WORKING = {"reading": "reading…", "writing": "writing…", "undoing": "undoing…", "probing": "probing…"}
+
+
+class ClientDetail(QWidget):
+    """Shows the client that is chosen."""
+
+    def __init__(self, model: ConnectModel, open_launch: Callable[[], None]) -> None:
+        super().__init__()
+        self.model = model
+        self._built: tuple[str, ClientSettings | None] | None = None
+        self._shown_steps: tuple[ProbeStep, ...] = ()
+        self.state = badge("")
+        self.card = Card(" ", self.state)
+        self.where = text("", "muted", wrap=True)
+        self.impossible = text("", wrap=True)
+        self.problem = ProblemBox()
+        self.launch = button("Open Launch", open_launch, kind="primary", icon="rocket")
+        self.write = button("Write it for me", model.propose, kind="primary", icon="check")
+        self.undo = button("Undo", model.undo, icon="undo-2")
+        self.probe = button("Probe", model.probe, icon="activity")
+        self.done = text("", "good", wrap=True)
+        self.command = CopyField("", "equivalent command", wraps=True)
+        for part in (self.where, self.impossible, self.problem):
+            self.card.body.addWidget(part)
+        self.card.body.addLayout(row(self.launch, self.write, self.undo, self.probe, None))
+        self.card.body.addWidget(self.done)
+        self.card.body.addWidget(self.command)
+        self.steps = Card("Probe")
+        self._step_lines = QVBoxLayout()
+        self._step_lines.setSpacing(6)
+        self.steps.body.addLayout(self._step_lines)
+        self.settings = Card("Settings")
+        self._lines = QVBoxLayout()
+        self._lines.setSpacing(8)
+        self.settings.body.addLayout(self._lines)
+        outer = QVBoxLayout(self)
+        outer.setContentsMargins(0, 0, 0, 0)
+        outer.setSpacing(GAP)
+        for card in (self.card, self.steps, self.settings):
+            outer.addWidget(card)
+
+    def refresh(self) -> None:
+        """Show what is known now."""
+        model, entry = self.model, self.model.entry
+        self.setVisible(entry is not None)
+        if entry is None:
+            return
+        set_text(self.card.title, entry.title)
+        working = _WORKING.get(model.working, "") if model.working else ""
+        set_text(self.state, working or STATES[entry.state])
+        set_tone(self.state, "accent" if working else TONES.get(entry.state, ""))
+        places = [entry.address or "", *entry.files]
+        set_text(self.where, "\n".join(filter(None, places)))
+        self.where.setVisible(bool(self.where.text()))
+        set_text(self.impossible, model.impossible)
+        self.impossible.setVisible(bool(model.impossible))
+        self._refresh_problem()
+        ready = model.facts is not None and not model.impossible
+        idle = not model.working
+        self.write.setVisible(ready and entry.writable)
+        self.write.setEnabled(idle)
+        self.undo.setVisible(entry.undo)
+        self.undo.setEnabled(idle)
+        self.probe.setVisible(ready)
+        self.probe.setEnabled(idle)
+        self.write.setToolTip(model.command("--write"))
+        self.undo.setToolTip(f"sndr connect {entry.name} --undo")
+        self.probe.setToolTip(model.command("--probe"))
+        self.command.set_content(model.command())
+        done = model.done if model.done is not None and model.done.client == entry.name else None
+        set_text(self.done, "\n".join(self._done_lines()) if done is not None else "")
+        self.done.setVisible(bool(self.done.text()))
+        self._refresh_steps()
+        self._refresh_settings()
+
+    def _refresh_problem(self) -> None:
+        model, entry = self.model, self.model.entry
+        own = model.problems.get(model.chosen) or (entry.problem if entry is not None else None)
+        missing = None if model.impossible else model.missing
+        problem = own or missing
+        self.problem.setVisible(problem is not None)
+        self.launch.setVisible(missing is not None)
+        if problem is not None:
+            self.problem.set_severity("error" if own is not None else "info")
+            difference = problem.evidence.get("difference")
+            lines = tuple(str(difference).splitlines()) if difference else ()
+            self.problem.show_problem(problem, lines)
+
+    def _done_lines(self) -> list[str]:
+        done = self.model.done
+        if done is None:
+            return []
+        if not done.files:
+            return ["It was as before already." if self.model.undone else "It is set up already."]
+        if self.model.undone:
+            return [f"Put back: {file.path}" for file in done.files]
+        return [
+            f"Written: {file.path}" + (f" (before: {file.backup})" if file.backup else "")
+            for file in done.files
+        ]
+
+    def _refresh_steps(self) -> None:
+        model = self.model
+        steps = model.steps if model.probed == model.chosen else ()
+        self.steps.setVisible(bool(steps) or (model.working == "probing" and model.probed == model.chosen))
+        if steps == self._shown_steps:
+            return
+        self._shown_steps = steps
+        clear(self._step_lines)
+        for step in steps:
+            took = "" if step.seconds is None else formats.duration(step.seconds)
+            mark = badge(OUTCOMES[step.outcome], _OUTCOME_TONES[step.outcome])
+            self._step_lines.addLayout(row(mark, text(step.name), None, text(took, "muted")))
+            self._step_lines.addWidget(text(step.detail, "muted", wrap=True))
+            if step.problem is not None and step.problem.fix is not None:
+                self._step_lines.addWidget(text(step.problem.fix.text, wrap=True))
+
+    def _refresh_settings(self) -> None:
+        settings = self.model.settings
+        self.settings.setVisible(settings is not None)
+        if self._built == (self.model.chosen, settings):
+            return
+        self._built = (self.model.chosen, settings)
+        clear(self._lines)
+        if settings is None:
+            return
+        for warning in settings.warnings:
+            box = ProblemBox("warning")
+            box.show_sentence(warning)
+            self._lines.addWidget(box)
+        facts = (
+            f"{settings.model}  ·  context {settings.context:,} tokens, answers up to {settings.max_output:,}"
+        )
+        self._lines.addWidget(text(facts, "muted", wrap=True))
+        for field in settings.fields:
+            self._lines.addLayout(
+                column(text(field.caption, "muted"), CopyField(field.value, field.caption), spacing=2)
+            )
+        for one in settings.texts:
+            self._lines.addWidget(text(one.place, "muted", wrap=True))
+            self._lines.addWidget(CopyField(one.text, f"settings for {one.place}", wraps=True))
+        for note in settings.notes:
+            self._lines.addWidget(text(formats.strip_backticks(note), "muted", wrap=True))
