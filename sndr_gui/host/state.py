@@ -35,6 +35,7 @@ from engine_host.protocol.events import (
     PatchSummaryEvent,
     PresetsChangedEvent,
     ResetEvent,
+    RoutesChangedEvent,
     ServersChangedEvent,
     SettingsChangedEvent,
     TelemetryEvent,
@@ -256,6 +257,8 @@ class HostState(QObject):
                 self.outdated.emit("models")
             case ServersChangedEvent():
                 self.outdated.emit("servers")
+            case RoutesChangedEvent():
+                self.outdated.emit("routes")
             case SettingsChangedEvent():
                 self.outdated.emit("settings")
             case PatchesChangedEvent():

@@ -27,6 +27,7 @@ _OPTIONS = (
     click.option(
         "--fallback/--no-fallback", default=None, help="Ask the provider while no engine runs (no)."
     ),
+    click.option("--no-engines", is_flag=True, help="Leave the engines out from now on."),
     click.option("--no-provider", is_flag=True, help="Leave the provider out from now on."),
 )
 _OF_PROVIDER = (
@@ -47,7 +48,7 @@ def where_it_leads(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def run(*args: Any, **given: Any) -> Any:
-        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_provider")
+        names = ("engines", *_OF_PROVIDER, "allow_remote", "fallback", "no_engines", "no_provider")
         where = {name: given.pop(name) for name in names}
         return function(*args, where=where, **given)
 
@@ -84,7 +85,8 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
                 fix=Fix(text="Give them all, as in:", command=_EXAMPLE),
             )
         provider = Provider(**whole)
-    engines = tuple(where["engines"]) or (old.engines if old is not None else ())
+    kept = old.engines if old is not None and not where["no_engines"] else ()
+    engines = tuple(where["engines"]) or kept
     switches = {name: where[name] for name in ("allow_remote", "fallback")}
     for name, value in switches.items():
         if value is None:

@@ -77,6 +77,13 @@ def _monitor(context: PageContext) -> Page:
     return MonitorView(MonitorModel(context.session))
 
 
+def _routes(context: PageContext) -> Page:
+    from sndr_gui.models.routes.page import RoutesModel
+    from sndr_gui.views.routes.page import RoutesView
+
+    return RoutesView(RoutesModel(context.session))
+
+
 def _logs(context: PageContext) -> Page:
     from sndr_gui.views.logs.page import LogsView
 
@@ -110,6 +117,7 @@ PAGES = (
     PageEntry("chat", "Chat", "message-square", "Ctrl+7", _chat),
     PageEntry("connect", "Connect", "plug", "Ctrl+Shift+C", _connect),
     PageEntry("monitor", "Monitor", "activity", "Ctrl+8", _monitor),
+    PageEntry("routes", "Routes", "fork", "Ctrl+Shift+R", _routes),
     PageEntry("logs", "Logs", "terminal", "Ctrl+9", _logs),
     PageEntry("settings", "Settings", "settings", "Ctrl+0", _settings),
 )

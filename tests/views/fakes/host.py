@@ -40,7 +40,13 @@ from engine_host.protocol.engines import (
 )
 from engine_host.protocol.engines import Request as EngineRequest
 from engine_host.protocol.errors import Problem, Reason
-from engine_host.protocol.events import EngineStateEvent, EventBase, HeartbeatEvent, ResetEvent
+from engine_host.protocol.events import (
+    EngineStateEvent,
+    EventBase,
+    HeartbeatEvent,
+    ResetEvent,
+    RoutesChangedEvent,
+)
 from engine_host.protocol.fit import FitReport, FitRequest
 from engine_host.protocol.host import HostInfo
 from engine_host.protocol.jobs import Job, JobKind, JobPage, JobState
@@ -80,11 +86,13 @@ from engine_host.protocol.requests import (
     RequestQuery,
     StartCapture,
 )
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets
 from engine_host.protocol.settings import SettingPage, SettingsChange
 from engine_host.protocol.telemetry import TelemetryPage, TelemetryQuery
 from tests.views.samples import fit as fit_samples
 from tests.views.samples import host as samples
 from tests.views.samples import presets as preset_samples
+from tests.views.samples import routes as route_samples
 from tests.wire_contract import WireContract
 
 
@@ -127,6 +135,7 @@ class FakeHost:
         self.presets: PresetPage = preset_samples.presets()
         self.verdicts: PresetVerdicts = preset_samples.verdicts()
         self.endpoint_models: tuple[EndpointModel, ...] = ()
+        self.routes: dict[str, RouteStatus] = {}
         self.refuse: dict[str, Problem] = {}
         self.received: list[tuple[str, str, Any]] = []
         self.faults: list[str] = []
@@ -262,6 +271,29 @@ class FakeHost:
     @performs(ops.QUIT_HOST)
     def _quit(self) -> Done:
         return Done()
+
+    @performs(ops.ROUTES)
+    def _routes(self) -> RoutePage:
+        return RoutePage(seq=self.seq, routes=tuple(self.routes[name] for name in sorted(self.routes)))
+
+    @performs(ops.SET_ROUTE)
+    def _set_route(self, route_id: str, asked: RouteTargets) -> RouteStatus:
+        self.routes[route_id] = route_samples.route(route_id, asked)
+        self.publish(RoutesChangedEvent())
+        return self.routes[route_id]
+
+    @performs(ops.REMOVE_ROUTE)
+    def _remove_route(self, route_id: str) -> RoutePage:
+        del self.routes[route_id]
+        return self._routes()
+
+    @performs(ops.ROUTE_BACK)
+    def _route_back(self, route_id: str) -> RouteStatus:
+        return self.routes[route_id]
+
+    @performs(ops.CUT_OVER)
+    def _cut_over(self, route_id: str, _asked: RouteTargets) -> Job:
+        return samples.job(JobKind.ROUTE_CUTOVER, JobState.RUNNING, touches=f"route {route_id}")
 
     @performs(ops.MODELS)
     def _models(self) -> ModelPage:

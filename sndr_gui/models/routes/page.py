@@ -1,0 +1,207 @@
+"""The view-model of Routes: public model ids and what they stand for, changed and moved."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Awaitable, Callable
+
+from PySide6.QtCore import QObject, Signal
+
+from engine_host.client import HostError
+from engine_host.client.asynchronous import AsyncControlClient
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.jobs import Job, JobKind
+from engine_host.protocol.operations import table as ops
+from engine_host.protocol.routes import RoutePage, RouteStatus, RouteTargets, TargetState
+from sndr_gui.host.session import Session
+
+_STATES = {
+    TargetState.RUNS: ("runs", "good"),
+    TargetState.ALLOWED: ("asked when needed", "good"),
+    TargetState.STARTING: ("starts", "accent"),
+    TargetState.NOT_RUNNING: ("does not run", "warn"),
+    TargetState.UNKNOWN: ("unknown here", "bad"),
+    TargetState.NOT_ALLOWED: ("not allowed", "warn"),
+    TargetState.KEY_MISSING: ("no key", "bad"),
+}
+
+
+class RoutesModel(QObject):
+    """The model of Routes.
+
+    Signals:
+        changed: the routes, their states or a problem are new
+        saved: what a dialog sent was taken
+        refused: the Problem of what a dialog sent
+    """
+
+    changed = Signal()
+    saved = Signal()
+    refused = Signal(object)
+
+    def __init__(self, session: Session) -> None:
+        super().__init__()
+        self.session = session
+        self.page: RoutePage | None = None
+        self.problem: Problem | None = None
+        self._pending: set[str] = set()
+        self._shown = self._reading = False
+        session.state.outdated.connect(self._on_outdated)
+        session.state.engines_changed.connect(self.read)
+        session.state.jobs_changed.connect(self.changed)
+        session.connection.changed.connect(self._on_link)
+
+    @property
+    def connected(self) -> bool:
+        """True while the host answers."""
+        return self.session.connection.connected
+
+    @property
+    def subtitle(self) -> str:
+        """The line below the title."""
+        if self.page is None:
+            return "" if self.connected else "no connection"
+        count = len(self.page.routes)
+        return f"{count} routes" if count != 1 else "one route"
+
+    @property
+    def routes(self) -> tuple[RouteStatus, ...]:
+        """All routes, by id."""
+        return self.page.routes if self.page is not None else ()
+
+    @property
+    def running(self) -> tuple[str, ...]:
+        """The names of the engines that run, for who names targets."""
+        return tuple(dict.fromkeys(engine.name for engine in self.session.state.live))
+
+    def state_of(self, state: TargetState) -> tuple[str, str]:
+        """Return the word for the state of a target, and its tone."""
+        return _STATES[state]
+
+    def set_shown(self, shown: bool) -> None:
+        """Read while somebody looks."""
+        self._shown = shown
+        if shown:
+            self.read()
+
+    def pending(self, what: str) -> bool:
+        """True while a command is on its way."""
+        return what in self._pending
+
+    def job(self, route_id: str) -> Job | None:
+        """Return the newest cut-over of a route."""
+        touches = f"route {route_id}"
+        jobs = self.session.state.jobs.values()
+        mine = [job for job in jobs if job.kind is JobKind.ROUTE_CUTOVER and job.touches == touches]
+        return max(mine, key=lambda job: job.created_at, default=None)
+
+    def read(self) -> None:
+        """Read the routes again, while the page is shown."""
+        if not self._shown or self._reading or not self.connected:
+            return
+        self._reading = True
+
+        async def work(client: AsyncControlClient) -> None:
+            self.page = await client.call(ops.ROUTES)
+            self.problem = None
+
+        def failed(error: HostError) -> None:
+            self.problem = None if error.lost else error.problem
+
+        def done() -> None:
+            self._reading = False
+            self.changed.emit()
+
+        self.session.command("read the routes", work, done=done, failed=failed)
+
+    def put(self, route_id: str, targets: RouteTargets) -> None:
+        """Make a route or lead it elsewhere; `saved` or `refused` follows."""
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.SET_ROUTE, targets, id=route_id)
+            self.saved.emit()
+
+        self._send("set", work, self._refuse)
+
+    def cut_over(self, route_id: str, targets: RouteTargets) -> None:
+        """Lead a route elsewhere after a trial; `saved` follows when it has begun, or `refused`."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.CUT_OVER, targets, id=route_id))
+            self.saved.emit()
+
+        self._send("cutover", work, self._refuse)
+
+    def back(self, route_id: str) -> None:
+        """Lead a route where it led before."""
+
+        async def work(client: AsyncControlClient) -> None:
+            await client.call(ops.ROUTE_BACK, id=route_id)
+
+        self._send(f"back {route_id}", work)
+
+    def remove(self, route_id: str) -> None:
+        """Forget a route."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.page = await client.call(ops.REMOVE_ROUTE, id=route_id)
+
+        self._send(f"remove {route_id}", work)
+
+    def cancel(self, job_id: str) -> None:
+        """Cancel a cut-over."""
+
+        async def work(client: AsyncControlClient) -> None:
+            self.session.state.set_job(await client.call(ops.CANCEL_JOB, id=job_id))
+
+        self._send(f"cancel {job_id}", work)
+
+    def _send(
+        self,
+        what: str,
+        work: Callable[[AsyncControlClient], Awaitable[None]],
+        failed: Callable[[HostError], object] | None = None,
+    ) -> None:
+        self._pending.add(what)
+        self.changed.emit()
+
+        def done() -> None:
+            self._pending.discard(what)
+            self.read()
+            self.changed.emit()
+
+        self.session.command(f"routes {what}", work, done=done, failed=failed)
+
+    def _refuse(self, error: HostError) -> None:
+        self.refused.emit(error.problem)
+
+    def _on_outdated(self, part: str) -> None:
+        if part in ("routes", "all"):
+            self.read()
+
+    def _on_link(self) -> None:
+        self.read()
+        self.changed.emit()
+
+
+def command_for(action: str, route_id: str, targets: RouteTargets, before: RouteTargets | None) -> str:
+    """Return the command of `sndr routes` that leads a route there, from where it led."""
+    words = ["sndr", "routes", action, route_id or "ID", *targets.engines]
+    if not targets.engines and before is not None and before.engines:
+        words.append("--no-engines")
+    provider, old = targets.provider, before.provider if before is not None else None
+    if provider is None and old is not None:
+        words.append("--no-provider")
+    elif provider is not None and provider != old:
+        words += ["--provider", provider.url, "--model", provider.model, "--context", str(provider.context)]
+        words += ["--key-env", provider.key_variable] if provider.key_variable else []
+        words += ["--key-file", provider.key_file] if provider.key_file else []
+        words += ["--slots", str(provider.slots)] if provider.slots != 8 else []
+        words += [] if provider.tools else ["--no-tools"]
+        words += ["--images"] if provider.images else []
+        words += ["--embeddings"] if provider.embeddings else []
+    for name, value in (("allow-remote", targets.allow_remote), ("fallback", targets.fallback)):
+        known = before is not None and getattr(before, name.replace("-", "_"))
+        if value != known:
+            words.append(f"--{name}" if value else f"--no-{name}")
+    return shlex.join(words)

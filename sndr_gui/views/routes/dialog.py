@@ -1,0 +1,146 @@
+"""The dialog that says where a route leads; it saves at once, or moves the route after a trial."""
+
+from __future__ import annotations
+
+from PySide6.QtWidgets import QCheckBox, QFormLayout, QLineEdit, QVBoxLayout, QWidget
+
+from engine_host.protocol.errors import Problem
+from engine_host.protocol.routes import Route
+from sndr_gui.models.routes.form import RouteForm
+from sndr_gui.models.routes.page import RoutesModel, command_for
+from sndr_gui.views.widgets.buttons import button
+from sndr_gui.views.widgets.copying import CopyField
+from sndr_gui.views.widgets.dialog import Dialog
+from sndr_gui.views.widgets.labels import set_text, text
+from sndr_gui.views.widgets.layout import row
+from sndr_gui.views.widgets.problems import ProblemBox
+
+_TRIAL = (
+    "The new target gets real requests: its list of models, a chat, a stream, a tool call, a long prompt and "
+    "three at once. The route leads there when all are answered; else nothing changes."
+)
+
+
+class RouteDialog(Dialog):
+    """Asks for the targets of a route."""
+
+    def __init__(self, parent: QWidget, model: RoutesModel, route: Route | None, *, moves: bool) -> None:
+        known = route.id if route is not None else ""
+        super().__init__(parent, f"Cut over {known}" if moves else f"Edit {known}" if known else "New route")
+        self.setMinimumWidth(560)
+        self._model, self._route, self._moves = model, route, moves
+        form = RouteForm.of(known, route.targets if route is not None else None)
+        self.fields = QFormLayout()
+        self.fields.setSpacing(8)
+        self.name = self._line("ID", form.route_id, "coder")
+        self.name.setReadOnly(bool(known))
+        running = ", ".join(model.running)
+        hint = f"for example {running}" if running else "names of engines, presets or models, with commas"
+        self.engines = self._line("Engines", form.engines, hint)
+        self.asks = self._box("Ask a provider with OpenAI's API", form.asks_provider)
+        self.url = self._line("Base URL", form.url, "https://HOST/v1")
+        self.model_there = self._line("Model there", form.model, "its name at the provider")
+        self.context = self._line("Context", form.context, "tokens of one request")
+        self.key_variable = self._line("Key in variable", form.key_variable, "a variable of the host")
+        self.key_file = self._line("Key in file", form.key_file, "a file with mode 0600")
+        self.slots = self._line("At a time", form.slots, "requests")
+        self.tools = self._box("It calls tools", form.tools)
+        self.images = self._box("It takes pictures", form.images)
+        self.embeddings = self._box("It makes embeddings", form.embeddings)
+        self.allow = self._box("Requests may leave for it", form.allow_remote)
+        self.fallback = self._box("Only while none of the engines runs", form.fallback)
+        self.wrong = text("", "bad", wrap=True)
+        self.problem = ProblemBox()
+        self.problem.hide()
+        self.command = CopyField(what="equivalent command", wraps=True)
+        self.save = button("Try and move" if moves else "Save", self._on_save, kind="primary")
+        self.save.setDefault(True)
+        lines = QVBoxLayout(self)
+        lines.setContentsMargins(20, 18, 20, 18)
+        lines.setSpacing(12)
+        if moves:
+            lines.addWidget(text(_TRIAL, "muted", wrap=True))
+        lines.addLayout(self.fields)
+        for part in (self.wrong, self.problem, self.command):
+            lines.addWidget(part)
+        lines.addLayout(row(None, button("Cancel", self.reject), self.save))
+        model.saved.connect(self._on_saved)
+        model.refused.connect(self._on_refused)
+        model.changed.connect(self._refresh)
+        (self.engines if known else self.name).setFocus()
+        self._refresh()
+
+    @property
+    def form(self) -> RouteForm:
+        """What is typed."""
+        return RouteForm(
+            self.name.text(),
+            self.engines.text(),
+            self.asks.isChecked(),
+            self.url.text(),
+            self.model_there.text(),
+            self.key_variable.text(),
+            self.key_file.text(),
+            self.context.text(),
+            self.slots.text(),
+            self.tools.isChecked(),
+            self.images.isChecked(),
+            self.embeddings.isChecked(),
+            self.allow.isChecked(),
+            self.fallback.isChecked(),
+        )
+
+    def _line(self, name: str, value: str, hint: str) -> QLineEdit:
+        made = QLineEdit(value)
+        made.setAccessibleName(name)
+        made.setPlaceholderText(hint)
+        made.textChanged.connect(self._on_edited)
+        self.fields.addRow(text(name, "muted"), made)
+        return made
+
+    def _box(self, name: str, value: bool) -> QCheckBox:
+        made = QCheckBox(name)
+        made.setChecked(value)
+        made.setAccessibleName(name)
+        made.toggled.connect(self._on_edited)
+        self.fields.addRow("", made)
+        return made
+
+    def _on_edited(self) -> None:
+        self.problem.hide()
+        self._refresh()
+
+    def _refresh(self) -> None:
+        """Show what is wrong, the command, and the fields that mean something."""
+        asks = self.asks.isChecked()
+        for part in (
+            self.url, self.model_there, self.context, self.key_variable, self.key_file, self.slots,
+            self.tools, self.images, self.embeddings, self.allow, self.fallback,
+        ):  # fmt: skip
+            self.fields.setRowVisible(part, asks)
+        targets, wrong = self.form.read()
+        typed = bool(self.name.text() and (self.engines.text() or asks))
+        set_text(self.wrong, wrong if typed else "")
+        self.wrong.setVisible(bool(wrong) and typed)
+        before = self._route.targets if self._route is not None else None
+        action = "cutover" if self._moves else "set"
+        self.command.setVisible(targets is not None)
+        if targets is not None:
+            self.command.set_content(command_for(action, self.name.text().strip(), targets, before))
+        sending = self._model.pending("cutover" if self._moves else "set")
+        same = self._moves and targets == before
+        self.save.setEnabled(targets is not None and not sending and not same and self._model.connected)
+
+    def _on_save(self) -> None:
+        targets, _wrong = self.form.read()
+        if targets is None:
+            return
+        send = self._model.cut_over if self._moves else self._model.put
+        send(self.name.text().strip(), targets)
+
+    def _on_saved(self) -> None:
+        self.accept()
+
+    def _on_refused(self, problem: Problem) -> None:
+        self.problem.show_problem(problem)
+        self.problem.show()

@@ -1,0 +1,56 @@
+"""The options of `sndr routes`: over what a route led to, and half a provider is refused."""
+
+import json
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from engine_host.cli.root import root
+from engine_host.cli.routes.options import targets_of
+from engine_host.core.errors import HostError
+from engine_host.protocol.errors import Reason
+from engine_host.protocol.routes import Provider, RouteTargets
+
+NOTHING: dict[str, Any] = {
+    "engines": (), "url": None, "model": None, "key_variable": None, "key_file": None, "context": None,
+    "slots": None, "tools": None, "images": None, "embeddings": None, "allow_remote": None, "fallback": None,
+    "no_engines": False, "no_provider": False,
+}  # fmt: skip
+THERE = Provider(url="https://x/v1", model="m", context=4096, key_variable="A_KEY")
+BOTH = RouteTargets(engines=("a",), provider=THERE, allow_remote=True, fallback=True)
+
+
+def given(**changes: Any) -> dict[str, Any]:
+    return NOTHING | changes
+
+
+def test_what_is_not_said_stays() -> None:
+    assert targets_of(given(), BOTH) == BOTH
+    assert targets_of(given(engines=("b",)), BOTH) == BOTH.model_copy(update={"engines": ("b",)})
+    assert targets_of(given(allow_remote=False), BOTH) == BOTH.model_copy(update={"allow_remote": False})
+    other = targets_of(given(model="n", key_file="/k"), BOTH).provider
+    assert other is not None
+    assert (other.model, other.key_variable, other.key_file) == ("n", None, "/k")
+
+
+def test_a_part_is_left_out() -> None:
+    without = targets_of(given(no_provider=True), BOTH)
+    assert (without.engines, without.provider, without.fallback) == (("a",), None, False)
+    without = targets_of(given(no_engines=True), BOTH)
+    assert (without.engines, without.provider, without.fallback) == ((), THERE, False)
+
+
+def test_half_a_provider_is_refused() -> None:
+    with pytest.raises(HostError) as refused:
+        targets_of(given(url="https://x/v1"), None)
+    assert refused.value.reason is Reason.BAD_REQUEST
+    assert "--model and --context" in refused.value.problem.message
+
+
+@pytest.mark.parametrize("name", ["a/b", "a:b", "\x1b[31m", "a b"])
+def test_an_id_is_refused_before_a_host_is_asked(home: object, name: str) -> None:
+    done = CliRunner().invoke(root, ["routes", "set", name, "engine", "--json"], standalone_mode=False)
+    problem = json.loads(done.output)["error"]
+    assert problem["reason"] == "setting_invalid"
+    assert problem["fix"]["text"].startswith("Call it ")

@@ -1,0 +1,183 @@
+"""The page of routes: empty, its states, making, moving, taking back and removing a route."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+from PySide6.QtCore import Qt
+from PySide6.QtTest import QTest
+
+from engine_host.protocol.errors import Problem, Reason
+from engine_host.protocol.jobs import JobKind, JobState
+from engine_host.protocol.routes import CutOver, RouteCheck, RouteTargets, TargetState
+from sndr_gui.models.routes.form import RouteForm
+from sndr_gui.models.routes.page import command_for
+from sndr_gui.views.routes.dialog import RouteDialog
+from sndr_gui.views.routes.page import RoutesView
+from tests.views.conftest import Stage
+from tests.views.samples import host as samples
+from tests.views.samples import routes as route_samples
+
+TO_A, TO_B = RouteTargets(engines=("a",)), RouteTargets(engines=("b",))
+OUT = RouteTargets(provider=route_samples.PROVIDER, allow_remote=True)
+
+
+def routes(stage: Stage) -> RoutesView:
+    stage.window.go("routes")
+    page = stage.window.page
+    assert isinstance(page, RoutesView)
+    return page
+
+
+def dialog(page: RoutesView) -> RouteDialog:
+    assert page.dialog is not None
+    return page.dialog
+
+
+async def test_an_empty_page_teaches(stage: Stage) -> None:
+    page = routes(stage)
+    await stage.until(lambda: page.model.page)
+    assert page._stack.currentIndex() == 1
+    assert "model ID of your own" in page._empty.sentence.text()
+
+
+async def test_a_route_is_made(stage: Stage) -> None:
+    page = routes(stage)
+    await stage.until(lambda: page.model.page)
+    QTest.mouseClick(page.new, Qt.MouseButton.LeftButton)
+    asked = dialog(page)
+    assert not asked.save.isEnabled()
+    asked.name.setText("my/coder")
+    asked.engines.setText("a, b")
+    assert "my-coder" in asked.wrong.text()
+    assert not asked.save.isEnabled()
+    asked.name.setText("coder")
+    assert asked.command.label.text() == "sndr routes set coder a b"
+    asked.save.click()
+    await stage.until(lambda: "coder" in page.cards)
+    sent = stage.host.sent("PUT", "/v1/routes/coder")
+    assert sent[0]["engines"] == ["a", "b"]
+    await stage.until(lambda: page.dialog is None)
+    assert page._stack.currentIndex() == 0
+
+
+async def test_a_refusal_is_told_in_the_dialog(stage: Stage) -> None:
+    page = routes(stage)
+    await stage.until(lambda: page.model.page)
+    stage.host.refuse["/v1/routes/coder"] = Problem(reason=Reason.SETTING_INVALID, message="No such address.")
+    page.add()
+    asked = dialog(page)
+    asked.name.setText("coder")
+    asked.engines.setText("a")
+    asked.save.click()
+    await stage.until(lambda: not asked.problem.isHidden())
+    assert asked.problem._what.text() == "No such address."
+    asked.reject()
+    await stage.until(lambda: page.dialog is None)
+
+
+async def test_the_states_of_targets(stage: Stage) -> None:
+    stage.host.routes = {
+        "gone": route_samples.route("gone", TO_B, TargetState.UNKNOWN),
+        "here": route_samples.route("here", TO_A),
+        "out": route_samples.route("out", OUT.model_copy(update={"allow_remote": False})),
+    }
+    page = routes(stage)
+    await stage.until(lambda: len(page.cards) == 3)
+    assert page.cards["here"]._state.text() == "answers"
+    assert page.cards["gone"]._state.text() == "does not answer"
+    assert not page.cards["here"].back.isEnabled()
+    page.edit(stage.host.routes["out"])
+    asked = dialog(page)
+    assert asked.url.text() == "https://api.example.com/v1"
+    asked.allow.setChecked(True)
+    assert asked.command.label.text() == "sndr routes set out --allow-remote"
+    asked.reject()
+    await stage.until(lambda: page.dialog is None)
+
+
+async def test_a_route_is_moved_taken_back_and_removed(stage: Stage) -> None:
+    stage.host.routes = {"coder": route_samples.route("coder", TO_A, before=TO_B)}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    card = page.cards["coder"]
+    card.move_button.click()
+    asked = dialog(page)
+    assert not asked.save.isEnabled(), "it leads there already"
+    asked.engines.setText("b")
+    assert asked.command.label.text() == "sndr routes cutover coder b"
+    asked.save.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/routes/coder/cutover"))
+    await stage.until(lambda: page.dialog is None)
+    await stage.until(lambda: not card.move_button.isEnabled())
+    assert not card._job.isHidden()
+
+    check = RouteCheck(target="b", name="chat", passed=True, detail="16 tokens written", seconds=0.1)
+    moved = CutOver(route=stage.host.routes["coder"].route, checks=(check,)).model_dump(mode="json")
+    done = samples.job(JobKind.ROUTE_CUTOVER, JobState.DONE, touches="route coder", result=moved)
+    stage.state.set_job(done)
+    await stage.until(lambda: card._evidence.text() == "b, chat: 16 tokens written")
+    card.back.click()
+    await stage.until(lambda: stage.host.sent("POST", "/v1/routes/coder/back"))
+    await stage.until(card.remove.isEnabled)
+    card.remove.click()
+    await stage.until(lambda: not page.cards)
+    assert page._stack.currentIndex() == 1
+
+
+async def test_without_a_host_nothing_can_be_changed(stage: Stage) -> None:
+    stage.host.routes = {"coder": route_samples.route("coder", TO_A)}
+    page = routes(stage)
+    await stage.until(lambda: page.cards)
+    await stage.host.stop()
+    await stage.until(lambda: not page.new.isEnabled())
+    assert not page.cards["coder"].remove.isEnabled()
+    await asyncio.sleep(0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({"route_id": ""}, "Give the route an ID"),
+        ({"route_id": "a:b"}, "Call it a-b"),
+        ({"engines": ""}, "Name an engine"),
+        ({"engines": "a, a"}, "named twice"),
+        ({"engines": "a\u2028b"}, "one line of plain text"),
+        ({"asks_provider": True}, "base URL"),
+        ({"asks_provider": True, "url": "https://x/v1", "model": "m"}, "context"),
+        ({"asks_provider": True, "url": "https://x/v1", "model": "m", "context": "much"}, "whole number"),
+        ({"asks_provider": True, "url": "https://x/v1", "model": "m", "context": "1"}, "The context"),
+        (
+            {"asks_provider": True, "url": "u", "model": "m", "context": "512", "key_variable": "A B"},
+            "The key's variable",
+        ),
+    ],
+)
+def test_what_is_missing_is_said(changes: dict[str, object], told: str) -> None:
+    form = RouteForm("coder", "a")
+    for name, value in changes.items():
+        setattr(form, name, value)
+    targets, wrong = form.read()
+    assert targets is None
+    assert told in wrong
+
+
+def test_a_form_gives_back_what_it_was_made_of() -> None:
+    both = RouteTargets(engines=("a",), provider=route_samples.PROVIDER, allow_remote=True, fallback=True)
+    for targets in (TO_A, OUT, both):
+        assert RouteForm.of("r", targets).read() == (targets, "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "words"),
+    [
+        (None, TO_A, "sndr routes set r a"),
+        (TO_A, OUT, "sndr routes set r --no-engines --provider https://api.example.com/v1 --model large "
+                    "--context 131072 --key-env A_KEY --allow-remote"),
+        (OUT, TO_A, "sndr routes set r a --no-provider --no-allow-remote"),
+    ],
+)  # fmt: skip
+def test_the_command_does_the_same(
+    before: RouteTargets | None, after: RouteTargets, words: str, tmp_path: Path
+) -> None:
+    assert command_for("set", "r", after, before) == words
