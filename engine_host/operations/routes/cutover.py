@@ -60,22 +60,24 @@ class CutOverOperations:
         control.undone = f"{route.id} leads where it led."
         checks: list[RouteCheck] = []
         parts = _parts(asked)
-        for number, part in enumerate(parts):
-            trial_id = f"{route.id}.trial-{secrets.token_hex(4)}"
-            self._book.attempt(trial_id, part)
-            try:
-                control.step(2 * number + 1, 2 * len(parts) + 1, "stage", led_to(_with(route, part))[0])
-                target = self._staged(route, trial_id)
-                trial = Trial(self._gateway.trusted_app, target, trial_id)
-                for place, (name, check) in enumerate(wanted := trial.checks()):
-                    at, of = 2 * number + 2, 2 * len(parts) + 1
-                    control.step(at, of, "verify", f"{target.engine_name}: {name}", place / len(wanted))
-                    checks.append(await carry_out(target.engine_name, name, check))
+        names = [f"{route.id}.trial-{secrets.token_hex(4)}" for _ in parts]
+        try:
+            control.step(1, len(parts) + 2, "stage", " and ".join(led_to(_with(route, asked))))
+            for name, part in zip(names, parts, strict=True):
+                self._book.attempt(name, part)
+            staged = [self._staged(route, name) for name in names]
+            for number, (name, target) in enumerate(zip(names, staged, strict=True), start=2):
+                trial = Trial(self._gateway.trusted_app, target, name)
+                for place, (what, check) in enumerate(wanted := trial.checks()):
+                    told = f"{target.engine_name}: {what}"
+                    control.step(number, len(parts) + 2, "verify", told, place / len(wanted))
+                    checks.append(await carry_out(target.engine_name, what, check))
                     if not checks[-1].passed:
-                        raise _failed(route, target, trial_id, checks)
-            finally:
-                self._book.end_attempt(trial_id)
-        control.step(2 * len(parts) + 1, 2 * len(parts) + 1, "flip")
+                        raise _failed(route, target, name, checks)
+        finally:
+            for name in names:
+                self._book.end_attempt(name)
+        control.step(len(parts) + 2, len(parts) + 2, "flip")
         if self._book.get(route.id) != route:
             raise HostError(
                 Reason.CONFLICT,

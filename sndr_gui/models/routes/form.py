@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import ValidationError
 
-from engine_host.core.errors import HostError
-from engine_host.core.outside.model_ids import check_id
+from engine_host.protocol.model_ids import fault_of_id, suggested_id
 from engine_host.protocol.routes import Provider, RouteTargets
 
 
@@ -49,10 +48,9 @@ class RouteForm:
         """Return what was typed as a request, or None with what is missing or wrong."""
         if not self.route_id.strip():
             return None, "Give the route an ID: the model that clients ask for."
-        try:
-            check_id(self.route_id.strip())
-        except HostError as error:
-            return None, error.problem.sentence()
+        if (fault := fault_of_id(self.route_id.strip())) is not None:
+            better = suggested_id(self.route_id)
+            return None, f"The ID cannot be used: {fault}." + (f" Call it {better}." if better else "")
         try:
             return self._targets(), ""
         except ValidationError as error:

@@ -72,7 +72,7 @@ class RouteDialog(Dialog):
 
     @property
     def form(self) -> RouteForm:
-        """What is typed."""
+        """The fields as they are typed."""
         return RouteForm(
             self.name.text(),
             self.engines.text(),

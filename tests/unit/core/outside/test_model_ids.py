@@ -3,11 +3,12 @@
 import pytest
 
 from engine_host.core.errors import HostError
-from engine_host.core.outside.model_ids import LONGEST, check_id, suggested
+from engine_host.core.outside.model_ids import check_id
 from engine_host.protocol.errors import Reason
+from engine_host.protocol.model_ids import LONGEST_ID, suggested_id
 
 
-@pytest.mark.parametrize("name", ["coder", "qwen3.5-27b", "A_b.c-1", "x" * LONGEST])
+@pytest.mark.parametrize("name", ["coder", "qwen3.5-27b", "A_b.c-1", "x" * LONGEST_ID])
 def test_ids_that_can_be_used(name: str) -> None:
     check_id(name)
 
@@ -32,7 +33,7 @@ def test_others_are_refused_with_one_to_take_instead(name: str, better: str) -> 
     with pytest.raises(HostError) as refused:
         check_id(name)
     assert refused.value.reason is Reason.SETTING_INVALID
-    assert suggested(name) == better
+    assert suggested_id(name) == better
     assert better in str(refused.value.problem.fix)
     if better:
         check_id(better)
