@@ -18,23 +18,28 @@ if [ "${1:-}" = fast ]; then
     exec "${tests[@]}" tests/unit tests/views "$@"
 fi
 
-note "style and types"
+# Installing waits for the network more than for the processor: it goes on beside the quick tests, which need none of it.
+installed=$(mktemp)
+(
+    .venv/bin/sndr engine install vllm --build cpu
+    packaging/kernels.sh
+    packaging/clients.sh
+) >"$installed" 2>&1 </dev/null &
+installing=$!
+trap 'kill "$installing" 2>/dev/null || true; rm -f "$installed"' EXIT
+
+note "style and types; vLLM's CPU build, Triton's interpreter and clients are installed meanwhile (once a machine)"
 packaging/lint.sh
 
 note "unit tests and pages of the window"
 "${tests[@]}" tests/unit tests/views
 
+note "what was installed meanwhile"
+wait "$installing" || { cat "$installed"; exit 1; }
+cat "$installed"
+
 note "the llama.cpp engine (compiled once a machine)"
 .venv/bin/sndr engine build llama.cpp --backend cpu
 
-note "vLLM's CPU build (installed once a machine)"
-.venv/bin/sndr engine install vllm --build cpu
-
-note "Triton's interpreter for the kernels' tests (installed once a machine)"
-packaging/kernels.sh
-
-note "clients that speak to the endpoint in tests (installed once a machine)"
-packaging/clients.sh
-
 note "hostile input, and tests with hosts, engines and the window on a display"
-exec "${tests[@]}" --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"
+"${tests[@]}" --durations 20 tests/hostile tests/integration engine_host/overlay/patches tests/e2e "$@"
