@@ -267,7 +267,9 @@ class Host:
                 key_file, self._keys, self._events, lambda: self.endpoint.describe().reach is Reach.NETWORK
             ),
             CutOverOperations(routes, self.gateway, self._jobs, lambda: publish(RoutesChangedEvent())),
-            RouteOperations(routes, self, self._events, catalogue, self.models.listed),
+            RouteOperations(
+                routes, self, self._events, catalogue, self.models.listed, self.on_demand.is_known
+            ),
             EndpointModelOperations(lambda: self.gateway.listed(), self._events),
             SettingOperations(self._settings, self._events, self.endpoint.describe, self._settings_changed),
             RecordOperations(self._jobs, self._log_buffer, self._history, self._events),

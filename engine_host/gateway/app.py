@@ -224,7 +224,8 @@ class Gateway:
         body: Mapping[str, Any] = await self._question(receive) if method == "POST" else {}
         query = query_of(scope.get("query_string", b""))
         targets, starting = self._resolution.listed(), tuple(self._directory.starting())
-        looked = Looked(path, query, headers, targets, starting, body, self._loads.loadable())
+        loadable = self._resolution.loadable(self._loads.loadable())
+        looked = Looked(path, query, headers, targets, starting, body, loadable)
         return partial(send_json, status=200, body=json.dumps(look(looked)).encode(), request_id=request_id)
 
     async def _question(self, receive: Receive) -> dict[str, Any]:

@@ -73,10 +73,11 @@ class Route(Wire):
 
 
 class TargetState(StrEnum):
-    """The state of one target of a route; the first two can be asked."""
+    """The state of one target of a route; the first three can be asked."""
 
     RUNS = "runs"
     ALLOWED = "allowed"
+    ON_DEMAND = "on_demand"
     STARTING = "starting"
     NOT_RUNNING = "not_running"
     UNKNOWN = "unknown"

@@ -25,6 +25,7 @@ from engine_host.protocol.routes import (
 _WORDS = {
     TargetState.RUNS: "runs",
     TargetState.ALLOWED: "asked when needed",
+    TargetState.ON_DEMAND: "loaded when asked",
     TargetState.STARTING: "starts",
     TargetState.NOT_RUNNING: "does not run",
     TargetState.UNKNOWN: "unknown here",

@@ -71,9 +71,19 @@ class Resolution:
         taken = {target.name for target in found}
         return [*found, *(target for target in engines if target.name not in taken)]
 
-    def engine_count(self) -> int:
-        """Return how many engines there are to choose from, whatever ids lead to them."""
-        return len(self._directory.targets())
+    def loadable(self, known: Sequence[Target]) -> list[Target]:
+        """Return what a request would load, by the ids that lead there: the models' own, and routes'."""
+        engines = self._directory.targets()
+        routes = self._routes.saved.values() if self._routes is not None else ()
+        found = list(known)
+        for route in routes:
+            if engines_of(route, engines):
+                continue
+            names = route.targets.engines
+            loaded = next((target for name in names for target in known if target.name == name), None)
+            if loaded is not None:
+                found.append(as_route(loaded, route))
+        return found
 
     def _is_engine(self, name: str) -> bool:
         return any(target.name == name for target in self._directory.targets())

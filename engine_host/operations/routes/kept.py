@@ -24,12 +24,15 @@ class RouteOperations:
         events: EventLog,
         presets: PresetOperations,
         list_models: Callable[[bool], Awaitable[Sequence[ModelFile]]],
+        is_on_demand: Callable[[str], bool],
     ) -> None:
+        """`is_on_demand` tells whether a request loads the model of a name."""
         self._book = book
         self._directory = directory
         self._events = events
         self._presets = presets
         self._list_models = list_models
+        self._is_on_demand = is_on_demand
 
     @performs(ops.ROUTES)
     async def page(self) -> RoutePage:
@@ -75,4 +78,4 @@ class RouteOperations:
         startable = {name for model in models for name in (model.id, model.name)}
         catalog = await self._presets.catalog()
         startable |= {*catalog.presets, *catalog.variations}
-        return Known(self._directory.targets(), self._directory.starting(), startable)
+        return Known(self._directory.targets(), self._directory.starting(), startable, self._is_on_demand)

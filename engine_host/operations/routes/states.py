@@ -1,7 +1,7 @@
 """The state of a route's targets: can they be asked, and what would make it so."""
 
 import shlex
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from engine_host.core.did_you_mean import near_names
@@ -16,11 +16,15 @@ from engine_host.protocol.routes import Provider, Route, RouteStatus, TargetStat
 
 @dataclass(frozen=True)
 class Known:
-    """The engines that run, the names of those that start, and the names of all that could be started."""
+    """The engines that run, the names of those that start, and the names of all that could be started.
+
+    `on_demand` tells whether a request starts one.
+    """
 
     running: Sequence[Target]
     starting: Collection[str]
     startable: Collection[str]
+    on_demand: Callable[[str], bool]
 
 
 def status_of(route: Route, known: Known) -> RouteStatus:
@@ -28,7 +32,7 @@ def status_of(route: Route, known: Known) -> RouteStatus:
     targets = [_engine(route, name, known) for name in route.targets.engines]
     if route.targets.provider is not None:
         targets.append(_provider(route, route.targets.provider))
-    running = any(target.state is TargetState.RUNS for target in targets)
+    running = any(target.state in (TargetState.RUNS, TargetState.ON_DEMAND) for target in targets)
     asked = asks_provider(route) and targets[-1].state is TargetState.ALLOWED
     return RouteStatus(
         route=route, answers=running or asked, targets=tuple(targets), findings=tuple(_findings(route, known))
@@ -45,6 +49,8 @@ def _engine(route: Route, name: str, known: Known) -> TargetStatus:
     command = f"sndr run {shlex.quote(name)}"
     if name in known.starting:
         return TargetStatus(name=name, state=TargetState.STARTING)
+    if known.on_demand(name):
+        return TargetStatus(name=name, state=TargetState.ON_DEMAND)
     if name in known.startable:
         return TargetStatus(name=name, state=TargetState.NOT_RUNNING, command=command)
     return TargetStatus(
@@ -72,7 +78,11 @@ def _findings(route: Route, known: Known) -> list[Finding]:
     word = shlex.quote(route.id)
     found = []
     for name in route.targets.engines:
-        if name not in names and not any(name in target.stands_for for target in known.running):
+        if (
+            name not in names
+            and not known.on_demand(name)
+            and not any(name in target.stands_for for target in known.running)
+        ):
             near = ", ".join(near_names(name, names))
             found.append(
                 finding("route.target_unknown", route=route.id, target=name, near=near, route_word=word)

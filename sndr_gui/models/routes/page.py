@@ -18,6 +18,7 @@ from sndr_gui.host.session import Session
 _STATES = {
     TargetState.RUNS: ("runs", "good"),
     TargetState.ALLOWED: ("asked when needed", "good"),
+    TargetState.ON_DEMAND: ("loaded when asked", "good"),
     TargetState.STARTING: ("starts", "accent"),
     TargetState.NOT_RUNNING: ("does not run", "warn"),
     TargetState.UNKNOWN: ("unknown here", "bad"),

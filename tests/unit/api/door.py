@@ -238,7 +238,7 @@ async def door() -> AsyncIterator[Door]:
             KeyOperations(KeyFile(built.folders.config), KeyRing(), events, lambda: False),
             EndpointModelOperations(NoEngines().targets, events),
             CutOverOperations(routes, gateway, built.jobs, lambda: None),
-            RouteOperations(routes, NoEngines(), events, catalogue, _listed),
+            RouteOperations(routes, NoEngines(), events, catalogue, _listed, lambda _name: False),
             SettingOperations(settings, events, lambda: endpoint, settings_changed),
             RecordOperations(built.jobs, built.log_buffer, History(), events),
             ModelOperations(ModelIndex(lambda: ()), settings, events),

@@ -143,3 +143,14 @@ def test_lists_show_what_can_be_asked_by_its_id(place: Place) -> None:
     place.routes.put("closed", RouteTargets(provider=PROVIDER))
     listed = Resolution(place, place.routes, lambda _: 0.0).listed()
     assert sorted((one.name, one.engine_name) for one in listed) == [("a", "b"), ("b", "b"), ("out", "large")]
+
+
+def test_routes_to_what_a_request_loads_are_listed(place: Place) -> None:
+    place.routes.put("r", RouteTargets(engines=("gone", "c")))
+    place.routes.put("here", RouteTargets(engines=("a", "c")))
+    made = Resolution(place, place.routes, lambda _: 0.0)
+    loadable = made.loadable([engine("c", state="unloaded")])
+    assert [(one.name, one.engine_name, one.state) for one in loadable] == [
+        ("c", "c", "unloaded"),
+        ("r", "c", "unloaded"),
+    ]

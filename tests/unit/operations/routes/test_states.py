@@ -1,0 +1,80 @@
+"""The state of a route's targets, what would make each answer, and the findings."""
+
+from typing import Any
+
+from engine_host.gateway.directory import Target
+from engine_host.operations.routes.states import Known, status_of
+from engine_host.protocol.routes import Provider, Route, RouteTargets, TargetState
+
+PROVIDER = Provider(url="https://api.example.com/v1", model="large", context=4096)
+RUNNING = Target("e", "a", 1, 4096, 1.0, socket="/a", stands_for=("qwen",))
+
+
+def route(name: str = "r", **targets: Any) -> Route:
+    return Route(id=name, targets=RouteTargets(**targets), changed_at=1.0)
+
+
+def known(**changes: Any) -> Known:
+    parts: dict[str, Any] = {
+        "running": (RUNNING,),
+        "starting": ("soon",),
+        "startable": {"preset"},
+        "on_demand": lambda name: name == "asked",
+    }
+    return Known(**(parts | changes))
+
+
+def test_each_state_of_an_engine() -> None:
+    status = status_of(route(engines=("a", "soon", "asked", "preset", "nothing")), known())
+    assert [target.state for target in status.targets] == [
+        TargetState.RUNS, TargetState.STARTING, TargetState.ON_DEMAND, TargetState.NOT_RUNNING,
+        TargetState.UNKNOWN,
+    ]  # fmt: skip
+    assert [target.command for target in status.targets[3:]] == [
+        "sndr run preset",
+        "sndr run MODEL --name nothing",
+    ]
+    assert status.answers
+    assert [finding.id for finding in status.findings] == ["route.target_unknown"]
+
+
+def test_an_engine_by_its_model() -> None:
+    status = status_of(route(engines=("qwen",)), known())
+    assert (status.targets[0].state, status.targets[0].detail) == (TargetState.RUNS, "as a")
+    assert status.findings == ()
+
+
+def test_a_model_that_a_request_loads_answers() -> None:
+    assert status_of(route(engines=("asked",)), known()).answers
+    assert not status_of(route(engines=("preset",)), known()).answers
+    assert not status_of(route(engines=("soon",)), known()).answers
+
+
+def test_a_near_name_is_said() -> None:
+    found = status_of(route(engines=("preseta",)), known()).findings[0]
+    assert found.message.endswith("has that name; preset is alike.")
+
+
+def test_a_name_for_a_shell_is_quoted() -> None:
+    status = status_of(route(engines=("a; rm -rf ~",)), known())
+    assert status.targets[0].command == "sndr run MODEL --name 'a; rm -rf ~'"
+
+
+def test_an_id_that_hides_an_engine_is_said() -> None:
+    found = status_of(route("a", engines=("preset",)), known()).findings
+    assert [one.id for one in found] == ["route.hides_engine"]
+    assert status_of(route("a", engines=("a",)), known()).findings == ()
+
+
+def test_a_provider() -> None:
+    closed = status_of(route(provider=PROVIDER), known())
+    assert (closed.answers, closed.targets[0].state) == (False, TargetState.NOT_ALLOWED)
+    assert closed.targets[0].command == "sndr routes set r --allow-remote"
+    allowed = status_of(route(provider=PROVIDER, allow_remote=True), known())
+    assert (allowed.answers, allowed.targets[0].state) == (True, TargetState.ALLOWED)
+    assert allowed.targets[0].name == "large at api.example.com"
+    beside = route(engines=("preset",), provider=PROVIDER, allow_remote=True)
+    assert not status_of(beside, known()).answers, "it is asked with fallback alone"
+    keyed = PROVIDER.model_copy(update={"key_variable": "SNDR_NO_SUCH_VARIABLE"})
+    missing = status_of(route(provider=keyed, allow_remote=True), known())
+    assert (missing.answers, missing.targets[0].state) == (False, TargetState.KEY_MISSING)
