@@ -243,9 +243,9 @@ class _Watch:
         """Return all engines."""
         return (await asyncio.to_thread(self._control.call, ops.ENGINES)).engines
 
-    async def requests(self, engine: str) -> tuple[Request, ...]:
-        """Return the requests of one."""
-        return (await asyncio.to_thread(self._requests, engine)).requests
+    async def requests(self) -> tuple[Request, ...]:
+        """Return the requests of all."""
+        return (await asyncio.to_thread(self._requests)).requests
 
-    def _requests(self, engine: str) -> RequestPage:
-        return self._control.call(ops.REQUESTS, RequestQuery(), id=engine)
+    def _requests(self) -> RequestPage:
+        return self._control.call(ops.REQUESTS, RequestQuery())

@@ -27,7 +27,7 @@ def read(text: str) -> Any:
             return None
         _check(root)
         return YAML(typ="safe", pure=True).load(text)
-    except (YAMLError, ValueError, RecursionError) as error:
+    except (YAMLError, ValueError, TypeError, RecursionError) as error:
         if isinstance(error, FormatError):
             raise
         mark = getattr(error, "problem_mark", None)
@@ -154,7 +154,10 @@ class _Editor:
         start, stop = int(node.start_mark.index), int(node.end_mark.index)
         if start < stop:
             return start, stop
-        after = self._text.index(":", name.end_mark.index) + 1
+        after = self._text.find(":", name.end_mark.index) + 1
+        if not after or self._text[name.end_mark.index : after].strip() != ":":
+            # A key behind a question mark may go without one.
+            raise _by_hand(name.value)
         return after, after
 
     def _fill(self, name: Node, node: Node, lines: str) -> None:

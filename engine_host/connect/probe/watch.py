@@ -21,8 +21,8 @@ class Host(Protocol):
         """Return all engines."""
         ...
 
-    async def requests(self, engine: str) -> tuple[Request, ...]:
-        """Return the live and the recent requests of an engine, newest first."""
+    async def requests(self) -> tuple[Request, ...]:
+        """Return the live and the recent requests of all engines, newest first."""
         ...
 
 
@@ -84,7 +84,7 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
         await asyncio.sleep(_LOOK)
     if not grown:
         return Stopped(ProbeOutcome.UNCLEAR, f"Cancelled {after}; the engine tells no counter.")
-    if any(one.state in _LIVE for one in await host.requests(request.engine)):
+    if any(one.state in _LIVE and one.engine == request.engine for one in await host.requests()):
         return Stopped(
             ProbeOutcome.UNCLEAR, f"Cancelled {after}; the engine works for others, so it counts on."
         )
@@ -92,8 +92,4 @@ async def _counter(host: Host, request: Request, closed_at: float, end: float) -
 
 
 async def _find(host: Host, agent: str) -> Request | None:
-    for engine in await host.engines():
-        for request in await host.requests(engine.id):
-            if request.client == agent:
-                return request
-    return None
+    return next((request for request in await host.requests() if request.client == agent), None)

@@ -41,10 +41,9 @@ class Probe:
         """Return all engines, for the probe."""
         return (await self._in_window(self._control.call(ops.ENGINES))).engines
 
-    async def requests(self, engine: str) -> tuple[Request, ...]:
-        """Return the requests of one, for the probe."""
-        asked = self._control.call(ops.REQUESTS, RequestQuery(), id=engine)
-        return (await self._in_window(asked)).requests
+    async def requests(self) -> tuple[Request, ...]:
+        """Return the requests of all, for the probe."""
+        return (await self._in_window(self._control.call(ops.REQUESTS, RequestQuery()))).requests
 
     async def _in_window(self, work: Coroutine[Any, Any, T]) -> T:
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._window))

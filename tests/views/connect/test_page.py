@@ -3,8 +3,10 @@
 import asyncio
 from pathlib import Path
 
+import pytest
 from PySide6.QtWidgets import QLabel
 
+from engine_host.connect.probe import watch
 from engine_host.protocol.connect import EndpointModel
 from engine_host.protocol.engines import EngineState
 from sndr_gui.views.connect.dialog import WriteDialog
@@ -120,6 +122,20 @@ async def test_a_probe_shows_each_step_and_ends_with_the_window(stage: Stage) ->
         assert [step.name for step in page.model.steps] == ["models", "stream", "tool call", "cancel"]
         assert "HTTP status 500" in texts(page)
         assert page.detail.write.isEnabled()
+
+
+async def test_a_probe_asks_the_host_what_became_of_a_cancelled_request(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watch, "_PATIENCE", 0.2)
+    chunk = b'data: {"choices": [{"delta": {"content": "sea"}}]}\n\ndata: [DONE]\n\n'
+    async with answering(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n" + chunk) as url:
+        endpoint = samples.endpoint(url=url, local_url=url)
+        stage.host.host = stage.host.host.model_copy(update={"endpoint": endpoint})
+        page = await opened(stage, "opencode")
+        page.detail.probe.click()
+        await stage.until(lambda: len(page.model.steps) == 4)
+        assert "does not list the request" in texts(page)
 
 
 async def test_several_models_can_be_told(stage: Stage) -> None:

@@ -3,6 +3,8 @@
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from engine_host.connect.formats.text import Format, changed, value_of
 from engine_host.connect.formats.tree import FormatError
@@ -107,6 +109,7 @@ def test_ends_of_lines_and_the_mark_in_front_stay(kind: Format, text: str) -> No
     (Format.YAML, "a: 1\na: 2\n"), (Format.YAML, "- a\n"), (Format.YAML, "{a: 1}"), (Format.YAML, "a: *b\n"),
     (Format.YAML, "a: 1\n---\nb: 1\n"), (Format.YAML, "a: &x [*x]\n"), (Format.YAML, "[" * 3000),
     (Format.YAML, "a: !!python/object/apply:os.system [id]\n"), (Format.YAML, "\ta: 1\n"),
+    (Format.YAML, '? "model"'), (Format.YAML, "?  -  ? "),
     (Format.YAML, "a: &a [x, x]\n" + "".join(
         f"{chr(98 + n)}: &{chr(98 + n)} [{', '.join(['*' + chr(97 + n)] * 9)}]\n" for n in range(9))),
 ])  # fmt: skip
@@ -118,3 +121,22 @@ def test_what_cannot_be_read_or_changed_safely_is_refused(kind: Format, text: st
 def test_bytes_that_are_no_text_are_refused() -> None:
     with pytest.raises(FormatError, match="UTF-8"):
         changed(b'{"a": "\xff"}', Format.JSON, WANTED)
+
+
+PARTS = (
+    "{", "}", "[", "]", ":", ",", '"model"', '"provider"', '"ours"', "// x\n", "/* y */", "\n", "  ", "- ",
+    "name: ours\n", "models:", "provider:", "model:", "&a ", "*a", "!!str ", "|", ">", "#c", "1", "'y'",
+    "=", "[provider]", "[[models]]", 'model = "x"\n', "\r\n", "? ", "---\n", "<<: ", "1e999", '"""', "\ud800",
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(PARTS), max_size=20), st.sampled_from(["", " "]))
+def test_any_text_is_changed_for_good_or_refused(parts: list[str], between: str) -> None:
+    content = between.join(parts).encode("utf-8", "surrogatepass")
+    for kind in Format:
+        try:
+            now = changed(content, kind, WANTED, {"model"})
+        except FormatError:
+            continue
+        assert changed(now, kind, WANTED, {"model"}) == now

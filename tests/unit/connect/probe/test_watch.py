@@ -27,10 +27,10 @@ class _FakeHost:
         readings = Readings(at=100.0 + self._look, generated_tokens_total=count)
         return (engine_of(plain_plan(), readings=readings),)
 
-    async def requests(self, engine: str) -> tuple[Request, ...]:
+    async def requests(self) -> tuple[Request, ...]:
         """The request, and perhaps another."""
         mine = Request(
-            id="1", engine=engine, model="m", route="r", client=self._agent, state=self._state,
+            id="1", engine="engine-1", model="m", route="r", client=self._agent, state=self._state,
             created_at=90.0, ended_at=100.0,
         )  # fmt: skip
         other = mine.model_copy(update={"id": "2", "client": "curl", "state": RequestState.DECODE})
