@@ -26,8 +26,12 @@ def turn_text(turn: PrefixTurn) -> str:
     """Return what became of a turn's prefix, and where it parts from the turn before."""
     if turn.side:
         return "beside the conversation"
-    where = f" at {place_text(turn.diverged)}" if turn.diverged is not None else ""
-    return f"{_REASONS[turn.reason]}{where}"
+    reason = _REASONS[turn.reason]
+    if turn.diverged is None:
+        return reason
+    if turn.reason is PrefixReason.REUSED:
+        return f"{reason}, though {place_text(turn.diverged)} changed"
+    return f"{reason} at {place_text(turn.diverged)}"
 
 
 def place_text(found: Divergence) -> str:

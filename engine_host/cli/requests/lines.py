@@ -52,6 +52,9 @@ def request_line(request: Request) -> str:
 
 def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
     """Return all that is known of a request."""
+    prefill = request.prefill_seconds
+    if prefill is None and turn is not None:
+        prefill = turn.prefill_seconds
     rows = [
         ("request", request.id),
         ("client", request.client_name or "it does not say"),
@@ -63,7 +66,7 @@ def request_lines(request: Request, turn: PrefixTurn | None) -> list[str]:
         ("began", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(request.created_at))),
         ("waited", _seconds(request.waited, _NOT)),
         ("first token", _seconds(request.ttft, _NOT)),
-        ("prefill", _seconds(request.prefill_seconds, _NOT)),
+        ("prefill", _seconds(prefill, _NOT)),
         ("decode", _rate(request.decode_rate, _NOT, " tokens/s")),
         ("tokens in", _count(request.prompt_tokens, _NOT)),
         ("of them cached", _count(request.cached_tokens, _NOT)),

@@ -92,7 +92,7 @@ def compared(before: Turn | None, now: Turn, *, side: bool = False) -> PrefixTur
         read_again=again,
         prefill_seconds=now.prefill,
         lost_seconds=_lost(now, again),
-        reason=found[0] if found is not None else _reason(before, now, again),
+        reason=_reason(before, now, again, found[0] if found is not None else None),
         diverged=found[1] if found is not None else None,
         side=side,
     )
@@ -114,11 +114,19 @@ def _lost(now: Turn, again: int | None) -> float | None:
     return now.prefill * min(1.0, again / read) if read > 0 else 0.0
 
 
-def _reason(before: Turn | None, now: Turn, again: int | None) -> PrefixReason:
+def _reason(before: Turn | None, now: Turn, again: int | None, changed: PrefixReason | None) -> PrefixReason:
     if before is None:
         return PrefixReason.FIRST_TURN
-    if again is not None and before.prompt_tokens is not None:
-        if again <= max(_FEW_TOKENS, before.prompt_tokens * _FEW_SHARE):
-            return PrefixReason.REUSED
-        return PrefixReason.OTHER_ENGINE if before.engine != now.engine else PrefixReason.CACHE_COLD
-    return PrefixReason.OTHER_ENGINE if before.engine != now.engine else PrefixReason.NOT_MEASURED
+    if again is not None and _few(again, before.prompt_tokens or 0):
+        # Also of a text that changed: engines leave out what is none for the model, as a line about billing.
+        return PrefixReason.REUSED
+    if changed is not None:
+        return changed
+    if before.engine != now.engine:
+        return PrefixReason.OTHER_ENGINE
+    return PrefixReason.CACHE_COLD if again is not None else PrefixReason.NOT_MEASURED
+
+
+def _few(again: int, before: int) -> bool:
+    """Return True if next to nothing was read again."""
+    return again <= max(_FEW_TOKENS, before * _FEW_SHARE) and again < before / 2

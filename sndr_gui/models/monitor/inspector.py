@@ -66,6 +66,9 @@ class InspectorModel(QObject):
         """Return what is known of the request, by name."""
         one = self.request
         turn = self.detail.turn if self.detail is not None else None
+        prefill = one.prefill_seconds
+        if prefill is None and turn is not None:
+            prefill = turn.prefill_seconds
         accepted = (
             f"{formats.count(one.draft_accepted)} of {formats.count(one.draft_tokens)}"
             if one.draft_tokens is not None and one.draft_accepted is not None
@@ -81,7 +84,7 @@ class InspectorModel(QObject):
             ("Model", f"{one.model} ({one.engine})"),
             ("Waited", _seconds(one.waited)),
             ("First token", _seconds(one.ttft)),
-            ("Prefill", _seconds(one.prefill_seconds)),
+            ("Prefill", _seconds(prefill)),
             ("Decode", _NOT if one.decode_rate is None else formats.rate(one.decode_rate)),
             ("Tokens in", _tokens(one.prompt_tokens)),
             ("Of them cached", _tokens(one.cached_tokens)),

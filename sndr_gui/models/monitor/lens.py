@@ -31,16 +31,15 @@ def _muted(_row: object) -> str:
 
 
 def name_of(one: Conversation) -> str:
-    """Return the name by which a conversation is shown."""
-    return f"{one.label}…" if one.label else one.id
+    """Return the name by which a conversation is shown: the beginning of its own name, and whose it is."""
+    return " · ".join(filter(None, (f"{one.label}…" if one.label else one.id, one.client)))
 
 
 def conversation_columns() -> list[Column[Conversation]]:
     """Return the columns of the list of conversations."""
     return [
         Column("Last turn", lambda c: _clock(c.last_at), lambda c: c.last_at, _muted),
-        Column("Conversation", name_of, tip=lambda c: f"{c.id}, named by {c.source}"),
-        Column("Client", lambda c: c.client or formats.UNMEASURED, None, _muted, tip=lambda c: c.client),
+        Column("Conversation", name_of, tip=lambda c: f"{name_of(c)}, {c.id}, named by {c.source}"),
         Column("Turns", lambda c: str(c.count), lambda c: c.count, _muted, right=True),
         Column(
             "Reused",

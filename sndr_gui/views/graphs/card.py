@@ -7,7 +7,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 from PySide6.QtGui import QColor, QPainter, QPaintEvent
-from PySide6.QtWidgets import QStackedWidget, QWidget
+from PySide6.QtWidgets import QSizePolicy, QStackedWidget, QWidget
 
 from sndr_gui.kit import formats, theme
 from sndr_gui.kit.tooltip import plain_tooltip
@@ -64,7 +64,10 @@ class GraphCard(Card):
         self._stack.addWidget(self._note)
         self.body.addWidget(self._stack, 1)
         self.body.setSpacing(4)
-        self._stack.setMinimumHeight(130)
+        self._stack.setMinimumHeight(110)
+        self.setMinimumHeight(205)
+        # A graph would like to be 480 high; it takes what the page leaves, and lists stay in sight below it.
+        self._stack.setSizePolicy(QSizePolicy.Policy.Preferred, QSizePolicy.Policy.Ignored)
         self.graph: Graph | None = None
         self._names: tuple[str, ...] = ()
         self._values: list[tuple[Line, object]] = []

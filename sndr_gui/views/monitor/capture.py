@@ -4,7 +4,7 @@ from PySide6.QtWidgets import QHBoxLayout, QWidget
 
 from sndr_gui.models.monitor.capture import MINUTES, CaptureModel
 from sndr_gui.views.widgets.buttons import button
-from sndr_gui.views.widgets.labels import set_text, set_tone, text
+from sndr_gui.views.widgets.labels import ElidedLabel, set_text, set_tone
 
 
 class CaptureLine(QWidget):
@@ -13,7 +13,7 @@ class CaptureLine(QWidget):
     def __init__(self, model: CaptureModel) -> None:
         super().__init__()
         self.model = model
-        self._told = text("", "muted", wrap=True)
+        self._told = ElidedLabel("", "muted")
         self.keep = button(
             f"Keep texts for {MINUTES} min",
             model.start,

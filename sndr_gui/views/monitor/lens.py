@@ -1,7 +1,7 @@
 """The prefix lens: conversations, and how much of its prompt each turn reused."""
 
 from PySide6.QtCore import Qt
-from PySide6.QtWidgets import QSplitter, QVBoxLayout, QWidget
+from PySide6.QtWidgets import QSizePolicy, QSplitter, QVBoxLayout, QWidget
 
 from sndr_gui.models.monitor.lens import LensModel, name_of
 from sndr_gui.views.graphs.bars import ShareBars
@@ -10,10 +10,12 @@ from sndr_gui.views.widgets.labels import set_text, text
 from sndr_gui.views.widgets.layout import column
 from sndr_gui.views.widgets.tables import Table
 
+# Broken by hand: a text that wraps would make the page as high as its graphs like to be.
 _EMPTY = (
-    "No conversations yet. Each chat through the endpoint is a turn of one. From the second turn on, this "
-    "says how much of the prompt came from the cache, at which message it parted from the turn before, and "
-    "what that cost. Hashes of the parts of a prompt are kept for it, never their text."
+    "No conversations yet. Each chat through the endpoint is a turn of one.\n"
+    "From the second turn on, this says how much of the prompt came from the cache,\n"
+    "at which message it parted from the turn before, and what that cost.\n"
+    "Hashes of the parts of a prompt are kept for it, never their text."
 )
 
 
@@ -27,7 +29,7 @@ class LensPane(QWidget):
             model.conversations,  # type: ignore[arg-type]
             "Conversations",
             1,
-            {0: 84, 2: 120, 3: 56, 4: 72, 5: 72},
+            {0: 84, 2: 60, 3: 76, 4: 72},
         )
         self.conversations.row_chosen.connect(self._on_chosen)
         self.turns = Table(model.turns, "Turns", 5, {0: 84, 1: 64, 2: 70, 3: 64, 4: 72})  # type: ignore[arg-type]
@@ -36,13 +38,14 @@ class LensPane(QWidget):
         self._title = text("", name="h2")
         self._split = QSplitter(Qt.Orientation.Horizontal)
         self._split.setChildrenCollapsible(False)
+        self._split.setSizePolicy(QSizePolicy.Policy.Expanding, QSizePolicy.Policy.Ignored)
         self._split.addWidget(self.conversations)
         right = QWidget()
         right.setLayout(column(self._title, self.bars, self.turns))
         self._split.addWidget(right)
-        self._split.setSizes([300, 420])
-        self.setMinimumHeight(330)
-        self._empty = text(_EMPTY, "muted", wrap=True)
+        self._split.setSizes([440, 560])
+        self._split.setMinimumHeight(300)
+        self._empty = text(_EMPTY, "muted")
         lines = QVBoxLayout(self)
         lines.setContentsMargins(0, 0, 0, 0)
         lines.addWidget(self._empty)
@@ -58,8 +61,7 @@ class LensPane(QWidget):
         self._split.setVisible(one is not None)
         if one is None:
             return
-        title = f"{name_of(one)} · {one.client}" if one.client else name_of(one)
-        set_text(self._title, title)
+        set_text(self._title, name_of(one))
         self.bars.show_shares(self.model.shares())
         place = self.model.conversations.place_of(one.id)
         if place is not None and place != self.conversations.chosen:

@@ -106,6 +106,11 @@ def test_what_was_read_again_and_what_it_cost() -> None:
     assert cold.lost_seconds == pytest.approx(2.0 * 1000 / 1200)
     edited = compared(before, turn(chat(SYSTEM, MORE), 1000, 400))
     assert (edited.reason, edited.read_again) == (PrefixReason.MESSAGE_CHANGED, 600)
+    anyway = compared(before, turn(chat(HI, MORE), 1000, 990))
+    assert anyway.reason is PrefixReason.REUSED, "the engine left out what changed"
+    assert anyway.diverged is not None
+    short = compared(turn(chat(HI), 20, 0), turn(chat(HI, HELLO), 30, 0))
+    assert short.reason is PrefixReason.CACHE_COLD, "few tokens can be all of them"
     other = compared(before, turn(chat(SYSTEM, HI, HELLO), 1100, 0, at="e2"))
     assert other.reason is PrefixReason.OTHER_ENGINE
 

@@ -37,7 +37,7 @@ def test_turns_are_grouped_and_compared(world: Any) -> None:
             reasons = [(turn.reason, turn.side) for turn in newest.turns]
             assert reasons == [
                 (PrefixReason.FIRST_TURN, False),
-                (PrefixReason.REUSED, False),
+                (PrefixReason.CACHE_COLD, False),
                 (PrefixReason.FIRST_TURN, True),
                 (PrefixReason.MESSAGE_CHANGED, False),
             ]
