@@ -175,6 +175,11 @@ class Request(Wire):
     finish: str | None = None
     problem: Problem | None = None
 
+    @property
+    def destination(self) -> str:
+        """The model as it was asked for, and where the request went when it left this program."""
+        return f"{self.model} at {self.provider}" if self.provider else self.model
+
 
 class RequestPage(Page):
     """Requests, newest first."""

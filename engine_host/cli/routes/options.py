@@ -87,6 +87,18 @@ def targets_of(where: dict[str, Any], old: RouteTargets | None) -> RouteTargets:
         provider = Provider(**whole)
     kept = old.engines if old is not None and not where["no_engines"] else ()
     engines = tuple(where["engines"]) or kept
+    if not engines and provider is None:
+        raise HostError(
+            Reason.BAD_REQUEST,
+            "A route leads to an engine or to a provider, and none is named.",
+            fix=Fix(text="Name an engine, a preset or a model.", command="sndr routes set ID ENGINE"),
+        )
+    if where["fallback"] and not (engines and provider is not None):
+        raise HostError(
+            Reason.BAD_REQUEST,
+            "--fallback is for a route with engines and a provider.",
+            fix=Fix(text="Name both, as in:", command=f"{_EXAMPLE} --fallback ENGINE"),
+        )
     switches = {name: where[name] for name in ("allow_remote", "fallback")}
     for name, value in switches.items():
         if value is None:

@@ -81,7 +81,7 @@ class InspectorModel(QObject):
             ("User agent", one.client or "none"),
             ("Key", one.key or "none"),
             ("Route", one.route),
-            ("Model", f"{one.model} ({one.engine})"),
+            ("Model", f"{one.destination} ({one.engine})"),
             ("Waited", _seconds(one.waited)),
             ("First token", _seconds(one.ttft)),
             ("Prefill", _seconds(prefill)),

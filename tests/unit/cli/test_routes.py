@@ -48,6 +48,13 @@ def test_half_a_provider_is_refused() -> None:
     assert "--model and --context" in refused.value.problem.message
 
 
+def test_nowhere_and_a_fallback_for_nothing_are_refused() -> None:
+    for where in (given(), given(engines=("a",), fallback=True), given(no_engines=True, no_provider=True)):
+        with pytest.raises(HostError) as refused:
+            targets_of(where, None)
+        assert refused.value.reason is Reason.BAD_REQUEST
+
+
 @pytest.mark.parametrize("name", ["a/b", "a:b", "\x1b[31m", "a b"])
 def test_an_id_is_refused_before_a_host_is_asked(home: object, name: str) -> None:
     done = CliRunner().invoke(root, ["routes", "set", name, "engine", "--json"], standalone_mode=False)
